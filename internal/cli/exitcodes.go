@@ -2,7 +2,7 @@ package cli
 
 import "github.com/spf13/cobra"
 
-const exitCodes = `dowel ends with
+const exitCodesHelp = `dowel ends with
 
     0  all went well; dowel up and dowel serve were told to end
     1  the tool says that it failed, or the result could not be saved
@@ -31,5 +31,5 @@ That a tool fails is for the model to read, and changes no exit code.
 A reader that goes away (dowel tools … | head -1) is no failure.`
 
 func newExitCodesTopic() *cobra.Command {
-	return &cobra.Command{Use: "exit-codes", Short: "What the exit codes mean", Long: exitCodes}
+	return &cobra.Command{Use: "exit-codes", Short: "What the exit codes mean", Long: exitCodesHelp}
 }

@@ -107,7 +107,7 @@ func CommandTree() *cobra.Command {
 	return root
 }
 
-const about = `dowel talks to servers of the Model Context Protocol (MCP), of every revision.
+const rootHelp = `dowel talks to servers of the Model Context Protocol (MCP), of every revision.
 
 ` + connect.NamingHelp + `
 
@@ -119,7 +119,7 @@ func newRoot(f *factory.Factory) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "dowel",
 		Short: "The Model Context Protocol on the command line",
-		Long:  about,
+		Long:  rootHelp,
 		Example: `  dowel tools everything
   dowel call everything.echo message=hello
   dowel call get-sum a=19 b=23 -- npx -y @modelcontextprotocol/server-everything
@@ -129,7 +129,7 @@ func newRoot(f *factory.Factory) *cobra.Command {
 		SilenceUsage:  true,
 	}
 	root.SetVersionTemplate("dowel {{.Version}}\n")
-	root.SetFlagErrorFunc(flagError)
+	root.SetFlagErrorFunc(explainFlagError)
 	root.PersistentFlags().BoolVar(&f.JSON, "json", false, "write JSON: one document, or a line for each event")
 	root.PersistentFlags().BoolVarP(&f.Verbose, "verbose", "v", false, "also show progress, the server's stderr and what the connection does")
 	const own, look, use, model, offer = "run", "look", "use", "model", "serve"
@@ -161,7 +161,7 @@ func addHelp(root *cobra.Command) {
 	explainUsage(root)
 	for _, c := range root.Commands() {
 		if c.Name() == "help" {
-			c.Args = knownTopic
+			c.Args = checkHelpTopic
 		}
 	}
 }

@@ -35,15 +35,15 @@ func IsAre(n int) string {
 func Nearest(word string, known []string) string {
 	best, bound := "", (len(word)+1)/3
 	for _, k := range known {
-		if d := near.Distance(fold(word), fold(k)); d <= bound {
+		if d := near.Distance(normalizeWord(word), normalizeWord(k)); d <= bound {
 			best, bound = k, d-1
 		}
 	}
 	return best
 }
 
-// fold makes words equal that differ in case and in what joins their parts.
-func fold(word string) string {
+// normalizeWord makes words equal that differ in case and in what joins their parts.
+func normalizeWord(word string) string {
 	return strings.NewReplacer("-", "", "_", "", " ", "").Replace(strings.ToLower(word))
 }
 

@@ -17,21 +17,21 @@ import (
 type Console struct {
 	In, Out *os.File
 	keys    keyboard
-	typing  editor
+	editor  editor
 	History history
 	// complete returns how a line can go on at a place, and what it may go on with; nil: in no way.
 	Complete func(line string, at int) (string, int, []string)
 
-	one sync.Mutex // held while a line is being read
+	lineMu sync.Mutex // held while a line is being read
 
-	mu      sync.Mutex
-	editing *term.Terminal // while a line is being read
-	before  *term.State    // the terminal's mode, while it is raw
+	mu        sync.Mutex
+	line      *term.Terminal // while a line is being read
+	savedMode *term.State    // the terminal's mode, while it is raw
 }
 
 func NewConsole(in, out *os.File) *Console {
 	c := &Console{In: in, Out: out, keys: keyboard{from: in}}
-	c.typing = editor{keys: &c.keys, out: out}
+	c.editor = editor{keys: &c.keys, out: out}
 	return c
 }
 
@@ -49,19 +49,19 @@ type Question struct {
 // ReadLine reads a line. With Ctrl-C the error is errInterrupted, beside what was typed; with Ctrl-D io.EOF; and the cause of ctx
 // where that ends.
 func (c *Console) ReadLine(ctx context.Context, a Question) (string, error) {
-	c.one.Lock() // a question that nobody waits for any more gives the terminal back first
-	defer c.one.Unlock()
+	c.lineMu.Lock() // a question that nobody waits for any more gives the terminal back first
+	defer c.lineMu.Unlock()
 	if ctx.Err() != nil {
 		return "", context.Cause(ctx)
 	}
 	if a.Fresh {
-		c.drop()
+		c.discardInput()
 	}
-	c.typing.ctx, c.typing.interrupted = ctx, false
+	c.editor.ctx, c.editor.interrupted = ctx, false
 	if a.Prefill != "" {
-		c.typing.prefill(a.Prefill)
+		c.editor.insertText(a.Prefill)
 	}
-	t, end, err := c.edit(a)
+	t, end, err := c.startEditing(a)
 	if err != nil {
 		return "", err
 	}
@@ -74,28 +74,28 @@ func (c *Console) ReadLine(ctx context.Context, a Question) (string, error) {
 		_, _ = io.WriteString(c, "\n") // the line has no end yet
 		return "", err
 	}
-	text = typed.Replace(text)
-	if c.typing.interrupted {
+	text = typedControls.Replace(text)
+	if c.editor.interrupted {
 		return text, ErrInterrupted
 	}
 	return text, nil
 }
 
-// drop forgets what was typed and not read.
-func (c *Console) drop() {
+// discardInput forgets what was typed and not read.
+func (c *Console) discardInput() {
 	flushInput(c.In)
-	c.typing.forget()
+	c.editor.discardInput()
 }
 
-// edit begins to edit a line.
-func (c *Console) edit(a Question) (_ *term.Terminal, end func(), err error) {
+// startEditing begins to edit a line.
+func (c *Console) startEditing(a Question) (_ *term.Terminal, end func(), err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	back, err := c.raw()
+	back, err := c.enterRawMode()
 	if err != nil {
 		return nil, nil, err
 	}
-	t := term.NewTerminal(&c.typing, a.Prompt)
+	t := term.NewTerminal(&c.editor, a.Prompt)
 	if width, height, err := term.GetSize(int(c.Out.Fd())); err == nil && width > 0 {
 		_ = t.SetSize(width, height) // nothing is on the line that could not be written
 	}
@@ -103,31 +103,31 @@ func (c *Console) edit(a Question) (_ *term.Terminal, end func(), err error) {
 	if a.Answer {
 		t.History = &history{}
 	} else {
-		t.History = &remembering{&c.History, &c.typing}
-		t.AutoCompleteCallback = func(line string, at int, key rune) (string, int, bool) { return c.completed(t, line, at, key) }
+		t.History = &acceptedHistory{&c.History, &c.editor}
+		t.AutoCompleteCallback = func(line string, at int, key rune) (string, int, bool) { return c.completeLine(t, line, at, key) }
 	}
-	c.editing = t
+	c.line = t
 	return t, func() {
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		t.SetBracketedPasteMode(false)
-		c.editing = nil
+		c.line = nil
 		back()
 	}, nil
 }
 
-// raw puts the terminal into raw mode until back is called, unless it is in it; c.mu is held, then too.
-func (c *Console) raw() (back func(), err error) {
-	if c.before != nil {
+// enterRawMode puts the terminal into raw mode until back is called, unless it is in it; c.mu is held, then too.
+func (c *Console) enterRawMode() (back func(), err error) {
+	if c.savedMode != nil {
 		return func() {}, nil
 	}
 	before, err := term.MakeRaw(int(c.In.Fd()))
 	if err != nil {
 		return nil, err
 	}
-	c.before = before
+	c.savedMode = before
 	return func() {
-		c.before = nil
+		c.savedMode = nil
 		_ = term.Restore(int(c.In.Fd()), before) // it was possible a moment ago
 	}, nil
 }
@@ -135,18 +135,18 @@ func (c *Console) raw() (back func(), err error) {
 // Hold has the terminal in raw mode until it is released, for a question of several lines: what is typed between them is a key
 // like any other. What was typed before is no answer.
 func (c *Console) Hold() (release func()) {
-	c.one.Lock()
-	defer c.one.Unlock()
+	c.lineMu.Lock()
+	defer c.lineMu.Unlock()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.drop()
-	back, err := c.raw()
+	c.discardInput()
+	back, err := c.enterRawMode()
 	if err != nil {
 		return func() {} // reading says why
 	}
 	return func() {
-		c.one.Lock()
-		defer c.one.Unlock()
+		c.lineMu.Lock()
+		defer c.lineMu.Unlock()
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		back()
@@ -158,9 +158,9 @@ func (c *Console) Write(p []byte) (int, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	switch {
-	case c.editing != nil:
-		return c.editing.Write(p)
-	case c.before != nil:
+	case c.line != nil:
+		return c.line.Write(p)
+	case c.savedMode != nil:
 		if _, err := c.Out.Write(bytes.ReplaceAll(p, []byte("\n"), []byte("\r\n"))); err != nil {
 			return 0, err
 		}
@@ -169,8 +169,8 @@ func (c *Console) Write(p []byte) (int, error) {
 	return c.Out.Write(p)
 }
 
-// completed answers Tab: the line goes on as far as that is clear, and else what it may go on with is shown.
-func (c *Console) completed(t *term.Terminal, line string, at int, key rune) (string, int, bool) {
+// completeLine answers Tab: the line goes on as far as that is clear, and else what it may go on with is shown.
+func (c *Console) completeLine(t *term.Terminal, line string, at int, key rune) (string, int, bool) {
 	if key != '\t' || c.Complete == nil {
 		return "", 0, false
 	}
@@ -188,7 +188,7 @@ func (c *Console) completed(t *term.Terminal, line string, at int, key rune) (st
 // history is what was entered before, the last one first.
 type history struct{ entries []string }
 
-const longestPast = 500
+const maxHistory = 500
 
 // Add, Len and At implement [term.History].
 func (h *history) Add(entry string) {
@@ -196,19 +196,19 @@ func (h *history) Add(entry string) {
 		return
 	}
 	h.entries = append(h.entries, entry)
-	h.entries = h.entries[max(len(h.entries)-longestPast, 0):]
+	h.entries = h.entries[max(len(h.entries)-maxHistory, 0):]
 }
 func (h *history) Len() int        { return len(h.entries) }
 func (h *history) At(i int) string { return h.entries[len(h.entries)-1-i] }
 
-// remembering keeps what is entered, and not what Ctrl-C has taken back.
-type remembering struct {
+// acceptedHistory keeps what is entered, and not what Ctrl-C has taken back.
+type acceptedHistory struct {
 	*history
-	typing *editor
+	editor *editor
 }
 
-func (r *remembering) Add(entry string) {
-	if !r.typing.interrupted {
-		r.history.Add(entry)
+func (h *acceptedHistory) Add(entry string) {
+	if !h.editor.interrupted {
+		h.history.Add(entry)
 	}
 }

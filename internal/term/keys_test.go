@@ -89,11 +89,11 @@ func TestKeyboardIsShared(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	stopped := errors.New("stopped")
 	cancel(stopped)
-	if _, err := k.next(ctx); !errors.Is(err, stopped) {
+	if _, err := k.readChunk(ctx); !errors.Is(err, stopped) {
 		t.Fatal(err)
 	}
 	go func() { _, _ = to.Write([]byte("later")) }() // it is read below
-	if text, err := k.next(t.Context()); string(text) != "later" || err != nil {
+	if text, err := k.readChunk(t.Context()); string(text) != "later" || err != nil {
 		t.Errorf("got %q, %v", text, err)
 	}
 }

@@ -11,7 +11,7 @@ import (
 // cannot be interrupted: its line is the next one that is asked for, and the goroutine ends with the process at last.
 type Lines struct {
 	from    *bufio.Reader
-	reading chan inputLine // the read that goes on; nil if none does
+	pending chan inputLine // the read that goes on; nil if none does
 }
 
 type inputLine struct {
@@ -23,9 +23,9 @@ func NewLines(from io.Reader) *Lines { return &Lines{from: bufio.NewReader(from)
 
 // Next returns the next line without its end; io.EOF says that there will be none (Ctrl-D).
 func (l *Lines) Next(ctx context.Context) (string, error) {
-	if l.reading == nil {
+	if l.pending == nil {
 		got := make(chan inputLine, 1)
-		l.reading = got
+		l.pending = got
 		go func() {
 			text, err := l.from.ReadString('\n')
 			if text != "" && err == io.EOF {
@@ -35,8 +35,8 @@ func (l *Lines) Next(ctx context.Context) (string, error) {
 		}()
 	}
 	select {
-	case e := <-l.reading:
-		l.reading = nil
+	case e := <-l.pending:
+		l.pending = nil
 		return e.text, e.err
 	case <-ctx.Done():
 		return "", context.Cause(ctx)

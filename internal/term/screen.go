@@ -29,13 +29,13 @@ type Screen struct {
 	colour   bool
 	onClosed func() // called once, when nobody reads any more
 
-	mu       sync.Mutex
-	w        io.Writer
-	status   string // what stands for now below everything else, on a terminal: one line or several
-	held     bool   // no status is shown meanwhile
-	closed   bool   // nobody reads any more
-	writeErr error  // why something could not be written
-	scratch  []byte
+	mu         sync.Mutex
+	w          io.Writer
+	status     string // what stands for now below everything else, on a terminal: one line or several
+	statusHeld bool   // no status is shown meanwhile
+	closed     bool   // nobody reads any more
+	writeErr   error  // why something could not be written
+	scratch    []byte
 }
 
 func NewScreen(w io.Writer, gone func()) *Screen {
@@ -69,7 +69,7 @@ func (s *Screen) Write(p []byte) (int, error) {
 	}
 	out := p
 	if s.status != "" {
-		s.scratch = append(append(append(s.scratch[:0], s.clearStatus()...), p...), s.status...)
+		s.scratch = append(append(append(s.scratch[:0], s.eraseSequence()...), p...), s.status...)
 		out = s.scratch
 		if !strings.HasSuffix(string(p), "\n") {
 			out = out[:len(out)-len(s.status)]
@@ -94,8 +94,8 @@ func (s *Screen) Err() error {
 	return s.writeErr
 }
 
-// clearStatus takes the status away; s.mu is held.
-func (s *Screen) clearStatus() string {
+// eraseSequence takes the status away; s.mu is held.
+func (s *Screen) eraseSequence() string {
 	up := strings.Count(s.status, "\n")
 	if up == 0 {
 		return "\r\x1b[K"
@@ -118,10 +118,10 @@ func (s *Screen) SetStatusLines(status string) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.held || s.closed || status == s.status {
+	if s.statusHeld || s.closed || status == s.status {
 		return
 	}
-	_, _ = io.WriteString(s.w, s.clearStatus()+status) // it is for show
+	_, _ = io.WriteString(s.w, s.eraseSequence()+status) // it is for show
 	s.status = status
 }
 
@@ -132,7 +132,7 @@ func (s *Screen) HoldStatus(held bool) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.held = held
+	s.statusHeld = held
 }
 
 // Columns is the width to fit things into.

@@ -85,12 +85,12 @@ func runCall(ctx context.Context, conn *connect.Connection, t connect.Target, re
 		if err != nil {
 			return err
 		}
-		return result(conn, c, &tool, raw, opts)
+		return showResult(conn, c, &tool, raw, opts)
 	})
 }
 
-// result shows what a tool returned.
-func result(conn *connect.Connection, c *client.Client, tool *mcp.Tool, raw json.RawMessage, opts Options) error {
+// showResult shows what a tool returned.
+func showResult(conn *connect.Connection, c *client.Client, tool *mcp.Tool, raw json.RawMessage, opts Options) error {
 	var r mcp.CallToolResult
 	if err := mcp.Decode(raw, &r); err != nil {
 		return connect.Unreadable(c, mcp.MethodCallTool, err)
@@ -101,15 +101,15 @@ func result(conn *connect.Connection, c *client.Client, tool *mcp.Tool, raw json
 		}
 	}
 	if r.IsError {
-		return exit.ToolError{Tool: tool.Name, Text: wordsOf(r.Content)}
+		return exit.ToolError{Tool: tool.Name, Text: formatFailure(r.Content)}
 	}
-	if err := resultContent(conn, &r, opts); err != nil {
+	if err := showResultContent(conn, &r, opts); err != nil {
 		return err
 	}
 	return checkOutput(c, tool, r.StructuredContent)
 }
 
-func resultContent(conn *connect.Connection, r *mcp.CallToolResult, opts Options) error {
+func showResultContent(conn *connect.Connection, r *mcp.CallToolResult, opts Options) error {
 	save := display.NewSaver(opts.output, r.Content)
 	switch {
 	case conn.JSON && save == nil:
@@ -133,8 +133,8 @@ func hasText(content []mcp.Content) bool {
 	return false
 }
 
-// wordsOf are the words in which a tool says that it failed.
-func wordsOf(content []mcp.Content) string {
+// formatFailure are the words in which a tool says that it failed.
+func formatFailure(content []mcp.Content) string {
 	var words []string
 	for _, c := range content {
 		words = append(words, strings.TrimSpace(c.String()))

@@ -11,8 +11,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// completionLimit is how long a shell waits for names that a server has to be asked for.
-const completionLimit = 3 * time.Second
+// completionTimeout is how long a shell waits for names that a server has to be asked for.
+const completionTimeout = 3 * time.Second
 
 // CompleteWords offers a shell the names of servers and, behind one with a dot, of what it has; the member of each is the
 // name that counts.
@@ -26,13 +26,13 @@ func (conn *Connection) CompleteWords(l listing, member string) cobra.Completion
 		if l.method == "" || !dotted || !slices.Contains(known, server) {
 			return known, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
 		}
-		return conn.namesOf(server, l, member), cobra.ShellCompDirectiveNoFileComp
+		return conn.fetchNames(server, l, member), cobra.ShellCompDirectiveNoFileComp
 	}
 }
 
-// namesOf asks a server; one that does not answer in time has no names.
-func (conn *Connection) namesOf(server string, l listing, member string) (names []string) {
-	ctx, cancel := context.WithTimeout(context.Background(), completionLimit)
+// fetchNames asks a server; one that does not answer in time has no names.
+func (conn *Connection) fetchNames(server string, l listing, member string) (names []string) {
+	ctx, cancel := context.WithTimeout(context.Background(), completionTimeout)
 	defer cancel()
 	t, err := conn.ByName(server)
 	if err != nil {

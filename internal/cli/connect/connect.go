@@ -48,24 +48,24 @@ type Connection struct {
 	sampleText     string
 }
 
-func (c *Connection) AddFlags(cmd *cobra.Command) {
-	c.TargetFlags.AddFlags(cmd)
+func (conn *Connection) AddFlags(cmd *cobra.Command) {
+	conn.TargetFlags.AddFlags(cmd)
 	flags := cmd.Flags()
-	flags.BoolVar(&c.wire, "wire", false, "show the frames on the wire on stderr, as they pass")
-	flags.StringVar(&c.revision, "revision", "", "speak this protocol `revision` (default: what the server speaks)")
-	c.AddCallFlags(flags, "the server's", "the server", "the server")
+	flags.BoolVar(&conn.wire, "wire", false, "show the frames on the wire on stderr, as they pass")
+	flags.StringVar(&conn.revision, "revision", "", "speak this protocol `revision` (default: what the server speaks)")
+	conn.AddCallFlags(flags, "the server's", "the server", "the server")
 }
 
 // AddCallFlags registers what all commands have that talk to servers. The words are for whose the messages are, who may work on folders, and
 // one that asks.
-func (c *Connection) AddCallFlags(flags *pflag.FlagSet, whose, who, one string) {
-	flags.DurationVar(&c.ConnectTimeout, "connect-timeout", client.DefaultConnect, "how long starting and connecting may take; 0: no limit")
-	flags.DurationVar(&c.idleTimeout, "idle-timeout", 0, "how long a call may go on without a sign of life; 0: no limit")
-	flags.DurationVar(&c.TotalTimeout, "timeout", 0, "how long a call may take, without the time you take to answer; 0: no limit")
-	flags.StringVar(&c.log, "log", "", "show "+whose+" log messages from this `level` on (debug, info, warning, error …)")
-	flags.StringArrayVar(&c.roots, "root", nil, "a `folder` that "+who+" may work on (repeatable)")
-	flags.StringArrayVar(&c.Answers, "answer", nil, "answer a question of "+one+" (`key=value`, repeatable)")
-	flags.StringVar(&c.sampleText, "sample-text", "", "answer "+whose+" questions to a model with this `text`")
+func (conn *Connection) AddCallFlags(flags *pflag.FlagSet, whose, who, one string) {
+	flags.DurationVar(&conn.ConnectTimeout, "connect-timeout", client.DefaultConnect, "how long starting and connecting may take; 0: no limit")
+	flags.DurationVar(&conn.idleTimeout, "idle-timeout", 0, "how long a call may go on without a sign of life; 0: no limit")
+	flags.DurationVar(&conn.TotalTimeout, "timeout", 0, "how long a call may take, without the time you take to answer; 0: no limit")
+	flags.StringVar(&conn.log, "log", "", "show "+whose+" log messages from this `level` on (debug, info, warning, error …)")
+	flags.StringArrayVar(&conn.roots, "root", nil, "a `folder` that "+who+" may work on (repeatable)")
+	flags.StringArrayVar(&conn.Answers, "answer", nil, "answer a question of "+one+" (`key=value`, repeatable)")
+	flags.StringVar(&conn.sampleText, "sample-text", "", "answer "+whose+" questions to a model with this `text`")
 }
 
 // New returns the flags of one command, at their zero values until the command line is read.
@@ -84,14 +84,14 @@ func (conn *Connection) DialOptions(t Target) (client.Options, error) {
 	if len(t.Header) > 0 {
 		o.HTTP.Header = func(context.Context) (http.Header, error) { return t.Header, nil }
 	}
-	t.extend(&o)
+	t.applyDefinition(&o)
 	if conn.wire {
-		o.Wire.Tap = newWire(conn.Stderr, conn.JSON).tap
+		o.Wire.Tap = newWireLog(conn.Stderr, conn.JSON).logFrame
 	}
 	if WatchWire != nil {
 		o.Wire.Tap = WatchWire(o.Wire.Tap)
 	}
-	return o, conn.answerWith(&o, t)
+	return o, conn.setAnswers(&o, t)
 }
 
 // BaseOptions returns the options that the flags set. They do not answer questions of the server.
@@ -111,14 +111,14 @@ func (conn *Connection) BaseOptions() (client.Options, error) {
 		o.OnLog = conn.showLog
 	}
 	if len(conn.roots) > 0 {
-		roots, err := rootsOf(conn.roots)
+		roots, err := parseRoots(conn.roots)
 		if err != nil {
 			return o, err
 		}
 		o.Answers.Roots = client.FixedRoots(roots...)
 	}
 	if conn.sampleText != "" {
-		o.Answers.Sample = conn.sample
+		o.Answers.Sample = conn.answerSample
 	}
 	return o, nil
 }
@@ -134,8 +134,8 @@ func Limit(d time.Duration) time.Duration {
 	return d
 }
 
-// answerWith sets what the server may ask: what cannot be answered here is not offered.
-func (conn *Connection) answerWith(o *client.Options, t Target) error {
+// setAnswers sets what the server may ask: what cannot be answered here is not offered.
+func (conn *Connection) setAnswers(o *client.Options, t Target) error {
 	answers, err := toolargs.ParseArguments(conn.Answers)
 	if err != nil {
 		return exit.Usagef("--answer: %w", err)
@@ -151,15 +151,15 @@ func (conn *Connection) answerWith(o *client.Options, t Target) error {
 	return nil
 }
 
-// sample answers for a model.
-func (conn *Connection) sample(context.Context, *mcp.CreateMessageParams) (*mcp.CreateMessageResult, error) {
+// answerSample answers for a model.
+func (conn *Connection) answerSample(context.Context, *mcp.CreateMessageParams) (*mcp.CreateMessageResult, error) {
 	return &mcp.CreateMessageResult{
 		Role: mcp.RoleAssistant, Model: "dowel --sample-text", StopReason: "endTurn",
 		Content: mcp.SamplingContent{mcp.Text(conn.sampleText)},
 	}, nil
 }
 
-func rootsOf(folders []string) ([]mcp.Root, error) {
+func parseRoots(folders []string) ([]mcp.Root, error) {
 	var roots []mcp.Root
 	for _, f := range folders {
 		path, err := Folder(f)

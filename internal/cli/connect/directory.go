@@ -30,7 +30,7 @@ type Directory struct {
 	running     *control.Client // nil where none is
 	names       []string
 	Definitions map[string]hub.Definition
-	held        map[string]hub.Hold // of the running dowel's, that are not started
+	holds       map[string]hub.Hold // of the running dowel's, that are not started
 	sources     map[string]string   // where the running dowel's are defined
 }
 
@@ -42,33 +42,33 @@ func ReadDirectory() *Directory {
 	ctx, cancel := context.WithTimeout(context.Background(), StatusTimeout)
 	defer cancel()
 	if s, err := factory.RunningDaemon().Status(ctx); err == nil {
-		d := &Directory{running: factory.RunningDaemon(), held: map[string]hub.Hold{}, sources: map[string]string{}}
+		d := &Directory{running: factory.RunningDaemon(), holds: map[string]hub.Hold{}, sources: map[string]string{}}
 		for _, server := range s.Servers {
 			d.names = append(d.names, server.Name)
 			d.sources[server.Name] = server.Source
 			if server.Status.Held() {
-				d.held[server.Name] = hub.Hold{Status: server.Status, Reason: server.Cause}
+				d.holds[server.Name] = hub.Hold{Status: server.Status, Reason: server.Cause}
 			}
 		}
 		return d
 	}
-	return NewDirectory(configuredDefinitions())
+	return NewDirectory(readDefinitions())
 }
 
 // NewDirectory knows the servers of a configuration, while no dowel is running.
 func NewDirectory(definitions []hub.Definition) *Directory {
-	d := &Directory{Definitions: map[string]hub.Definition{}, held: map[string]hub.Hold{}}
+	d := &Directory{Definitions: map[string]hub.Definition{}, holds: map[string]hub.Hold{}}
 	for _, def := range definitions {
 		d.names = append(d.names, def.Name)
 		d.Definitions[def.Name] = def
 		if def.Hold.Status != 0 {
-			d.held[def.Name] = def.Hold
+			d.holds[def.Name] = def.Hold
 		}
 	}
 	return d
 }
 
-func configuredDefinitions() []hub.Definition {
+func readDefinitions() []hub.Definition {
 	o, err := new(factory.Places).ConfigOptions()
 	if err != nil {
 		return nil
@@ -105,9 +105,9 @@ func (d *Directory) Known() []string {
 	return all
 }
 
-// target returns the server of a name; ok is false for one that is only built in.
-func (d *Directory) target(name string) (t Target, ok bool, err error) {
-	switch hold, held := d.held[name]; {
+// findTarget returns the server of a name; ok is false for one that is only built in.
+func (d *Directory) findTarget(name string) (t Target, ok bool, err error) {
+	switch hold, held := d.holds[name]; {
 	case !slices.Contains(d.names, name):
 		return t, false, nil
 	case held:
@@ -128,8 +128,8 @@ func StatusWords(s hub.Status) string {
 	return s.String()
 }
 
-// all returns everything that has a name as one server: the gateway of the running dowel, or one that is made for the while.
-func (d *Directory) all() Target {
+// newGatewayTarget returns everything that has a name as one server: the gateway of the running dowel, or one that is made for the while.
+func (d *Directory) newGatewayTarget() Target {
 	if d.running != nil {
 		return Target{Name: "all servers", Dial: streamable.URL{URL: d.running.Gateway(), Client: d.running.HTTP()}, Origin: "the dowel that is running"}
 	}
@@ -144,7 +144,7 @@ func (d *Directory) all() Target {
 	g := gateway.New(h, nil)
 	start := sync.OnceFunc(func() {
 		h.Apply(definitions, "a command needs it")
-		ctx, cancel := context.WithTimeout(context.Background(), longestStart)
+		ctx, cancel := context.WithTimeout(context.Background(), settleTimeout)
 		defer cancel()
 		h.Settle(ctx) // those that take longer are told of
 	})
@@ -158,11 +158,11 @@ func (d *Directory) all() Target {
 	}}
 }
 
-// longestStart is how long a command that is about all servers waits for those that are starting.
-const longestStart = 15 * time.Second
+// settleTimeout is how long a command that is about all servers waits for those that are starting.
+const settleTimeout = 15 * time.Second
 
-// extend gives a client what the definition of its server says.
-func (t Target) extend(o *client.Options) {
+// applyDefinition gives a client what the definition of its server says.
+func (t Target) applyDefinition(o *client.Options) {
 	if t.Options.HTTP.Header != nil {
 		o.HTTP.Header = t.Options.HTTP.Header
 	}

@@ -61,12 +61,12 @@ type missingServer struct {
 	Reason string `json:"reason"`
 }
 
-func (g missingServer) Error() string {
-	return fmt.Sprintf("it is %s: %s; dowel doctor %s says more", g.Status, g.Reason, g.Server)
+func (m missingServer) Error() string {
+	return fmt.Sprintf("it is %s: %s; dowel doctor %s says more", m.Status, m.Reason, m.Server)
 }
 
-// absentFrom returns the servers that a page of a gateway's list lacks.
-func absentFrom(page json.RawMessage) (all []missingServer) {
+// decodeMissing returns the servers that a page of a gateway's list lacks.
+func decodeMissing(page json.RawMessage) (all []missingServer) {
 	for it := rawjson.Array(rawjson.Lookup(rawjson.Lookup(page, "_meta"), gateway.MetaMissing)); it.Next(); {
 		var one missingServer
 		if mcp.Decode(it.Value, &one) == nil {
@@ -79,11 +79,11 @@ func absentFrom(page json.RawMessage) (all []missingServer) {
 // CheckMissing holds a list of a gateway to what the user has asked for: one server that is missing is an error, of several each is told
 // of.
 func CheckMissing(f *factory.Factory, t Target, page json.RawMessage, err error) error {
-	for _, gone := range absentFrom(page) {
-		if gone.Server == t.Name && gone.Server != "" {
-			return exit.ConnectError{Server: t.Name, Err: gone}
+	for _, missing := range decodeMissing(page) {
+		if missing.Server == t.Name && missing.Server != "" {
+			return exit.ConnectError{Server: t.Name, Err: missing}
 		}
-		f.Warn("%s is %s: %s; dowel doctor %s says more", gone.Server, gone.Status, term.FirstLine(gone.Reason), gone.Server)
+		f.Warn("%s is %s: %s; dowel doctor %s says more", missing.Server, missing.Status, term.FirstLine(missing.Reason), missing.Server)
 	}
 	return err
 }
@@ -121,7 +121,7 @@ func IsNotOffered(err error) bool {
 // holds the names that there are.
 func Find[T any](ctx context.Context, c *client.Client, l listing, kind, name string, nameOf func(*T) string) (item T, raw json.RawMessage, err error) {
 	var known []string
-	var gone []missingServer
+	var missing []missingServer
 	for page, err := range l.Pages(ctx, c) {
 		if IsNotOffered(err) {
 			break
@@ -129,7 +129,7 @@ func Find[T any](ctx context.Context, c *client.Client, l listing, kind, name st
 		if err != nil {
 			return item, nil, err
 		}
-		gone = absentFrom(page)
+		missing = decodeMissing(page)
 		for it := rawjson.Array(rawjson.Lookup(page, l.Member)); it.Next(); {
 			var candidate T
 			if err := mcp.Decode(it.Value, &candidate); err != nil {
@@ -141,8 +141,8 @@ func Find[T any](ctx context.Context, c *client.Client, l listing, kind, name st
 			known = append(known, nameOf(&candidate))
 		}
 	}
-	if len(known) == 0 && len(gone) == 1 {
-		return item, nil, exit.ConnectError{Server: gone[0].Server, Err: gone[0]}
+	if len(known) == 0 && len(missing) == 1 {
+		return item, nil, exit.ConnectError{Server: missing[0].Server, Err: missing[0]}
 	}
 	return item, nil, exit.Usagef("there is no %s %s%s", kind, name, suggest.Hint(name, known))
 }

@@ -17,7 +17,7 @@ func (conn *Connection) CallOptions() (o client.CallOptions) {
 	switch {
 	case conn.JSON && conn.Verbose:
 		o.OnProgress = func(p mcp.ProgressParams) {
-			factory.WriteJSONLine(conn.Stderr, map[string]any{"progress": progressLine(p)})
+			factory.WriteJSONLine(conn.Stderr, map[string]any{"progress": progressFields(p)})
 		}
 	case conn.JSON:
 	case conn.Stderr.IsTerminal():
@@ -31,7 +31,7 @@ func (conn *Connection) CallOptions() (o client.CallOptions) {
 	return o
 }
 
-func progressLine(p mcp.ProgressParams) map[string]any {
+func progressFields(p mcp.ProgressParams) map[string]any {
 	fields := map[string]any{"progress": p.Progress}
 	if p.Total != 0 {
 		fields["total"] = p.Total

@@ -67,13 +67,13 @@ type TargetFlags struct {
 	Found *Directory // which servers have names; nil before it is needed
 }
 
-func (w *TargetFlags) AddFlags(cmd *cobra.Command) {
+func (f *TargetFlags) AddFlags(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.StringVar(&w.Url, "url", "", "the server's `URL`")
-	flags.StringArrayVarP(&w.Headers, "header", "H", nil, "send a header field with each request to the --url (`'Name: value'`, repeatable)")
-	flags.StringArrayVarP(&w.Env, "env", "e", nil, "set a variable in the server's environment (`KEY=VALUE`, repeatable)")
-	flags.StringArrayVarP(&w.BuiltinOptions, "option", "O", nil, "an option of a built-in server (`NAME=VALUE`, repeatable; see dowel serve --help)")
-	flags.StringVar(&w.Dir, "dir", "", "the `folder` to start the server in")
+	flags.StringVar(&f.Url, "url", "", "the server's `URL`")
+	flags.StringArrayVarP(&f.Headers, "header", "H", nil, "send a header field with each request to the --url (`'Name: value'`, repeatable)")
+	flags.StringArrayVarP(&f.Env, "env", "e", nil, "set a variable in the server's environment (`KEY=VALUE`, repeatable)")
+	flags.StringArrayVarP(&f.BuiltinOptions, "option", "O", nil, "an option of a built-in server (`NAME=VALUE`, repeatable; see dowel serve --help)")
+	flags.StringVar(&f.Dir, "dir", "", "the `folder` to start the server in")
 }
 
 const NamingHelp = `The server is named in one of three ways, the same in every command:
@@ -85,7 +85,7 @@ const NamingHelp = `The server is named in one of three ways, the same in every 
 Without --url and --, the first word names it: SERVER.THING or SERVER THING.`
 
 // Resolve finds the server that a command line names. rest are the words about what to do there.
-func (w *TargetFlags) Resolve(cmd *cobra.Command, args []string) (t Target, rest []string, err error) {
+func (f *TargetFlags) Resolve(cmd *cobra.Command, args []string) (t Target, rest []string, err error) {
 	words, command := args, []string(nil)
 	if dash := cmd.ArgsLenAtDash(); dash >= 0 {
 		words, command = args[:dash], args[dash:]
@@ -94,32 +94,32 @@ func (w *TargetFlags) Resolve(cmd *cobra.Command, args []string) (t Target, rest
 		}
 	}
 	switch {
-	case len(w.Headers) > 0 && w.Url == "":
+	case len(f.Headers) > 0 && f.Url == "":
 		return t, nil, exit.Usagef("--header is for servers at a --url")
-	case len(w.BuiltinOptions) > 0 && (w.Url != "" || command != nil):
+	case len(f.BuiltinOptions) > 0 && (f.Url != "" || command != nil):
 		return t, nil, exit.Usagef("--option is for built-in servers; write what the server takes behind its command")
-	case w.Url != "" && command != nil:
+	case f.Url != "" && command != nil:
 		return t, nil, exit.Usagef("the server is named twice: by --url and by the command behind --")
-	case w.Url != "":
-		t, err = w.ByURL()
+	case f.Url != "":
+		t, err = f.ByURL()
 		return t, words, err
 	case command != nil:
-		t, err = w.Started(command)
+		t, err = f.Started(command)
 		return t, words, err
 	case len(words) == 0 && cmd.Annotations[TakesAll] != "":
-		return w.Directory().all(), nil, nil
+		return f.Directory().newGatewayTarget(), nil, nil
 	case len(words) == 0:
 		return t, nil, exit.Usagef("no server is named: write one of %s, --url URL, or its command behind --",
-			strings.Join(w.Directory().Known(), ", "))
+			strings.Join(f.Directory().Known(), ", "))
 	}
-	name, thing, err := SplitName(words[0], w.Directory().Known())
+	name, thing, err := SplitName(words[0], f.Directory().Known())
 	if err != nil {
 		return t, nil, err
 	}
 	if thing != "" {
 		rest = []string{thing}
 	}
-	t, err = w.ByName(name)
+	t, err = f.ByName(name)
 	return t, append(rest, words[1:]...), err
 }
 
@@ -150,50 +150,50 @@ func SplitName(word string, known []string) (name, thing string, err error) {
 const TakesAll = "takes all"
 
 // Directory looks up once which servers have names.
-func (w *TargetFlags) Directory() *Directory {
-	if w.Found == nil {
-		w.Found = ReadDirectory()
+func (f *TargetFlags) Directory() *Directory {
+	if f.Found == nil {
+		f.Found = ReadDirectory()
 	}
-	return w.Found
+	return f.Found
 }
 
 // ByName is the one place that knows how to reach servers that have names.
-func (w *TargetFlags) ByName(name string) (Target, error) {
-	if t, ok, err := w.Directory().target(name); ok && len(w.BuiltinOptions) == 0 {
-		if err == nil && (len(w.Env) > 0 || w.Dir != "") {
+func (f *TargetFlags) ByName(name string) (Target, error) {
+	if t, ok, err := f.Directory().findTarget(name); ok && len(f.BuiltinOptions) == 0 {
+		if err == nil && (len(f.Env) > 0 || f.Dir != "") {
 			err = exit.Usagef("--env and --dir are for servers that are started here; %s is that of %s", name, t.Origin)
 		}
 		return t, err
 	}
-	return w.BuiltIn(name)
+	return f.BuiltIn(name)
 }
 
 // BuiltIn is a server of this binary, which is started as a child.
-func (w *TargetFlags) BuiltIn(name string) (Target, error) {
+func (f *TargetFlags) BuiltIn(name string) (Target, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return Target{}, fmt.Errorf("dowel cannot find itself to start %s: %w", name, err)
 	}
-	options, err := builtin.ParseOptions(w.BuiltinOptions)
+	options, err := builtin.ParseOptions(f.BuiltinOptions)
 	if err == nil {
 		err = builtin.Check(name, options)
 	}
 	if err != nil {
 		return Target{}, exit.UsageError{Err: err}
 	}
-	command := append([]string{self, "serve", name}, w.BuiltinOptions...)
-	if keys := w.modelKeys(); name == "shell" && keys != "" && options["keys"] == "" {
+	command := append([]string{self, "serve", name}, f.BuiltinOptions...)
+	if keys := f.joinModelKeys(); name == "shell" && keys != "" && options["keys"] == "" {
 		command = append(command, "keys="+keys)
 	}
-	t, err := w.Started(command)
+	t, err := f.Started(command)
 	t.Name, t.Origin = name, "built into dowel"
 	return t, err
 }
 
-// modelKeys are those of a model's keys that --env sets, separated by commas: a shell hands on no others.
-func (w *TargetFlags) modelKeys() string {
+// joinModelKeys are those of a model's keys that --env sets, separated by commas: a shell hands on no others.
+func (f *TargetFlags) joinModelKeys() string {
 	var set []string
-	for _, setting := range w.Env {
+	for _, setting := range f.Env {
 		if key, _, ok := strings.Cut(setting, "="); ok && slices.Contains(shell.ModelKeys, key) {
 			set = append(set, key)
 		}
@@ -202,22 +202,22 @@ func (w *TargetFlags) modelKeys() string {
 }
 
 // ByURL is the one place that knows how to reach a URL.
-func (w *TargetFlags) ByURL() (Target, error) {
-	if len(w.Env) > 0 || w.Dir != "" {
-		return Target{}, exit.Usagef("--env and --dir are for servers that are started; %s runs already", w.Url)
+func (f *TargetFlags) ByURL() (Target, error) {
+	if len(f.Env) > 0 || f.Dir != "" {
+		return Target{}, exit.Usagef("--env and --dir are for servers that are started; %s runs already", f.Url)
 	}
-	u, err := url.Parse(w.Url)
+	u, err := url.Parse(f.Url)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return Target{}, exit.Usagef("--url %s: write a URL such as http://127.0.0.1:8080/mcp", w.Url)
+		return Target{}, exit.Usagef("--url %s: write a URL such as http://127.0.0.1:8080/mcp", f.Url)
 	}
-	header, err := w.header()
-	return Target{Origin: u.Redacted(), Dial: w.Url, Header: header}, err
+	header, err := f.parseHeaders()
+	return Target{Origin: u.Redacted(), Dial: f.Url, Header: header}, err
 }
 
-// header reads the fields that are sent along.
-func (w *TargetFlags) header() (http.Header, error) {
+// parseHeaders reads the fields that are sent along.
+func (f *TargetFlags) parseHeaders() (http.Header, error) {
 	h := http.Header{}
-	for _, field := range w.Headers {
+	for _, field := range f.Headers {
 		name, value, ok := strings.Cut(field, ":")
 		name, value = strings.TrimSpace(name), strings.TrimSpace(value)
 		if !ok || name == "" || strings.ContainsFunc(name, unicode.IsSpace) || strings.ContainsFunc(value, unicode.IsControl) {
@@ -229,9 +229,9 @@ func (w *TargetFlags) header() (http.Header, error) {
 }
 
 // Started is a server that is started by its command.
-func (w *TargetFlags) Started(command []string) (Target, error) {
+func (f *TargetFlags) Started(command []string) (Target, error) {
 	env := map[string]string{}
-	for _, setting := range w.Env {
+	for _, setting := range f.Env {
 		key, value, ok := strings.Cut(setting, "=")
 		if !ok || key == "" {
 			return Target{}, exit.Usagef("--env %s: write KEY=VALUE", setting)
@@ -240,7 +240,7 @@ func (w *TargetFlags) Started(command []string) (Target, error) {
 	}
 	return Target{
 		Origin: term.Line(strings.Join(command, " ")),
-		Dial:   stdio.Command{Path: command[0], Args: slices.Clone(command[1:]), Env: env, Dir: w.Dir},
+		Dial:   stdio.Command{Path: command[0], Args: slices.Clone(command[1:]), Env: env, Dir: f.Dir},
 	}, nil
 }
 

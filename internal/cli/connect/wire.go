@@ -21,15 +21,15 @@ type wireLog struct {
 	out  *term.Screen
 	json bool
 
-	mu    sync.Mutex
-	start time.Time
-	last  []byte // the frame that was received last
+	mu           sync.Mutex
+	start        time.Time
+	lastReceived []byte // the frame that was received last
 }
 
-func newWire(out *term.Screen, json bool) *wireLog { return &wireLog{out: out, json: json} }
+func newWireLog(out *term.Screen, json bool) *wireLog { return &wireLog{out: out, json: json} }
 
-// tap is a [transport.Tap].
-func (w *wireLog) tap(f transport.Frame) {
+// logFrame is a [transport.Tap].
+func (w *wireLog) logFrame(f transport.Frame) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.start.IsZero() {
@@ -38,20 +38,20 @@ func (w *wireLog) tap(f transport.Frame) {
 	data := bytes.TrimSpace(f.Data)
 	// What is no message comes twice: as it is received, and as it is found to be none.
 	if f.Kind == transport.Received {
-		w.last = append(w.last[:0], data...)
+		w.lastReceived = append(w.lastReceived[:0], data...)
 		if rawjson.CheckAll(data) != nil {
 			return
 		}
 	}
-	again := f.Kind == transport.Malformed && bytes.Equal(data, w.last) && rawjson.CheckAll(data) == nil
+	again := f.Kind == transport.Malformed && bytes.Equal(data, w.lastReceived) && rawjson.CheckAll(data) == nil
 	if w.json {
-		w.object(f, data)
+		w.writeJSON(f, data)
 		return
 	}
-	w.line(f, data, again)
+	w.writeText(f, data, again)
 }
 
-func (w *wireLog) line(f transport.Frame, data []byte, again bool) {
+func (w *wireLog) writeText(f transport.Frame, data []byte, again bool) {
 	arrow, note := "→", ""
 	paint := w.out.Cyan
 	switch f.Kind {
@@ -63,7 +63,7 @@ func (w *wireLog) line(f transport.Frame, data []byte, again bool) {
 			note, data = "no message (the line above)", nil
 		}
 	}
-	fmt.Fprintf(w.out, "%s %s %s%s\n", paint(arrow), w.out.Dim(fmt.Sprintf("%8.1fms", w.since(f))), paint(note), w.out.Clean(string(data)))
+	fmt.Fprintf(w.out, "%s %s %s%s\n", paint(arrow), w.out.Dim(fmt.Sprintf("%8.1fms", w.elapsedMS(f))), paint(note), w.out.Clean(string(data)))
 	for _, name := range slices.Sorted(maps.Keys(f.Header)) {
 		for _, value := range f.Header[name] {
 			fmt.Fprintf(w.out, "             %s\n", w.out.Dim(w.out.Clean(name+": "+value)))
@@ -80,8 +80,8 @@ type wireLine struct {
 	Header map[string][]string `json:"header,omitempty"`
 }
 
-func (w *wireLog) object(f transport.Frame, data []byte) {
-	l := wireLine{Wire: f.Kind.String(), MS: w.since(f), Header: f.Header}
+func (w *wireLog) writeJSON(f transport.Frame, data []byte) {
+	l := wireLine{Wire: f.Kind.String(), MS: w.elapsedMS(f), Header: f.Header}
 	if rawjson.CheckAll(data) == nil {
 		l.Frame = data
 	} else {
@@ -90,6 +90,6 @@ func (w *wireLog) object(f transport.Frame, data []byte) {
 	factory.WriteJSONLine(w.out, l)
 }
 
-func (w *wireLog) since(f transport.Frame) float64 {
+func (w *wireLog) elapsedMS(f transport.Frame) float64 {
 	return float64(f.Time.Sub(w.start).Microseconds()) / 1000
 }

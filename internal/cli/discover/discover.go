@@ -53,14 +53,14 @@ func runDiscover(ctx context.Context, conn *connect.Connection, t connect.Target
 				Revision mcp.Revision    `json:"revision"`
 				Era      string          `json:"era"`
 				Result   json.RawMessage `json:"result"`
-			}{c.Revision(), era(c.Revision()), raw}))
+			}{c.Revision(), eraName(c.Revision()), raw}))
 		}
 		showIdentity(conn.Factory, c, t, raw)
 		return nil
 	})
 }
 
-func era(r mcp.Revision) string {
+func eraName(r mcp.Revision) string {
 	if r.Modern() {
 		return "modern"
 	}
@@ -83,16 +83,16 @@ func showIdentity(f *factory.Factory, c *client.Client, t connect.Target, raw js
 	field("description", term.Line(info.Description))
 	field("website", term.Line(info.WebsiteURL))
 	field("from", t.Origin)
-	field("revision", fmt.Sprintf("%s (%s)", c.Revision(), era(c.Revision())))
-	field("speaks", strings.Join(stringsIn(rawjson.Lookup(raw, "supportedVersions")), ", "))
-	field("capabilities", strings.Join(capabilities(rawjson.Lookup(raw, "capabilities")), ", "))
+	field("revision", fmt.Sprintf("%s (%s)", c.Revision(), eraName(c.Revision())))
+	field("speaks", strings.Join(decodeStrings(rawjson.Lookup(raw, "supportedVersions")), ", "))
+	field("capabilities", strings.Join(formatCapabilities(rawjson.Lookup(raw, "capabilities")), ", "))
 	if instructions := c.Instructions(); instructions != "" {
 		fmt.Fprintf(f.Stdout, "\n")
 		f.WriteText(instructions)
 	}
 }
 
-func stringsIn(array []byte) (all []string) {
+func decodeStrings(array []byte) (all []string) {
 	for it := rawjson.Array(array); it.Next(); {
 		text, _ := rawjson.String(it.Value)
 		all = append(all, term.Line(text))
@@ -100,8 +100,8 @@ func stringsIn(array []byte) (all []string) {
 	return all
 }
 
-// capabilities names what is offered, with what is offered of it: "resources (subscribe)".
-func capabilities(raw json.RawMessage) []string {
+// formatCapabilities names what is offered, with what is offered of it: "resources (subscribe)".
+func formatCapabilities(raw json.RawMessage) []string {
 	found := map[string]string{}
 	for it := rawjson.Object(raw); it.Next(); {
 		var parts []string

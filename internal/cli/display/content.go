@@ -61,7 +61,7 @@ func writeBinary(f *factory.Factory, data []byte, kind, uri string, save *Saver)
 		f.WriteNote("[%s; -o FILE saves it]", about)
 		return nil
 	}
-	file, err := save.save(f.Stdout, data)
+	file, err := save.saveData(f.Stdout, data)
 	if err == nil && file != "-" {
 		f.WriteNote("[%s → %s]", about, file)
 	}
@@ -70,11 +70,11 @@ func writeBinary(f *factory.Factory, data []byte, kind, uri string, save *Saver)
 
 // WriteText writes text to the file of --output, where there is nothing binary for it.
 func WriteText(f *factory.Factory, text string, save *Saver) error {
-	if save == nil || !save.text {
+	if save == nil || !save.textOnly {
 		f.WriteText(text)
 		return nil
 	}
-	_, err := save.save(f.Stdout, []byte(text))
+	_, err := save.saveData(f.Stdout, []byte(text))
 	return err
 }
 

@@ -15,7 +15,7 @@ import (
 func ServerTable(f *factory.Factory, servers []control.Server, width int) (lines []string) {
 	rows := [][]string{{"SERVER", "STATE", "ERA", "TOOLS", "SINCE", "FROM", "WHAT"}}
 	for _, s := range servers {
-		rows = append(rows, serverCells(s))
+		rows = append(rows, formatServerRow(s))
 	}
 	widths := term.ColumnWidths(rows)
 	for i, row := range rows {
@@ -27,7 +27,7 @@ func ServerTable(f *factory.Factory, servers []control.Server, width int) (lines
 		s := servers[i-1]
 		lines = append(lines, paintStatus(f, s.Status, term.Shorten(text, width), widths[0]))
 		const indent = "    "
-		for _, more := range serverProblems(s) {
+		for _, more := range describeProblems(s) {
 			for _, text := range term.Wrap(strings.Fields(more), width-len(indent)) {
 				lines = append(lines, f.Stdout.Dim(indent+text))
 			}
@@ -36,8 +36,8 @@ func ServerTable(f *factory.Factory, servers []control.Server, width int) (lines
 	return lines
 }
 
-// serverCells are the texts of a server's row.
-func serverCells(s control.Server) []string {
+// formatServerRow are the texts of a server's row.
+func formatServerRow(s control.Server) []string {
 	era := s.Revision
 	if s.Era != "" {
 		era = s.Era + " " + s.Revision
@@ -53,8 +53,8 @@ func serverCells(s control.Server) []string {
 	return []string{term.Line(s.Name), s.Status.String(), era, tools, Age(time.Since(s.Since)), term.Line(s.Source), what}
 }
 
-// serverProblems say what is wrong with a server.
-func serverProblems(s control.Server) (lines []string) {
+// describeProblems say what is wrong with a server.
+func describeProblems(s control.Server) (lines []string) {
 	switch s.Status {
 	case hub.Ready, hub.Starting:
 	case hub.Failed, hub.NeedsAuthorization:

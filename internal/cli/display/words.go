@@ -20,11 +20,11 @@ func Plural(n int, thing string) string {
 
 // ProgressText is "[#####-----] 2/4 reading".
 func ProgressText(p mcp.ProgressParams) string {
-	text := number(p.Progress)
+	text := formatNumber(p.Progress)
 	if p.Total > 0 {
 		const width = 20
 		done := int(min(max(p.Progress/p.Total, 0), 1) * width)
-		text = fmt.Sprintf("[%s%s] %s/%s", strings.Repeat("#", done), strings.Repeat("-", width-done), text, number(p.Total))
+		text = fmt.Sprintf("[%s%s] %s/%s", strings.Repeat("#", done), strings.Repeat("-", width-done), text, formatNumber(p.Total))
 	}
 	if p.Message != "" {
 		text += " " + term.Line(p.Message)
@@ -32,7 +32,7 @@ func ProgressText(p mcp.ProgressParams) string {
 	return text
 }
 
-func number(f float64) string { return strconv.FormatFloat(f, 'f', -1, 64) }
+func formatNumber(f float64) string { return strconv.FormatFloat(f, 'f', -1, 64) }
 
 // Duration is "0.3s", "2s" or "2m05s".
 func Duration(d time.Duration) string {

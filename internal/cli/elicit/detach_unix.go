@@ -7,5 +7,5 @@ import (
 	"syscall"
 )
 
-// detach lets a command live on when this process ends: its terminal hangs up on all others that it has started.
-func detach(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} }
+// detachCommand lets a command live on when this process ends: its terminal hangs up on all others that it has started.
+func detachCommand(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} }

@@ -20,7 +20,7 @@ const slyFormShown = `ls \x1b]0;rm -rf ~\x07\x1b[8m; id\x1b[0m\r\u009d\x7f\u202e
 func TestFormsReveal(t *testing.T) {
 	var shown strings.Builder
 	q := &Asker{Out: term.NewScreen(&shown, nil), In: term.NewLines(strings.NewReader("")), Origin: "somewhere"}
-	q.asks(&client.ElicitRequest{Server: slyForm, ElicitParams: mcp.ElicitParams{Message: slyForm}}, "asks:")
+	q.printRequest(&client.ElicitRequest{Server: slyForm, ElicitParams: mcp.ElicitParams{Message: slyForm}}, "asks:")
 	text := shown.String()
 	if term.Reveal(text) != text {
 		t.Errorf("something cannot be seen in %q", text)

@@ -15,31 +15,31 @@ import (
 
 // openURL asks the user to visit a URL: it shows the whole of it, and opens nothing without consent. That the user agrees
 // does not say that what is to be done there has been done.
-func (q *Asker) openURL(ctx context.Context, r *client.ElicitRequest) error {
+func (a *Asker) openURL(ctx context.Context, r *client.ElicitRequest) error {
 	u, err := url.Parse(r.URL)
 	if err != nil {
 		return fmt.Errorf("the server asks to visit what is no URL: %w", err)
 	}
-	q.asks(r, "asks you to visit a page:")
+	a.printRequest(r, "asks you to visit a page:")
 	before, host, after := splitURL(r.URL)
-	q.say("\n    %s%s%s\n", before, q.Out.Styled("1;4", host), after)
+	a.printLine("\n    %s%s%s\n", before, a.Out.Styled("1;4", host), after)
 	for _, doubt := range urlWarnings(u) {
-		q.say("  %s %s", q.Out.Red("Careful:"), doubt)
+		a.printLine("  %s %s", a.Out.Red("Careful:"), doubt)
 	}
 	if u.Scheme != "https" && u.Scheme != "http" {
-		q.say("  dowel opens web pages only.")
+		a.printLine("  dowel opens web pages only.")
 		return errDeclined
 	}
-	q.say("%s", q.Out.Dim("  Nothing has been opened. Look at the name in bold: do you want to go there?"))
+	a.printLine("%s", a.Out.Dim("  Nothing has been opened. Look at the name in bold: do you want to go there?"))
 	for {
-		answer, err := q.prompt(ctx, "  [o]pen it, I open it [m]yself, [N]o:")
+		answer, err := a.readReply(ctx, "  [o]pen it, I open it [m]yself, [N]o:")
 		if err != nil {
 			return err
 		}
 		switch strings.ToLower(strings.TrimSpace(answer)) {
 		case "o", "open", "y", "yes":
 			if err := openPage(r.URL); err != nil {
-				q.say("  %v: please open it yourself", err)
+				a.printLine("  %v: please open it yourself", err)
 			}
 			return nil
 		case "m", "myself":
@@ -108,7 +108,7 @@ func openPage(page string) error {
 		command = []string{"rundll32", "url.dll,FileProtocolHandler", page}
 	}
 	cmd := exec.Command(command[0], command[1:]...)
-	detach(cmd)
+	detachCommand(cmd)
 	if err := cmd.Start(); err != nil {
 		return err
 	}

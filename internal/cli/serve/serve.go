@@ -21,8 +21,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// builtins are the names of the servers in this binary.
-func builtins() []string { return builtin.Names() }
+// builtinNames are the names of the servers in this binary.
+func builtinNames() []string { return builtin.Names() }
 
 func NewCommand(f *factory.Factory) *cobra.Command {
 	var opts daemon.ListenOptions
@@ -35,14 +35,14 @@ client closes standard input; or with --http over HTTP, for any number of client
 machines only where all of them may use it; files and shell are served to this machine alone. Requests must name this
 machine, by an IP address or localhost; name it otherwise with --host, or web pages could reach it by a name of their own.
 
-` + described(),
+` + describeBuiltins(),
 		Example: `  dowel serve files roots=. read-only=true
   dowel serve shell sandbox=true
   dowel serve everything --http 8080
   dowel serve kv path=notes.db`,
 		Args: cobra.ArbitraryArgs,
 		ValidArgsFunction: func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-			return offered(args), cobra.ShellCompDirectiveNoFileComp
+			return completeArgs(args), cobra.ShellCompDirectiveNoFileComp
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			f.Parsed = true
@@ -55,15 +55,15 @@ machine, by an IP address or localhost; name it otherwise with --host, or web pa
 	return cmd
 }
 
-// loopback reports whether an address, which has a port, is reached from this machine alone.
-func loopback(address string) bool {
+// isLoopback reports whether an address, which has a port, is reached from this machine alone.
+func isLoopback(address string) bool {
 	host, _, err := net.SplitHostPort(address)
 	ip, notIP := netip.ParseAddr(host)
 	return err == nil && (host == "localhost" || notIP == nil && ip.Unmap().IsLoopback())
 }
 
-// described tells of the servers and their options.
-func described() string {
+// describeBuiltins tells of the servers and their options.
+func describeBuiltins() string {
 	var b strings.Builder
 	for _, d := range builtin.Describe() {
 		fmt.Fprintf(&b, "%s: %s\n", d.Name, d.Description)
@@ -74,10 +74,10 @@ func described() string {
 	return strings.TrimSpace(b.String())
 }
 
-// offered completes the words behind dowel serve.
-func offered(args []string) []string {
+// completeArgs completes the words behind dowel serve.
+func completeArgs(args []string) []string {
 	if len(args) == 0 {
-		return builtins()
+		return builtinNames()
 	}
 	var all []string
 	for _, d := range builtin.Describe() {
@@ -92,9 +92,9 @@ func offered(args []string) []string {
 
 func runServe(ctx context.Context, f *factory.Factory, args []string, opts daemon.ListenOptions) error {
 	if len(args) == 0 {
-		return exit.Usagef("no server is named: there are %s", strings.Join(builtins(), ", "))
+		return exit.Usagef("no server is named: there are %s", strings.Join(builtinNames(), ", "))
 	}
-	if opts.Address != "" && daemon.IsLocal(args[0]) && !loopback(daemon.LocalAddress(opts.Address)) {
+	if opts.Address != "" && daemon.IsLocal(args[0]) && !isLoopback(daemon.LocalAddress(opts.Address)) {
 		return exit.Usagef("--http %s: %s acts on this machine, and over HTTP nobody has to say who they are: serve it at 127.0.0.1, or to others through dowel up, whose gateway can ask for a token", opts.Address, args[0])
 	}
 	options, err := builtin.ParseOptions(args[1:])

@@ -87,7 +87,7 @@ func Complete(input Spec, base json.RawMessage, given []Argument) (json.RawMessa
 		object = next
 	}
 	if errs == nil {
-		errs = missing(input, object)
+		errs = checkRequired(input, object)
 	}
 	if errs != nil {
 		return nil, exit.UsageError{Err: errors.Join(errs...)}
@@ -97,7 +97,7 @@ func Complete(input Spec, base json.RawMessage, given []Argument) (json.RawMessa
 
 // setArgument sets the member of object that a key means.
 func setArgument(input Spec, object json.RawMessage, key string, words []string) (json.RawMessage, error) {
-	path, leaf, err := input.path(key)
+	path, leaf, err := input.findPath(key)
 	if err != nil {
 		return nil, err
 	}
@@ -108,24 +108,24 @@ func setArgument(input Spec, object json.RawMessage, key string, words []string)
 	return setPath(object, path, value)
 }
 
-// path finds what a key means: a property, or, with dots, one of an object within. What a property is called comes first,
+// findPath finds what a key means: a property, or, with dots, one of an object within. What a property is called comes first,
 // since its name may hold dots too.
-func (s Spec) path(key string) (path []string, leaf Spec, err error) {
-	if p, ok := s.property(key); ok {
+func (s Spec) findPath(key string) (path []string, leaf Spec, err error) {
+	if p, ok := s.findProperty(key); ok {
 		return []string{key}, p.Spec, nil
 	}
 	for at := strings.LastIndexByte(key, '.'); at > 0; at = strings.LastIndexByte(key[:at], '.') {
-		p, ok := s.property(key[:at])
-		if !ok || !p.holdsMembers() {
+		p, ok := s.findProperty(key[:at])
+		if !ok || !p.allowsObject() {
 			continue
 		}
-		path, leaf, err := p.path(key[at+1:])
+		path, leaf, err := p.findPath(key[at+1:])
 		if err != nil {
 			return nil, leaf, fmt.Errorf("in %s: %w", key[:at], err)
 		}
 		return append([]string{key[:at]}, path...), leaf, nil
 	}
-	if others, open := s.others(); open {
+	if others, open := s.additionalSchema(); open {
 		return []string{key}, others, nil
 	}
 	var known []string
@@ -135,9 +135,9 @@ func (s Spec) path(key string) (path []string, leaf Spec, err error) {
 	return nil, s, fmt.Errorf("there is no argument %s%s", key, suggest.Hint(key, known))
 }
 
-// holdsMembers reports whether a value may be an object.
-func (s Spec) holdsMembers() bool {
-	types := s.types()
+// allowsObject reports whether a value may be an object.
+func (s Spec) allowsObject() bool {
+	types := s.allowedTypes()
 	if types == nil {
 		return true
 	}
@@ -152,14 +152,14 @@ func (s Spec) holdsMembers() bool {
 // ReadWords makes a value of the words of one key: several are a list.
 func (s Spec) ReadWords(words []string) (json.RawMessage, error) {
 	if len(words) == 1 {
-		return s.readWord(words[0])
+		return s.parseWord(words[0])
 	}
-	if types := s.types(); types != nil && !strings.Contains(strings.Join(types, " "), "array") {
+	if types := s.allowedTypes(); types != nil && !strings.Contains(strings.Join(types, " "), "array") {
 		return nil, fmt.Errorf("is given %d times, and takes one value", len(words))
 	}
 	list := json.RawMessage{'['}
 	for i, word := range words {
-		item, err := s.items().readWord(word)
+		item, err := s.itemSchema().parseWord(word)
 		if err != nil {
 			return nil, err
 		}
@@ -190,8 +190,8 @@ func setPath(object json.RawMessage, path []string, value json.RawMessage) (json
 	return rawjson.Set(object, path[0], inner), nil
 }
 
-// missing names the required arguments that object lacks, with what the tool says of them.
-func missing(input Spec, object json.RawMessage) []error {
+// checkRequired names the required arguments that object lacks, with what the tool says of them.
+func checkRequired(input Spec, object json.RawMessage) []error {
 	var errs []error
 	for _, p := range input.Properties() {
 		if !p.Required || rawjson.Lookup(object, p.Name) != nil {

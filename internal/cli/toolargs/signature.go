@@ -10,22 +10,22 @@ import (
 
 // Kind is what a value may be, in a word or two: "integer", "string…", "red|green".
 func (s Spec) Kind() string {
-	if choices := s.choices(); choices != nil {
-		return listed(choices)
+	if choices := s.allowedChoices(); choices != nil {
+		return joinChoices(choices)
 	}
-	types := slices.DeleteFunc(slices.Clone(s.types()), func(t string) bool { return t == "null" })
+	types := slices.DeleteFunc(slices.Clone(s.allowedTypes()), func(t string) bool { return t == "null" })
 	if len(types) == 0 {
 		return "any"
 	}
 	for i, t := range types {
 		if t == "array" {
-			types[i] = s.items().plural()
+			types[i] = s.itemSchema().formatListKind()
 		}
 	}
 	return strings.Join(slices.Compact(types), "|")
 }
 
-func (s Spec) plural() string {
+func (s Spec) formatListKind() string {
 	kind := "any"
 	if len(s.raw) > 0 {
 		kind = s.Kind()
@@ -36,7 +36,7 @@ func (s Spec) plural() string {
 	return kind + "…"
 }
 
-func listed(choices []choice) string {
+func joinChoices(choices []choice) string {
 	const most = 6
 	var texts []string
 	for i, c := range choices {

@@ -63,46 +63,46 @@ func runWatch(ctx context.Context, conn *connect.Connection, t connect.Target, o
 		ctx, cancel = context.WithTimeoutCause(ctx, conn.TotalTimeout, &client.TimeoutError{Kind: client.TimeoutTotal, After: conn.TotalTimeout})
 		defer cancel()
 	}
-	show := &changes{app: conn.Factory, count: opts.count, enough: func() { end(errEnough) }}
+	show := &changePrinter{factory: conn.Factory, limit: opts.count, onLimit: func() { end(errLimitReached) }}
 	failed := make(chan error, 1)
 	o.Restart = client.Restart{}
-	o.OnState = func(s client.State) { watchState(conn.Factory, s, failed) }
+	o.OnState = func(s client.State) { reportState(conn.Factory, s, failed) }
 	// Some servers announce changes without saying for which subscription.
-	o.Notifications = []client.NotificationHandler{{Handle: show.stray}}
+	o.Notifications = []client.NotificationHandler{{Handle: show.printNotification}}
 	err = conn.DoWithOptions(ctx, t, o, func(c *client.Client) error {
 		filter := mcp.SubscriptionFilter{
 			ToolsListChanged: true, PromptsListChanged: true, ResourcesListChanged: true, ResourceSubscriptions: opts.uris,
 		}
 		subscription, err := c.Watch(ctx, filter)
 		if errors.Is(err, client.ErrNothingToWatch) && len(opts.uris) == 0 {
-			return waitIdle(ctx, conn.Factory, c, failed)
+			return waitWithoutChanges(ctx, conn.Factory, c, failed)
 		}
 		if err != nil {
 			return err
 		}
-		tellRefused(ctx, conn.Factory, c, opts.uris, subscription.Acknowledged().ResourceSubscriptions)
+		warnUnwatched(ctx, conn.Factory, c, opts.uris, subscription.Acknowledged().ResourceSubscriptions)
 		for change, err := range subscription.Changes() {
 			if err != nil {
 				return err
 			}
-			show.change(change)
+			show.printChange(change)
 		}
 		return context.Cause(ctx)
 	})
 	switch {
-	case errors.Is(err, errEnough):
+	case errors.Is(err, errLimitReached):
 		return nil
 	case opts.count > 0 && errors.Is(err, context.DeadlineExceeded):
-		return fmt.Errorf("%d of %d changes came: %w", show.number(), opts.count, err)
+		return fmt.Errorf("%d of %d changes came: %w", show.shownCount(), opts.count, err)
 	}
 	return err
 }
 
-// errEnough is the cause of a context that ended because --count was reached.
-var errEnough = errors.New("all changes that were asked for have come")
+// errLimitReached is the cause of a context that ended because --count was reached.
+var errLimitReached = errors.New("all changes that were asked for have come")
 
-// waitIdle watches a server that announces no changes: it may come and go, and log.
-func waitIdle(ctx context.Context, f *factory.Factory, c *client.Client, failed <-chan error) error {
+// waitWithoutChanges watches a server that announces no changes: it may come and go, and log.
+func waitWithoutChanges(ctx context.Context, f *factory.Factory, c *client.Client, failed <-chan error) error {
 	f.Warn("%s announces no changes; only its connection and, with --log, its messages are watched", c.ServerInfo().Name)
 	select {
 	case <-ctx.Done():
@@ -112,41 +112,41 @@ func waitIdle(ctx context.Context, f *factory.Factory, c *client.Client, failed 
 	}
 }
 
-// changes shows changes, whoever brings them, until they are enough.
-type changes struct {
-	app    *factory.Factory
-	enough func()
+// changePrinter shows changes, whoever brings them, until they are enough.
+type changePrinter struct {
+	factory *factory.Factory
+	onLimit func()
 
 	mu    sync.Mutex
-	count int // 0: they are never enough
-	seen  int
+	limit int // 0: they are never enough
+	shown int
 }
 
-func (s *changes) change(c client.Change) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.count > 0 && s.seen == s.count {
+func (p *changePrinter) printChange(c client.Change) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.limit > 0 && p.shown == p.limit {
 		return
 	}
-	change(s.app, c)
-	if s.seen++; s.seen == s.count {
-		s.enough()
+	writeChange(p.factory, c)
+	if p.shown++; p.shown == p.limit {
+		p.onLimit()
 	}
 }
 
-// number is how many changes have been shown.
-func (s *changes) number() int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.seen
+// shownCount is how many changes have been shown.
+func (p *changePrinter) shownCount() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.shown
 }
 
-// stray takes a notification that belongs to no subscription.
-func (s *changes) stray(n mcp.Notification) {
+// printNotification takes a notification that belongs to no subscription.
+func (p *changePrinter) printNotification(n mcp.Notification) {
 	switch n.Method {
 	case mcp.NotificationToolsChanged, mcp.NotificationPromptsChanged, mcp.NotificationResourcesChanged, mcp.NotificationResourceUpdated:
 		uri, _ := rawjson.String(rawjson.Lookup(n.Params, "uri"))
-		s.change(client.Change{Method: n.Method, URI: uri, Params: n.Params})
+		p.printChange(client.Change{Method: n.Method, URI: uri, Params: n.Params})
 	}
 }
 
@@ -158,16 +158,16 @@ type changeLine struct {
 	Gap    bool            `json:"gap,omitempty"`
 }
 
-func change(f *factory.Factory, c client.Change) {
+func writeChange(f *factory.Factory, c client.Change) {
 	now := time.Now()
 	if f.JSON {
 		factory.WriteJSONLine(f.Stdout, changeLine{now, c.Method, c.Params, c.Gap})
 		return
 	}
-	fmt.Fprintf(f.Stdout, "%s %s\n", f.Stdout.Dim(now.Format(time.TimeOnly)), changeText(c))
+	fmt.Fprintf(f.Stdout, "%s %s\n", f.Stdout.Dim(now.Format(time.TimeOnly)), formatChange(c))
 }
 
-func changeText(c client.Change) string {
+func formatChange(c client.Change) string {
 	switch {
 	case c.Gap:
 		return "gap: changes may have been missed"
@@ -183,9 +183,9 @@ func changeText(c client.Change) string {
 	return term.Line(c.Method)
 }
 
-// tellRefused names the resources of which the server will not tell: those that it does not watch, and those that it does not
+// warnUnwatched names the resources of which the server will not tell: those that it does not watch, and those that it does not
 // have, although it has agreed to watch them.
-func tellRefused(ctx context.Context, f *factory.Factory, c *client.Client, wanted, granted []string) {
+func warnUnwatched(ctx context.Context, f *factory.Factory, c *client.Client, wanted, granted []string) {
 	var agreed []string
 	for _, uri := range wanted {
 		if !slices.Contains(granted, uri) {
@@ -194,14 +194,14 @@ func tellRefused(ctx context.Context, f *factory.Factory, c *client.Client, want
 		}
 		agreed = append(agreed, uri)
 	}
-	for _, uri := range notListed(ctx, c, agreed) {
+	for _, uri := range findUnlisted(ctx, c, agreed) {
 		f.Warn("the server has no resource %s in its lists: it may never announce a change of it", uri)
 	}
 }
 
-// notListed returns the URIs that the server neither lists nor has a template for. Where its lists cannot be read, it returns
+// findUnlisted returns the URIs that the server neither lists nor has a template for. Where its lists cannot be read, it returns
 // none.
-func notListed(ctx context.Context, c *client.Client, uris []string) []string {
+func findUnlisted(ctx context.Context, c *client.Client, uris []string) []string {
 	if len(uris) == 0 {
 		return nil
 	}
@@ -227,8 +227,8 @@ func notListed(ctx context.Context, c *client.Client, uris []string) []string {
 	return uris
 }
 
-// watchState tells of a connection that comes and goes.
-func watchState(f *factory.Factory, s client.State, failed chan<- error) {
+// reportState tells of a connection that comes and goes.
+func reportState(f *factory.Factory, s client.State, failed chan<- error) {
 	switch {
 	case s.Status == client.Failed && s.Err != nil:
 		failed <- s.Err
