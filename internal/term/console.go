@@ -12,14 +12,17 @@ import (
 	"golang.org/x/term"
 )
 
-// Console is the terminal of a conversation: lines are edited on it, and what is said meanwhile goes above the line. The
-// terminal is in raw mode only while a line is being read, so that Ctrl-C is a signal at any other time.
+// Console is the terminal of a conversation. The user edits a line on it; output that arrives
+// meanwhile appears above that line. The terminal is in raw mode only while a line is being read
+// and during [Console.Hold], so that Ctrl-C is a signal at any other time. All methods are safe for
+// concurrent use.
 type Console struct {
 	In, Out *os.File
 	keys    keyboard
 	editor  editor
 	History history
-	// complete returns how a line can go on at a place, and what it may go on with; nil: in no way.
+	// Complete returns the line completed as far as possible, the new cursor position, and the
+	// possible completions. at is the cursor position. Without it, Tab has no effect.
 	Complete func(line string, at int) (string, int, []string)
 
 	lineMu sync.Mutex // held while a line is being read
@@ -29,27 +32,28 @@ type Console struct {
 	savedMode *term.State    // the terminal's mode, while it is raw
 }
 
+// NewConsole returns a console that reads keys from in and writes to out. Both must be terminals.
 func NewConsole(in, out *os.File) *Console {
 	c := &Console{In: in, Out: out, keys: keyboard{from: in}}
 	c.editor = editor{keys: &c.keys, out: out}
 	return c
 }
 
-// ErrInterrupted is the error of a line that Ctrl-C has ended.
+// ErrInterrupted is the error of a line that the user ended with Ctrl-C.
 var ErrInterrupted = errors.New("interrupted")
 
-// Question says how a line is read.
+// Question describes a line to read. The zero value reads a line without a prompt.
 type Question struct {
 	Prompt  string
-	Prefill string // is there to be changed
-	Answer  bool   // to a question: it is not remembered, and nothing completes it
-	Fresh   bool   // what was typed before counts for nothing
+	Prefill string // initial text of the line; the user can change it
+	Answer  bool   // the line answers a question: it has no history and no completion
+	Fresh   bool   // discard keys that were typed before
 }
 
-// ReadLine reads a line. With Ctrl-C the error is errInterrupted, beside what was typed; with Ctrl-D io.EOF; and the cause of ctx
-// where that ends.
+// ReadLine reads a line. If the user presses Ctrl-C, it returns the typed text and
+// [ErrInterrupted]. Ctrl-D on an empty line returns [io.EOF]. If ctx ends, the error is its cause.
 func (c *Console) ReadLine(ctx context.Context, a Question) (string, error) {
-	c.lineMu.Lock() // a question that nobody waits for any more gives the terminal back first
+	c.lineMu.Lock() // an abandoned question restores the terminal first
 	defer c.lineMu.Unlock()
 	if ctx.Err() != nil {
 		return "", context.Cause(ctx)
@@ -71,7 +75,7 @@ func (c *Console) ReadLine(ctx context.Context, a Question) (string, error) {
 		err = nil
 	}
 	if err != nil {
-		_, _ = io.WriteString(c, "\n") // the line has no end yet
+		_, _ = io.WriteString(c, "\n") // end the unfinished line
 		return "", err
 	}
 	text = typedControls.Replace(text)
@@ -81,23 +85,24 @@ func (c *Console) ReadLine(ctx context.Context, a Question) (string, error) {
 	return text, nil
 }
 
-// discardInput forgets what was typed and not read.
+// discardInput drops keys that were typed but not read.
 func (c *Console) discardInput() {
 	flushInput(c.In)
 	c.editor.discardInput()
 }
 
-// startEditing begins to edit a line.
+// startEditing switches the terminal to raw mode and shows the prompt. The caller must call end
+// after the line is read.
 func (c *Console) startEditing(a Question) (_ *term.Terminal, end func(), err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	back, err := c.enterRawMode()
+	restore, err := c.enterRawMode()
 	if err != nil {
 		return nil, nil, err
 	}
 	t := term.NewTerminal(&c.editor, a.Prompt)
 	if width, height, err := term.GetSize(int(c.Out.Fd())); err == nil && width > 0 {
-		_ = t.SetSize(width, height) // nothing is on the line that could not be written
+		_ = t.SetSize(width, height) // the line is empty, so nothing can fail
 	}
 	t.SetBracketedPasteMode(true)
 	if a.Answer {
@@ -112,12 +117,13 @@ func (c *Console) startEditing(a Question) (_ *term.Terminal, end func(), err er
 		defer c.mu.Unlock()
 		t.SetBracketedPasteMode(false)
 		c.line = nil
-		back()
+		restore()
 	}, nil
 }
 
-// enterRawMode puts the terminal into raw mode until back is called, unless it is in it; c.mu is held, then too.
-func (c *Console) enterRawMode() (back func(), err error) {
+// enterRawMode puts the terminal into raw mode until restore is called. If the terminal is in raw
+// mode already, restore does nothing. The caller holds c.mu for both calls.
+func (c *Console) enterRawMode() (restore func(), err error) {
 	if c.savedMode != nil {
 		return func() {}, nil
 	}
@@ -128,32 +134,33 @@ func (c *Console) enterRawMode() (back func(), err error) {
 	c.savedMode = before
 	return func() {
 		c.savedMode = nil
-		_ = term.Restore(int(c.In.Fd()), before) // it was possible a moment ago
+		_ = term.Restore(int(c.In.Fd()), before) // MakeRaw just succeeded
 	}, nil
 }
 
-// Hold has the terminal in raw mode until it is released, for a question of several lines: what is typed between them is a key
-// like any other. What was typed before is no answer.
+// Hold keeps the terminal in raw mode until release is called. Use it around a question of several
+// lines: keys typed between two lines then belong to the next line. Hold discards keys that were
+// typed before it.
 func (c *Console) Hold() (release func()) {
 	c.lineMu.Lock()
 	defer c.lineMu.Unlock()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.discardInput()
-	back, err := c.enterRawMode()
+	restore, err := c.enterRawMode()
 	if err != nil {
-		return func() {} // reading says why
+		return func() {} // ReadLine will report the error
 	}
 	return func() {
 		c.lineMu.Lock()
 		defer c.lineMu.Unlock()
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		back()
+		restore()
 	}
 }
 
-// Write implements [io.Writer]: what is said while a line is edited goes above it.
+// Write implements [io.Writer]. Output during the editing of a line appears above that line.
 func (c *Console) Write(p []byte) (int, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -169,7 +176,8 @@ func (c *Console) Write(p []byte) (int, error) {
 	return c.Out.Write(p)
 }
 
-// completeLine answers Tab: the line goes on as far as that is clear, and else what it may go on with is shown.
+// completeLine handles Tab. It extends the line as far as all completions agree; if that adds
+// nothing, it lists the completions.
 func (c *Console) completeLine(t *term.Terminal, line string, at int, key rune) (string, int, bool) {
 	if key != '\t' || c.Complete == nil {
 		return "", 0, false
@@ -185,12 +193,12 @@ func (c *Console) completeLine(t *term.Terminal, line string, at int, key rune) 
 	return longer, to, true
 }
 
-// history is what was entered before, the last one first.
+// history holds the entered lines, oldest first, at most maxHistory of them.
 type history struct{ entries []string }
 
 const maxHistory = 500
 
-// Add, Len and At implement [term.History].
+// Add implements [term.History]. It ignores blank lines and a repetition of the latest line.
 func (h *history) Add(entry string) {
 	if strings.TrimSpace(entry) == "" || len(h.entries) > 0 && h.entries[len(h.entries)-1] == entry {
 		return
@@ -198,15 +206,20 @@ func (h *history) Add(entry string) {
 	h.entries = append(h.entries, entry)
 	h.entries = h.entries[max(len(h.entries)-maxHistory, 0):]
 }
-func (h *history) Len() int        { return len(h.entries) }
+
+// Len implements [term.History].
+func (h *history) Len() int { return len(h.entries) }
+
+// At implements [term.History]. Index 0 is the latest line.
 func (h *history) At(i int) string { return h.entries[len(h.entries)-1-i] }
 
-// acceptedHistory keeps what is entered, and not what Ctrl-C has taken back.
+// acceptedHistory is a history that ignores lines ended by Ctrl-C.
 type acceptedHistory struct {
 	*history
 	editor *editor
 }
 
+// Add implements [term.History].
 func (h *acceptedHistory) Add(entry string) {
 	if !h.editor.interrupted {
 		h.history.Add(entry)

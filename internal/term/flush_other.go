@@ -4,5 +4,5 @@ package term
 
 import "os"
 
-// flushInput cannot drop what was typed and not read.
+// flushInput does nothing: this system has no portable way to drop unread keys.
 func flushInput(*os.File) {}

@@ -9,18 +9,20 @@ import (
 	"unicode/utf8"
 )
 
-// keyboard reads what is typed under a context. As with lines, a read that its context has left goes on, and what it brings is
-// for the next one.
+// keyboard reads keys and can stop waiting when a context ends. As with [Lines], the system read
+// continues in the background, and the next call receives its keys.
 type keyboard struct {
 	from    io.Reader
-	pending chan chunk // the read that goes on; nil if none does
+	pending chan chunk // the read in progress, or nil
 }
 
+// chunk is the outcome of one read.
 type chunk struct {
 	text []byte
 	err  error
 }
 
+// readChunk returns the next keys, or the cause of ctx if it ends first.
 func (k *keyboard) readChunk(ctx context.Context) ([]byte, error) {
 	if k.pending == nil {
 		got := make(chan chunk, 1)
@@ -40,30 +42,32 @@ func (k *keyboard) readChunk(ctx context.Context) ([]byte, error) {
 	}
 }
 
-// What a terminal puts around text that is pasted, where it has been asked to.
+// A terminal in bracketed paste mode sends these marks before and after pasted text.
 const pasteStart, pasteEnd = "\x1b[200~", "\x1b[201~"
 
-// A line that is edited is one line: what is pasted has these in place of ends of lines and of tabs.
+// Line breaks and tabs of pasted text appear as symbols in the edited line. Typeable replaces them
+// by the symbols; typedControls restores them.
 var (
 	Typeable      = strings.NewReplacer("\r\n", "␤", "\r", "␤", "\n", "␤", "\t", "␉")
 	typedControls = strings.NewReplacer("␤", "\n", "␉", "\t")
 )
 
-// editor is the stream of keys that a line is edited with, one key that ends the line at a time.
+// editor is the stream of keys for [term.Terminal]. A read never goes past a key that ends a line,
+// so the terminal does not consume keys of the next line.
 type editor struct {
 	keys *keyboard
 	out  io.Writer
-	ctx  context.Context // of the line that is read
+	ctx  context.Context // of the current ReadLine
 
-	unsplit     []byte // as it came, not yet looked at
-	ready       []byte // to be typed
-	pasting     bool
+	unsplit     []byte // read from the keyboard, pastes not yet separated
+	ready       []byte // for the next Read
+	pasting     bool   // unsplit begins within a paste
 	interrupted bool // the line was ended by Ctrl-C
 }
 
 const ctrlC, ctrlD = 3, 4
 
-// Read implements [io.Reader] for the editor. Ctrl-C ends the line like Enter does; interrupted tells them apart.
+// Read implements [io.Reader] for [term.Terminal]. It turns Ctrl-C into Enter and sets interrupted.
 func (e *editor) Read(p []byte) (int, error) {
 	for len(e.ready) == 0 {
 		text, err := e.keys.readChunk(e.ctx)
@@ -82,7 +86,8 @@ func (e *editor) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// readableLen is how much may be typed at once: up to a key that ends a line, which comes alone, and no half of a paste.
+// readableLen returns how many ready bytes the next Read may return, at most most. A key that ends
+// a line is returned alone.
 func (e *editor) readableLen(most int) int {
 	n := bytes.IndexAny(e.ready, "\r\n\x03\x04")
 	switch {
@@ -94,10 +99,11 @@ func (e *editor) readableLen(most int) int {
 	return min(n, most)
 }
 
-// Write implements [io.Writer] for the editor.
+// Write implements [io.Writer] for [term.Terminal].
 func (e *editor) Write(p []byte) (int, error) { return e.out.Write(p) }
 
-// splitPastes takes pasted text apart from keys.
+// splitPastes moves unsplit bytes to ready and sanitizes pasted text. Bytes that may begin a mark or
+// a character stay in unsplit until more arrive.
 func (e *editor) splitPastes() {
 	for len(e.unsplit) > 0 {
 		mark := pasteStart
@@ -126,7 +132,8 @@ func (e *editor) splitPastes() {
 	}
 }
 
-// completeLen is how much of pasted text can be taken before more has come: no half of a character, and of an end of a line.
+// completeLen returns the length of pasted text without a trailing incomplete character and without
+// a trailing carriage return, which may be the first half of a line break.
 func completeLen(text []byte) int {
 	for n := 1; n < utf8.UTFMax && n <= len(text); n++ {
 		if last := text[len(text)-n:]; utf8.RuneStart(last[0]) {
@@ -139,7 +146,8 @@ func completeLen(text []byte) int {
 	return len(text)
 }
 
-// partialMarkLen is how much of the end of a text may be the beginning of a mark. The editor, too, waits for what follows an Escape.
+// partialMarkLen returns the length of the longest suffix of text that may begin mark. Waiting for
+// the rest delays no key: the terminal package waits after an Escape, too.
 func partialMarkLen(text []byte, mark string) int {
 	for n := min(len(mark)-1, len(text)); n > 0; n-- {
 		if bytes.HasSuffix(text, []byte(mark[:n])) {
@@ -149,7 +157,7 @@ func partialMarkLen(text []byte, mark string) int {
 	return 0
 }
 
-// sanitizePaste makes pasted text a part of one line.
+// sanitizePaste returns pasted text as part of one line, without control characters.
 func sanitizePaste(text []byte) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) {
@@ -159,12 +167,12 @@ func sanitizePaste(text []byte) string {
 	}, Typeable.Replace(string(text)))
 }
 
-// insertText types text for the user, who can change it.
+// insertText puts text into the line as if the user had pasted it.
 func (e *editor) insertText(text string) {
 	e.ready = append([]byte(pasteStart+sanitizePaste([]byte(text))+pasteEnd), e.ready...)
 }
 
-// discardInput drops what was typed and not read.
+// discardInput drops keys that have arrived but were not read.
 func (e *editor) discardInput() {
 	e.unsplit, e.ready, e.pasting = nil, nil, false
 	select {
