@@ -62,7 +62,7 @@ type editor struct {
 	unsplit     []byte // read from the keyboard, pastes not yet separated
 	ready       []byte // for the next Read
 	pasting     bool   // unsplit begins within a paste
-	interrupted bool // the line was ended by Ctrl-C
+	interrupted bool   // the line was ended by Ctrl-C
 }
 
 const ctrlC, ctrlD = 3, 4

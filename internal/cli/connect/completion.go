@@ -11,11 +11,12 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// completionTimeout is how long a shell waits for names that a server has to be asked for.
+// completionTimeout bounds asking a server for names during shell completion.
 const completionTimeout = 3 * time.Second
 
-// CompleteWords offers a shell the names of servers and, behind one with a dot, of what it has; the member of each is the
-// name that counts.
+// CompleteWords returns a completion function for SERVER and SERVER.THING. It completes THING with
+// the items of the list l; member is the member of an item that holds its name. With a zero list it
+// completes only servers.
 func (conn *Connection) CompleteWords(l listing, member string) cobra.CompletionFunc {
 	return func(_ *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
 		if len(args) > 0 {
@@ -30,7 +31,8 @@ func (conn *Connection) CompleteWords(l listing, member string) cobra.Completion
 	}
 }
 
-// fetchNames asks a server; one that does not answer in time has no names.
+// fetchNames asks a server for the names of its items. It returns nil if the server fails or does
+// not answer in time.
 func (conn *Connection) fetchNames(server string, l listing, member string) (names []string) {
 	ctx, cancel := context.WithTimeout(context.Background(), completionTimeout)
 	defer cancel()
@@ -45,11 +47,11 @@ func (conn *Connection) fetchNames(server string, l listing, member string) (nam
 			names = append(names, server+"."+name)
 		}
 		return err
-	}) // a shell has no place for what went wrong
+	}) // a completion cannot show an error
 	return names
 }
 
-// CompleteNames completes the names of servers.
+// CompleteNames is a completion function for the names of servers. It leaves out the given ones.
 func CompleteNames(_ *cobra.Command, given []string, _ string) ([]string, cobra.ShellCompDirective) {
 	names := slices.DeleteFunc(ReadDirectory().Known(), func(name string) bool { return slices.Contains(given, name) })
 	return names, cobra.ShellCompDirectiveNoFileComp

@@ -18,11 +18,13 @@ import (
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
-// listing is a list of a server, read raw: so that JSON shows what the server sent, fields of extensions included.
+// listing is a list method. It is read raw, so that --json shows exactly what a server sent, with
+// fields of extensions.
 type listing struct {
 	method, Member string
 }
 
+// The lists of a server.
 var (
 	ListTools     = listing{mcp.MethodListTools, "tools"}
 	ListResources = listing{mcp.MethodListResources, "resources"}
@@ -30,7 +32,8 @@ var (
 	ListPrompts   = listing{mcp.MethodListPrompts, "prompts"}
 )
 
-// Pages iterates over the pages as they are asked for.
+// Pages requests and yields one page after the other. It stops after the first error, which it
+// yields.
 func (l listing) Pages(ctx context.Context, c *client.Client) iter.Seq2[json.RawMessage, error] {
 	return func(yield func(json.RawMessage, error) bool) {
 		var params mcp.ListParams
@@ -54,7 +57,7 @@ func (l listing) Pages(ctx context.Context, c *client.Client) iter.Seq2[json.Raw
 	}
 }
 
-// missingServer is a server of several whose things are missing from a list.
+// missingServer is a server that a list of the gateway lacks, with the reason.
 type missingServer struct {
 	Server string `json:"server"`
 	Status string `json:"status"`
@@ -65,7 +68,7 @@ func (m missingServer) Error() string {
 	return fmt.Sprintf("it is %s: %s; dowel doctor %s says more", m.Status, m.Reason, m.Server)
 }
 
-// decodeMissing returns the servers that a page of a gateway's list lacks.
+// decodeMissing returns the servers that a page of a gateway's list lacks, from its _meta.
 func decodeMissing(page json.RawMessage) (all []missingServer) {
 	for it := rawjson.Array(rawjson.Lookup(rawjson.Lookup(page, "_meta"), gateway.MetaMissing)); it.Next(); {
 		var one missingServer
@@ -76,8 +79,8 @@ func decodeMissing(page json.RawMessage) (all []missingServer) {
 	return all
 }
 
-// CheckMissing holds a list of a gateway to what the user has asked for: one server that is missing is an error, of several each is told
-// of.
+// CheckMissing looks for missing servers in a list of the gateway. If t itself is missing, it returns
+// an error. It warns of any other missing server and returns err.
 func CheckMissing(f *factory.Factory, t Target, page json.RawMessage, err error) error {
 	for _, missing := range decodeMissing(page) {
 		if missing.Server == t.Name && missing.Server != "" {
@@ -88,7 +91,7 @@ func CheckMissing(f *factory.Factory, t Target, page json.RawMessage, err error)
 	return err
 }
 
-// All returns the whole list as one page. A server that does not have such lists has an empty one.
+// All returns the whole list as one page. If the server does not know the method, the list is empty.
 func (l listing) All(ctx context.Context, c *client.Client) (json.RawMessage, error) {
 	var first, items json.RawMessage
 	for page, err := range l.Pages(ctx, c) {
@@ -111,14 +114,15 @@ func (l listing) All(ctx context.Context, c *client.Client) (json.RawMessage, er
 	return rawjson.Set(rawjson.Set(first, "nextCursor", nil), l.Member, items), nil
 }
 
-// IsNotOffered reports whether the server does not know the method.
+// IsNotOffered reports whether err means that the server does not know the method.
 func IsNotOffered(err error) bool {
 	answered := exit.ProtocolError(err)
 	return answered != nil && answered.Code == jsonrpc.CodeMethodNotFound
 }
 
-// Find returns the item with the name, decoded and raw, and asks for no more pages than it needs. The error of one that there is not
-// holds the names that there are.
+// Find returns the item with the given name, decoded and raw. It requests pages until it finds the
+// item. If the item does not exist, it returns a usage error that suggests existing names. kind names
+// the kind of item in that error.
 func Find[T any](ctx context.Context, c *client.Client, l listing, kind, name string, nameOf func(*T) string) (item T, raw json.RawMessage, err error) {
 	var known []string
 	var missing []missingServer
@@ -147,7 +151,7 @@ func Find[T any](ctx context.Context, c *client.Client, l listing, kind, name st
 	return item, nil, exit.Usagef("there is no %s %s%s", kind, name, suggest.Hint(name, known))
 }
 
-// DecodeItems decodes the items of a page.
+// DecodeItems decodes the items of a page of the list l.
 func DecodeItems[T any](c *client.Client, l listing, page json.RawMessage) ([]T, error) {
 	var items []T
 	if err := mcp.Decode(rawjson.Lookup(page, l.Member), &items); err != nil {
@@ -156,6 +160,7 @@ func DecodeItems[T any](c *client.Client, l listing, page json.RawMessage) ([]T,
 	return items, nil
 }
 
+// FindTool returns the tool with the given name, decoded and raw; see [Find].
 func FindTool(ctx context.Context, c *client.Client, name string) (mcp.Tool, json.RawMessage, error) {
 	return Find(ctx, c, ListTools, "tool", name, func(t *mcp.Tool) string { return t.Name })
 }

@@ -7,10 +7,10 @@ import (
 	"github.com/dowel-mcp/dowel/internal/term"
 )
 
-// stderrLines shows what a server writes to its stderr where that has to be JSON: an object for each line.
+// stderrLines writes each line of a server's stderr as a JSON object, for --json.
 type stderrLines struct {
 	screen  *term.Screen
-	partial []byte // the beginning of a line
+	partial []byte // a line without its end yet
 }
 
 // Write implements [io.Writer].
@@ -31,7 +31,7 @@ func (l *stderrLines) Write(text []byte) (int, error) {
 	return len(text), nil
 }
 
-// flush shows a line that has not ended.
+// flush writes the partial line.
 func (l *stderrLines) flush() {
 	if len(l.partial) > 0 {
 		l.writeLine(l.partial)

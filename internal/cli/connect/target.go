@@ -21,23 +21,23 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// Target is a server that a command line names.
+// Target is the server that a command line names.
 type Target struct {
-	// name is how the user knows the server; empty where only the server knows its name.
+	// Name is the user's name for the server, or "" if it has none.
 	Name string
-	// origin says where the server comes from.
+	// Origin says where the server comes from: a command, a URL or the configuration.
 	Origin string
-	// dial is what package client dials.
+	// Dial is the target for [client.Dial].
 	Dial any
-	// header goes along with each request to a URL.
+	// Header is sent with each request to a URL.
 	Header http.Header
-	// options are those of its entry in the configuration.
+	// Options holds the options of the definition in the configuration.
 	Options client.Options
-	// close ends what was made for the target; nil: nothing was.
+	// close releases resources of the target. It may be nil.
 	close func()
 }
 
-// Label is how to call the server while it has not said its name.
+// Label returns a short text that identifies the server before it has sent its name.
 func (t Target) Label() string {
 	if t.Name != "" {
 		return t.Name
@@ -45,7 +45,8 @@ func (t Target) Label() string {
 	return term.Shorten(t.Origin, 60)
 }
 
-// CommandLine is the command line that does something with a thing of the server, for advice.
+// CommandLine returns a dowel command line for an item of the server, for advice. Without an item it
+// names only the server.
 func (t Target) CommandLine(do, thing string) string {
 	switch {
 	case t.Name == "":
@@ -56,7 +57,7 @@ func (t Target) CommandLine(do, thing string) string {
 	return "dowel " + do + " " + t.Name + "." + thing
 }
 
-// TargetFlags holds the flags that say which server, and how it is started.
+// TargetFlags holds the flags that select a server and say how to start it.
 type TargetFlags struct {
 	Url            string
 	Headers        []string
@@ -64,9 +65,10 @@ type TargetFlags struct {
 	Dir            string
 	BuiltinOptions []string
 
-	Found *Directory // which servers have names; nil before it is needed
+	Found *Directory // read on first use; see [TargetFlags.Directory]
 }
 
+// AddFlags registers the flags.
 func (f *TargetFlags) AddFlags(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringVar(&f.Url, "url", "", "the server's `URL`")
@@ -76,15 +78,17 @@ func (f *TargetFlags) AddFlags(cmd *cobra.Command) {
 	flags.StringVar(&f.Dir, "dir", "", "the `folder` to start the server in")
 }
 
+// NamingHelp explains in help texts how to name a server.
 const NamingHelp = `The server is named in one of three ways, the same in every command:
 
-  everything.echo        by its name: one of the running dowel (dowel up), else of your configuration, else built in
+  everything.echo        by its name: in the running dowel (dowel up), or else in your configuration, or else built in
   --url URL              by its URL
-  … -- npx -y @acme/mcp  by the command that starts it, behind --
+  … -- npx -y @acme/mcp  by the command that starts it, after --
 
-Without --url and --, the first word names it: SERVER.THING or SERVER THING.`
+Without --url and --, the first word names the server: SERVER.THING or SERVER THING.`
 
-// Resolve finds the server that a command line names. rest are the words about what to do there.
+// Resolve returns the server that a command line names, and the other words. The error is a usage
+// error, or it says why the server cannot be used.
 func (f *TargetFlags) Resolve(cmd *cobra.Command, args []string) (t Target, rest []string, err error) {
 	words, command := args, []string(nil)
 	if dash := cmd.ArgsLenAtDash(); dash >= 0 {
@@ -123,7 +127,8 @@ func (f *TargetFlags) Resolve(cmd *cobra.Command, args []string) (t Target, rest
 	return t, append(rest, words[1:]...), err
 }
 
-// SplitName splits SERVER.THING, or takes SERVER alone. A server's name may hold dots, so the longest one counts.
+// SplitName splits SERVER.THING or SERVER. Names of servers may contain dots, so the longest known
+// name that fits wins. It also accepts SERVER__THING, the form on the wire.
 func SplitName(word string, known []string) (name, thing string, err error) {
 	for _, k := range known {
 		if (word == k || strings.HasPrefix(word, k+".")) && len(k) > len(name) {
@@ -133,7 +138,7 @@ func SplitName(word string, known []string) (name, thing string, err error) {
 	if name != "" {
 		return name, strings.TrimPrefix(word[len(name):], "."), nil
 	}
-	for _, k := range known { // as it is called on the wire
+	for _, k := range known { // the form on the wire
 		if strings.HasPrefix(word, k+"__") && len(k) > len(name) {
 			name = k
 		}
@@ -146,10 +151,10 @@ func SplitName(word string, known []string) (name, thing string, err error) {
 		wanted, suggest.Hint(wanted, known))
 }
 
-// TakesAll annotates commands that take all servers where none is named.
+// TakesAll is an annotation of commands that use all servers if the command line names no server.
 const TakesAll = "takes all"
 
-// Directory looks up once which servers have names.
+// Directory returns the directory of servers. It reads the directory at the first call.
 func (f *TargetFlags) Directory() *Directory {
 	if f.Found == nil {
 		f.Found = ReadDirectory()
@@ -157,18 +162,19 @@ func (f *TargetFlags) Directory() *Directory {
 	return f.Found
 }
 
-// ByName is the one place that knows how to reach servers that have names.
+// ByName returns the server with the given name: from the directory, or else built in. With --option
+// it is always built in.
 func (f *TargetFlags) ByName(name string) (Target, error) {
 	if t, ok, err := f.Directory().findTarget(name); ok && len(f.BuiltinOptions) == 0 {
 		if err == nil && (len(f.Env) > 0 || f.Dir != "") {
-			err = exit.Usagef("--env and --dir are for servers that are started here; %s is that of %s", name, t.Origin)
+			err = exit.Usagef("--env and --dir are for servers that are started here; %s comes from %s", name, t.Origin)
 		}
 		return t, err
 	}
 	return f.BuiltIn(name)
 }
 
-// BuiltIn is a server of this binary, which is started as a child.
+// BuiltIn returns a built-in server. It runs as a child process of the same binary.
 func (f *TargetFlags) BuiltIn(name string) (Target, error) {
 	self, err := os.Executable()
 	if err != nil {
@@ -190,7 +196,8 @@ func (f *TargetFlags) BuiltIn(name string) (Target, error) {
 	return t, err
 }
 
-// joinModelKeys are those of a model's keys that --env sets, separated by commas: a shell hands on no others.
+// joinModelKeys returns the variables of model keys that --env sets, separated by commas. The shell
+// server withholds other model keys from its commands.
 func (f *TargetFlags) joinModelKeys() string {
 	var set []string
 	for _, setting := range f.Env {
@@ -201,7 +208,7 @@ func (f *TargetFlags) joinModelKeys() string {
 	return strings.Join(set, ",")
 }
 
-// ByURL is the one place that knows how to reach a URL.
+// ByURL returns the server at --url.
 func (f *TargetFlags) ByURL() (Target, error) {
 	if len(f.Env) > 0 || f.Dir != "" {
 		return Target{}, exit.Usagef("--env and --dir are for servers that are started; %s runs already", f.Url)
@@ -214,7 +221,7 @@ func (f *TargetFlags) ByURL() (Target, error) {
 	return Target{Origin: u.Redacted(), Dial: f.Url, Header: header}, err
 }
 
-// parseHeaders reads the fields that are sent along.
+// parseHeaders parses the values of --header.
 func (f *TargetFlags) parseHeaders() (http.Header, error) {
 	h := http.Header{}
 	for _, field := range f.Headers {
@@ -228,7 +235,8 @@ func (f *TargetFlags) parseHeaders() (http.Header, error) {
 	return h, nil
 }
 
-// Started is a server that is started by its command.
+// Started returns a server that is started by its command, with the environment and folder of the
+// flags.
 func (f *TargetFlags) Started(command []string) (Target, error) {
 	env := map[string]string{}
 	for _, setting := range f.Env {
@@ -244,7 +252,7 @@ func (f *TargetFlags) Started(command []string) (Target, error) {
 	}, nil
 }
 
-// Folder returns the absolute path of a folder that exists.
+// Folder returns the absolute path of a folder. It returns an error if the folder does not exist.
 func Folder(path string) (string, error) {
 	absolute, err := filepath.Abs(path)
 	if err != nil {
@@ -252,7 +260,7 @@ func Folder(path string) (string, error) {
 	}
 	info, err := os.Stat(absolute)
 	if err == nil && !info.IsDir() {
-		err = errors.New("it is no folder")
+		err = errors.New("it is not a folder")
 	}
 	return absolute, err
 }

@@ -15,20 +15,20 @@ import (
 	"github.com/dowel-mcp/dowel/transport"
 )
 
-// wireLog shows the frames of a connection as they pass: one line for each, with its direction and the time since the
-// first. It has the form of JSON lines where a program reads it.
+// wireLog writes the frames of a connection as they pass: one line for each, with its direction and
+// the time since the first frame. With --json each line is a JSON object.
 type wireLog struct {
 	out  *term.Screen
 	json bool
 
 	mu           sync.Mutex
 	start        time.Time
-	lastReceived []byte // the frame that was received last
+	lastReceived []byte // the latest received frame
 }
 
 func newWireLog(out *term.Screen, json bool) *wireLog { return &wireLog{out: out, json: json} }
 
-// logFrame is a [transport.Tap].
+// logFrame implements [transport.Tap].
 func (w *wireLog) logFrame(f transport.Frame) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -36,7 +36,8 @@ func (w *wireLog) logFrame(f transport.Frame) {
 		w.start = f.Time
 	}
 	data := bytes.TrimSpace(f.Data)
-	// What is no message comes twice: as it is received, and as it is found to be none.
+	// A malformed frame arrives twice: first as Received, then as Malformed. If it is not JSON, the
+	// second one shows it; else the second one refers to the first.
 	if f.Kind == transport.Received {
 		w.lastReceived = append(w.lastReceived[:0], data...)
 		if rawjson.CheckAll(data) != nil {
@@ -51,6 +52,7 @@ func (w *wireLog) logFrame(f transport.Frame) {
 	w.writeText(f, data, again)
 }
 
+// writeText writes a frame as text. again means that the line before shows the same frame.
 func (w *wireLog) writeText(f transport.Frame, data []byte, again bool) {
 	arrow, note := "→", ""
 	paint := w.out.Cyan
@@ -71,7 +73,7 @@ func (w *wireLog) writeText(f transport.Frame, data []byte, again bool) {
 	}
 }
 
-// wireLine is a frame as a program reads it. A frame that is no JSON is text.
+// wireLine is the JSON form of a frame. A frame that is not JSON is in Text.
 type wireLine struct {
 	Wire   string              `json:"wire"` // sent, received, stray
 	MS     float64             `json:"ms"`
@@ -80,6 +82,7 @@ type wireLine struct {
 	Header map[string][]string `json:"header,omitempty"`
 }
 
+// writeJSON writes a frame as a line of JSON.
 func (w *wireLog) writeJSON(f transport.Frame, data []byte) {
 	l := wireLine{Wire: f.Kind.String(), MS: w.elapsedMS(f), Header: f.Header}
 	if rawjson.CheckAll(data) == nil {
@@ -90,6 +93,7 @@ func (w *wireLog) writeJSON(f transport.Frame, data []byte) {
 	factory.WriteJSONLine(w.out, l)
 }
 
+// elapsedMS returns the milliseconds between the first frame and f.
 func (w *wireLog) elapsedMS(f transport.Frame) float64 {
 	return float64(f.Time.Sub(w.start).Microseconds()) / 1000
 }

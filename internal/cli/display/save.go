@@ -10,15 +10,16 @@ import (
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
-// Saver writes what a result holds to the file of --output: what is binary, or the text where nothing is. With several, the
-// second goes to FILE-2, and so on. "-" is standard output.
+// Saver saves a result to the file of --output: its binary blocks, or its text if it has no binary
+// block. If it saves several blocks, the second goes to FILE-2, and so on. The path "-" is standard
+// output.
 type Saver struct {
 	path     string
-	textOnly bool // there is nothing binary
+	textOnly bool // the result has no binary block; save its text
 	saved    int
 }
 
-// NewSaver returns nil where there is no --output.
+// NewSaver returns a saver of content to path, or nil if path is "".
 func NewSaver(path string, content []mcp.Content) *Saver {
 	if path == "" {
 		return nil
@@ -32,6 +33,7 @@ func NewSaver(path string, content []mcp.Content) *Saver {
 	return s
 }
 
+// saveData writes one block to its file, or to stdout, and returns the name of the file.
 func (s *Saver) saveData(stdout io.Writer, data []byte) (file string, err error) {
 	s.saved++
 	if s.path == "-" {
@@ -49,7 +51,7 @@ func (s *Saver) saveData(stdout io.Writer, data []byte) (file string, err error)
 	return file, nil
 }
 
-// SaveContent saves without a word: what is said is JSON.
+// SaveContent saves content and writes nothing to stdout, for --json. s must not be nil.
 func SaveContent(content []mcp.Content, s *Saver) error {
 	for _, c := range content {
 		data, _, _ := Binary(c)

@@ -11,7 +11,8 @@ import (
 	"github.com/dowel-mcp/dowel/internal/term"
 )
 
-// ServerTable lays out servers in lines of at most so many characters: a row each, and below it what is wrong and what to do.
+// ServerTable lays out servers in lines of at most width characters: a row for each server, and
+// below it its problems and advice.
 func ServerTable(f *factory.Factory, servers []control.Server, width int) (lines []string) {
 	rows := [][]string{{"SERVER", "STATE", "ERA", "TOOLS", "SINCE", "FROM", "WHAT"}}
 	for _, s := range servers {
@@ -36,7 +37,7 @@ func ServerTable(f *factory.Factory, servers []control.Server, width int) (lines
 	return lines
 }
 
-// formatServerRow are the texts of a server's row.
+// formatServerRow returns the cells of a server's row.
 func formatServerRow(s control.Server) []string {
 	era := s.Revision
 	if s.Era != "" {
@@ -53,7 +54,7 @@ func formatServerRow(s control.Server) []string {
 	return []string{term.Line(s.Name), s.Status.String(), era, tools, Age(time.Since(s.Since)), term.Line(s.Source), what}
 }
 
-// describeProblems say what is wrong with a server.
+// describeProblems returns the problems of a server, with advice.
 func describeProblems(s control.Server) (lines []string) {
 	switch s.Status {
 	case hub.Ready, hub.Starting:
@@ -77,7 +78,7 @@ func describeProblems(s control.Server) (lines []string) {
 	return lines
 }
 
-// Age is a duration in its largest unit.
+// Age formats a duration in its largest unit, such as "3h".
 func Age(d time.Duration) string {
 	switch {
 	case d < time.Minute:
@@ -90,8 +91,8 @@ func Age(d time.Duration) string {
 	return fmt.Sprintf("%dd", int(d.Hours()/24))
 }
 
-// paintStatus colours the state of a row, which begins behind the name.
-func paintStatus(f *factory.Factory, s hub.Status, row string, name int) string {
+// paintStatus colours the state in a row. The state follows the name, which is nameWidth wide.
+func paintStatus(f *factory.Factory, s hub.Status, row string, nameWidth int) string {
 	colour := f.Stdout.Dim
 	switch s {
 	case hub.Ready:
@@ -104,7 +105,7 @@ func paintStatus(f *factory.Factory, s hub.Status, row string, name int) string 
 		colour = f.Stdout.Yellow
 	}
 	runes := []rune(row)
-	from := name + 2
+	from := nameWidth + 2
 	to := from + len(s.String())
 	if to > len(runes) {
 		return row

@@ -9,7 +9,8 @@ import (
 	"github.com/dowel-mcp/dowel/internal/term"
 )
 
-// logHandler shows what the packages below have to say: warnings, and everything with --verbose.
+// logHandler writes log records to stderr: warnings and errors, or everything with --verbose. It
+// writes errors as warnings: the error of a command itself has its own report.
 type logHandler struct {
 	screen  *term.Screen
 	verbose bool
@@ -17,6 +18,8 @@ type logHandler struct {
 	attrs   []slog.Attr
 }
 
+// LogHandler returns a [slog.Handler] that writes to stderr. It uses the flags at the time of the
+// call.
 func (f *Factory) LogHandler() *logHandler {
 	return &logHandler{screen: f.Stderr, verbose: f.Verbose, json: f.JSON}
 }
@@ -50,6 +53,7 @@ func (h *logHandler) Handle(_ context.Context, r slog.Record) error {
 	return err
 }
 
+// quoteDetail returns text as one line of at most 200 characters, quoted if necessary.
 func quoteDetail(text string) string {
 	const most = 200
 	text = term.Shorten(term.Line(text), most)
@@ -66,5 +70,5 @@ func (h *logHandler) WithAttrs(attrs []slog.Attr) slog.Handler {
 	return &more
 }
 
-// WithGroup implements [slog.Handler]; groups are not told apart.
+// WithGroup implements [slog.Handler]. It ignores groups.
 func (h *logHandler) WithGroup(string) slog.Handler { return h }
