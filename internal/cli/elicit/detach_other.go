@@ -4,5 +4,5 @@ package elicit
 
 import "os/exec"
 
-// detachCommand lets a command live on when this process ends, which it does here anyway.
+// detachCommand does nothing: on this system a command outlives its parent anyway.
 func detachCommand(*exec.Cmd) {}

@@ -20,22 +20,24 @@ import (
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
-// Asker puts the questions of a server to the user: on the terminal, and with the answers of --answer. The client asks
-// one at a time.
+// Asker answers the questions of a server: with the answers of --answer, and by asking the user on
+// the terminal. It is not safe for concurrent use; a client asks one question at a time.
 type Asker struct {
 	Out     *term.Screen
-	In      *term.Lines // nil where there is no terminal
-	Origin  string      // where the server that asks comes from
+	In      *term.Lines // nil without a terminal
+	Origin  string      // where the asking server comes from
 	Answers []toolargs.Argument
 	Warn    func(format string, args ...any)
 }
 
-// What ends a question without its being answered.
+// Errors that end a question without an answer.
 var errDeclined, errUnanswered = errors.New("declined"), errors.New("left unanswered")
 
+// declineWord is the reply that declines a request.
 const declineWord = "/decline"
 
-// Ask implements [client.Options].Elicit.
+// Ask answers one request; it is for the Elicit option of a client. Without a terminal, a form that
+// the flags do not answer is a usage error.
 func (a *Asker) Ask(ctx context.Context, r *client.ElicitRequest) (*mcp.ElicitResult, error) {
 	a.Out.HoldStatus(true)
 	defer a.Out.HoldStatus(false)
@@ -48,12 +50,13 @@ func (a *Asker) Ask(ctx context.Context, r *client.ElicitRequest) (*mcp.ElicitRe
 		a.printLine("\n" + a.Out.Dim("left unanswered"))
 		return &mcp.ElicitResult{Action: mcp.ElicitCancel}, nil
 	case err != nil:
-		a.Warn("a question of the server has no answer: %v", err) // a legacy server may keep it to itself
+		a.Warn("could not answer a question of the server: %v", err) // a legacy server may not report the error
 		return nil, err
 	}
 	return &mcp.ElicitResult{Action: mcp.ElicitAccept, Content: content}, nil
 }
 
+// answerRequest answers a form, or asks the user to visit a URL.
 func (a *Asker) answerRequest(ctx context.Context, r *client.ElicitRequest) (json.RawMessage, error) {
 	if r.Mode == mcp.ElicitURL {
 		return nil, a.openURL(ctx, r)
@@ -61,22 +64,22 @@ func (a *Asker) answerRequest(ctx context.Context, r *client.ElicitRequest) (jso
 	return a.fillForm(ctx, r)
 }
 
-// printLine writes a line where there is somebody to read it.
+// printLine writes a line if the user is at a terminal.
 func (a *Asker) printLine(format string, args ...any) {
 	if a.In != nil {
 		fmt.Fprintf(a.Out, format+"\n", args...)
 	}
 }
 
-// printRequest says who asks, and what.
-func (a *Asker) printRequest(r *client.ElicitRequest, what string) {
-	a.printLine("\n%s %s %s", a.Out.Bold(term.RevealLine(r.Server)), a.Out.Dim("("+term.Shorten(a.Origin, 60)+")"), what)
+// printRequest writes the server and its message. action says what the server wants, such as "asks:".
+func (a *Asker) printRequest(r *client.ElicitRequest, action string) {
+	a.printLine("\n%s %s %s", a.Out.Bold(term.RevealLine(r.Server)), a.Out.Dim("("+term.Shorten(a.Origin, 60)+")"), action)
 	for text := range strings.SplitSeq(strings.TrimSpace(term.Reveal(r.Message)), "\n") {
 		a.printLine("  %s", text)
 	}
 }
 
-// readReply reads one line of the user.
+// readReply shows a prompt and reads one line. The error is errDeclined if the line is declineWord.
 func (a *Asker) readReply(ctx context.Context, text string) (string, error) {
 	fmt.Fprint(a.Out, a.Out.Bold(text)+" ")
 	answer, err := a.In.Next(ctx)
@@ -86,7 +89,8 @@ func (a *Asker) readReply(ctx context.Context, text string) (string, error) {
 	return answer, err
 }
 
-// fillForm asks for each field that --answer does not give, until the user is content with all of them.
+// fillForm asks for each field that --answer does not give. If there is more than one answer, it
+// shows them for confirmation, and starts again if the user wants to edit.
 func (a *Asker) fillForm(ctx context.Context, r *client.ElicitRequest) (json.RawMessage, error) {
 	fields := toolargs.NewSpec(r.RequestedSchema).Properties()
 	given, err := a.readFlagAnswers(fields)
@@ -110,7 +114,7 @@ func (a *Asker) fillForm(ctx context.Context, r *client.ElicitRequest) (json.Raw
 	}
 }
 
-// readFlagAnswers makes content of what --answer says of the fields.
+// readFlagAnswers returns the content that --answer gives for the fields. The error is a usage error.
 func (a *Asker) readFlagAnswers(fields []toolargs.Property) (json.RawMessage, error) {
 	words := map[string][]string{}
 	for _, answer := range a.Answers {
@@ -133,7 +137,8 @@ func (a *Asker) readFlagAnswers(fields []toolargs.Property) (json.RawMessage, er
 	return content, nil
 }
 
-// checkUnanswered is the error of a form that --answer leaves open, where nobody can be asked.
+// checkUnanswered returns a usage error if given lacks required fields without a default. It is for
+// forms without a terminal.
 func checkUnanswered(r *client.ElicitRequest, fields []toolargs.Property, given json.RawMessage) error {
 	var open []string
 	for _, f := range fields {
@@ -144,10 +149,10 @@ func checkUnanswered(r *client.ElicitRequest, fields []toolargs.Property, given 
 	if open == nil {
 		return nil
 	}
-	return exit.Usagef("%s asks %q, and nobody answers; add %s", term.Line(r.Server), term.Line(r.Message), strings.Join(open, ", "))
+	return exit.Usagef("%s asks %q; run dowel on a terminal, or add %s", term.Line(r.Server), term.Line(r.Message), strings.Join(open, ", "))
 }
 
-// askFields asks for all fields that are not given.
+// askFields asks for each field that given lacks, and shows the others. asked counts the questions.
 func (a *Asker) askFields(ctx context.Context, fields []toolargs.Property, given json.RawMessage) (content json.RawMessage, asked int, err error) {
 	content = given
 	for _, f := range fields {
@@ -167,7 +172,7 @@ func (a *Asker) askFields(ctx context.Context, fields []toolargs.Property, given
 	return content, asked, nil
 }
 
-// confirmForm lets the user look at several answers before they go out.
+// confirmForm asks whether to send the answers. again means that the user wants to edit them.
 func (a *Asker) confirmForm(ctx context.Context, r *client.ElicitRequest, asked int) (again bool, err error) {
 	question := fmt.Sprintf("Send this to %s? [Y/n/edit]", term.RevealLine(r.Server))
 	if asked == 0 {
@@ -189,7 +194,8 @@ func (a *Asker) confirmForm(ctx context.Context, r *client.ElicitRequest, asked 
 	}
 }
 
-// AnswersFor are the answers to a server among those of --answer: SERVER.key takes the place of key.
+// AnswersFor returns the answers of --answer that apply to a server. SERVER.key applies only to that
+// server and takes precedence over key.
 func AnswersFor(server string, given []toolargs.Argument) (all []toolargs.Argument) {
 	own := map[string]bool{}
 	for _, answer := range given {

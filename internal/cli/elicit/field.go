@@ -8,7 +8,8 @@ import (
 	"github.com/dowel-mcp/dowel/internal/term"
 )
 
-// askField asks for one field until the answer fits; nil leaves the field out.
+// askField asks for one field until the answer is valid. A nil value means that the field is left
+// out.
 func (a *Asker) askField(ctx context.Context, f toolargs.Property) (json.RawMessage, error) {
 	a.describeField(f)
 	for {
@@ -24,6 +25,7 @@ func (a *Asker) askField(ctx context.Context, f toolargs.Property) (json.RawMess
 	}
 }
 
+// describeField writes the title, description and choices of a field.
 func (a *Asker) describeField(f toolargs.Property) {
 	label := term.RevealLine(f.Text("title"))
 	if label == "" {

@@ -10,7 +10,7 @@ import (
 )
 
 // logHandler writes log records to stderr: warnings and errors, or everything with --verbose. It
-// writes errors as warnings: the error of a command itself has its own report.
+// labels errors as warnings.
 type logHandler struct {
 	screen  *term.Screen
 	verbose bool

@@ -56,7 +56,7 @@ func (p *Places) ConfigOptions() (config.Options, error) {
 // SocketPath returns the path of the control socket of the user's daemon.
 func (p *Places) SocketPath() string { return control.Path(runtimeDir(), StateDir()) }
 
-// StateDir returns the folder of the state file, or "" if the user has no home.
+// StateDir returns the folder of the state file, or "" if its place is unknown.
 func StateDir() string {
 	path, err := state.Path(runtime.GOOS, os.Getenv)
 	if err != nil {

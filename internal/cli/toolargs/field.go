@@ -16,7 +16,8 @@ import (
 	"github.com/dowel-mcp/dowel/schema"
 )
 
-// Choices returns the choices of a field, and whether several may be taken.
+// Choices returns the choices of a field, and whether the user may take several. choices is nil if
+// the field accepts other values.
 func (p Property) Choices() (choices []choice, several bool) {
 	if choices := p.allowedChoices(); choices != nil {
 		return choices, false
@@ -24,7 +25,7 @@ func (p Property) Choices() (choices []choice, several bool) {
 	return p.itemSchema().allowedChoices(), true
 }
 
-// Demands says what the field takes: "integer, 0 to 150, required".
+// Demands describes the values that the field accepts, such as "integer, 0 to 150, required".
 func (p Property) Demands() string {
 	kind := p.Kind()
 	switch choices, several := p.Choices(); {
@@ -61,6 +62,8 @@ func (p Property) Demands() string {
 	return strings.Join(parts, ", ")
 }
 
+// formatBounds formats the limits in the keywords least and most, such as "0 to 150", or "" without
+// limits.
 func (p Property) formatBounds(least, most, unit string) string {
 	low, high := string(rawjson.Lookup(p.raw, least)), string(rawjson.Lookup(p.raw, most))
 	switch {
@@ -74,7 +77,8 @@ func (p Property) formatBounds(least, most, unit string) string {
 	return ""
 }
 
-// ReadAnswer reads what the user typed; nil leaves the field out.
+// ReadAnswer converts the answer that the user typed to a JSON value and checks it. A nil value
+// means that the field is left out.
 func (p Property) ReadAnswer(answer string) (value json.RawMessage, err error) {
 	trimmed := strings.TrimSpace(answer)
 	if trimmed == "" {
@@ -98,7 +102,8 @@ func (p Property) ReadAnswer(answer string) (value json.RawMessage, err error) {
 	return value, err
 }
 
-// readEmptyAnswer is an empty answer: the default, or none.
+// readEmptyAnswer returns the value of an empty answer: the default, or nil. It is an error if the
+// field is required and has no default.
 func (p Property) readEmptyAnswer() (json.RawMessage, error) {
 	if fallback := rawjson.Lookup(p.raw, "default"); fallback != nil {
 		return fallback, nil
@@ -109,7 +114,7 @@ func (p Property) readEmptyAnswer() (json.RawMessage, error) {
 	return nil, nil
 }
 
-// Check checks a value against the field's own schema, and its format.
+// Check validates a value against the schema and the format of the field.
 func (p Property) Check(value json.RawMessage) error {
 	if compiled, err := schema.Compile(p.raw); err == nil {
 		if err := compiled.Validate(value); err != nil {
@@ -123,7 +128,7 @@ func (p Property) Check(value json.RawMessage) error {
 	return checkFormat(p.Text("format"), text)
 }
 
-// checkFormat checks the formats that forms know.
+// checkFormat checks the formats that elicitation forms define. It accepts other formats.
 func checkFormat(format, text string) (err error) {
 	example := ""
 	switch format {
@@ -152,6 +157,7 @@ func checkFormat(format, text string) (err error) {
 	return nil
 }
 
+// parseYesNo converts an answer to true or false.
 func parseYesNo(answer string) (json.RawMessage, error) {
 	switch strings.ToLower(answer) {
 	case "y", "yes", "true":
@@ -162,7 +168,8 @@ func parseYesNo(answer string) (json.RawMessage, error) {
 	return nil, errors.New("answer yes or no")
 }
 
-// parseChoice finds a choice by its value, its title or its number, in this order: a value may look like a number.
+// parseChoice returns the value of the choice that answer names: by value, by title or by number, in
+// this order, because a value may look like a number.
 func parseChoice(choices []choice, answer string) (json.RawMessage, error) {
 	for _, name := range []func(choice) string{choice.Text, func(c choice) string { return c.Title }} {
 		for _, c := range choices {
@@ -177,6 +184,7 @@ func parseChoice(choices []choice, answer string) (json.RawMessage, error) {
 	return nil, fmt.Errorf("%q is none of the choices: answer with a number from 1 to %d, or a name", answer, len(choices))
 }
 
+// parseChoices returns a list of the choices that answer names, separated by commas.
 func parseChoices(choices []choice, answer string) (json.RawMessage, error) {
 	list := json.RawMessage{'['}
 	for i, part := range strings.Split(answer, ",") {

@@ -8,7 +8,7 @@ import (
 	"github.com/dowel-mcp/dowel/internal/term"
 )
 
-// Kind is what a value may be, in a word or two: "integer", "string…", "red|green".
+// Kind describes the type of a value in a word or two: "integer", "string…" for a list, "red|green".
 func (s Spec) Kind() string {
 	if choices := s.allowedChoices(); choices != nil {
 		return joinChoices(choices)
@@ -25,6 +25,7 @@ func (s Spec) Kind() string {
 	return strings.Join(slices.Compact(types), "|")
 }
 
+// formatListKind returns the kind of a list with items of this schema, such as "string…".
 func (s Spec) formatListKind() string {
 	kind := "any"
 	if len(s.raw) > 0 {
@@ -36,6 +37,7 @@ func (s Spec) formatListKind() string {
 	return kind + "…"
 }
 
+// joinChoices joins at most six choices, such as "red|green".
 func joinChoices(choices []choice) string {
 	const most = 6
 	var texts []string
@@ -49,7 +51,8 @@ func joinChoices(choices []choice) string {
 	return strings.Join(texts, "|")
 }
 
-// Signature shows how the arguments are written; those in brackets may be left out.
+// Signature returns a word for each argument, such as "a=number" or "[b=string]". Optional arguments
+// are in brackets and follow the required ones.
 func Signature(input Spec) []string {
 	var words []string
 	for _, required := range []bool{true, false} {
@@ -67,7 +70,7 @@ func Signature(input Spec) []string {
 	return words
 }
 
-// Fallback is the default, as it is written on the command line.
+// Fallback returns the default as one writes it on the command line, or "" without a default.
 func (s Spec) Fallback() string {
 	value := rawjson.Lookup(s.raw, "default")
 	if value == nil {

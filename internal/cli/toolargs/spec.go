@@ -11,30 +11,33 @@ import (
 	"github.com/dowel-mcp/dowel/internal/suggest"
 )
 
-// Spec is a JSON Schema, as far as the command line understands it: enough to know what a word was meant to be. Whether
-// a value is valid is package schema's to say.
+// Spec is a JSON Schema, as far as the command line needs it to convert words to values. Package
+// schema decides whether a value is valid. The zero value accepts every value.
 type Spec struct {
 	root, raw json.RawMessage
-	itemDepth int // of items within items
+	itemDepth int // how many levels of items lead here
 }
 
+// NewSpec returns the spec of a JSON Schema. It does not copy raw.
 func NewSpec(raw json.RawMessage) Spec { return Spec{root: raw, raw: raw} }
 
-// subschema returns a schema that is a part of this one.
+// subschema returns the spec of a part of this schema. References still start at the root.
 func (s Spec) subschema(raw json.RawMessage) Spec { return Spec{s.root, raw, s.itemDepth} }
 
-// Schemas may be circular, and are somebody else's.
+// Limits for schemas of servers, which may be circular.
 const (
-	maxSteps     = 256 // references and alternatives that are followed for one schema
-	maxItemDepth = 8   // of items within items
+	maxSteps     = 256 // references and alternatives followed for one schema
+	maxItemDepth = 8   // levels of items within items
 )
 
-// listAlternatives returns the schemas that a value may match: this one, or those it is made of.
+// listAlternatives returns the schemas that a value may match, with references, anyOf and oneOf
+// resolved. It returns the schema itself if it has none of these.
 func (s Spec) listAlternatives() []Spec {
 	steps := maxSteps
 	return s.expandAlternatives(&steps)
 }
 
+// expandAlternatives is listAlternatives with a limit of steps, which it counts down.
 func (s Spec) expandAlternatives(steps *int) []Spec {
 	if *steps--; *steps < 0 {
 		return nil
@@ -52,12 +55,13 @@ func (s Spec) expandAlternatives(steps *int) []Spec {
 		}
 	}
 	if only := rawjson.Array(rawjson.Lookup(s.raw, "allOf")); only.Next() && rawjson.Lookup(s.raw, "type") == nil {
-		return s.subschema(only.Value).expandAlternatives(steps) // the others narrow it: for the check
+		return s.subschema(only.Value).expandAlternatives(steps) // the other parts only narrow it; [Check] applies them
 	}
 	return []Spec{s}
 }
 
-// resolveRef follows a reference within the document.
+// resolveRef returns the schema that a reference within the document points to. For other references
+// it returns an empty schema.
 func (s Spec) resolveRef(ref string) Spec {
 	pointer, ok := strings.CutPrefix(ref, "#")
 	at := s.root
@@ -74,7 +78,7 @@ func (s Spec) resolveRef(ref string) Spec {
 	return s.subschema(at)
 }
 
-// allowedTypes returns the names of the types that a value may have; none where any may.
+// allowedTypes returns the names of the types that a value may have, or nil if all are allowed.
 func (s Spec) allowedTypes() []string {
 	var types []string
 	for _, alternative := range s.listAlternatives() {
@@ -87,6 +91,7 @@ func (s Spec) allowedTypes() []string {
 	return slices.Compact(types)
 }
 
+// declaredTypes returns the types that the schema itself declares or implies, without alternatives.
 func (s Spec) declaredTypes() []string {
 	declared := rawjson.Lookup(s.raw, "type")
 	if name, ok := rawjson.String(declared); ok {
@@ -134,7 +139,7 @@ type choice struct {
 	Title string
 }
 
-// Text is the value as it is written on a command line.
+// Text returns the value as one writes it on a command line.
 func (c choice) Text() string {
 	if text, ok := rawjson.String(c.value); ok {
 		return text
@@ -142,7 +147,7 @@ func (c choice) Text() string {
 	return string(c.value)
 }
 
-// allowedChoices returns the only values that are allowed; none where others are.
+// allowedChoices returns the allowed values of an enumeration, or nil if other values are allowed.
 func (s Spec) allowedChoices() []choice {
 	var all []choice
 	for _, alternative := range s.listAlternatives() {
@@ -155,6 +160,7 @@ func (s Spec) allowedChoices() []choice {
 	return all
 }
 
+// declaredChoices returns the values of const or enum in the schema itself.
 func (s Spec) declaredChoices() []choice {
 	var all []choice
 	if value := rawjson.Lookup(s.raw, "const"); value != nil {
@@ -170,13 +176,14 @@ func (s Spec) declaredChoices() []choice {
 	return all
 }
 
-// Text returns a member that is a string.
+// Text returns the value of a keyword if it is a string, else "".
 func (s Spec) Text(keyword string) string {
 	text, _ := rawjson.String(rawjson.Lookup(s.raw, keyword))
 	return text
 }
 
-// itemSchema is the schema of an array's items.
+// itemSchema returns the schema of an array's items. It is empty if the schema has none or the items
+// are nested too deeply.
 func (s Spec) itemSchema() Spec {
 	for _, alternative := range s.listAlternatives() {
 		if items := rawjson.Lookup(alternative.raw, "items"); items != nil {
@@ -189,14 +196,14 @@ func (s Spec) itemSchema() Spec {
 	return s.subschema(nil)
 }
 
-// Property is a member that a schema names.
+// Property is a named property of an object schema.
 type Property struct {
 	Spec
 	Name     string
 	Required bool
 }
 
-// Properties returns the members that the schema names, in its order.
+// Properties returns the named properties in the order of the schema.
 func (s Spec) Properties() []Property {
 	var all []Property
 	for _, alternative := range s.listAlternatives() {
@@ -207,6 +214,7 @@ func (s Spec) Properties() []Property {
 	return all
 }
 
+// isRequired reports whether the schema requires the property.
 func (s Spec) isRequired(name string) bool {
 	for it := rawjson.Array(rawjson.Lookup(s.raw, "required")); it.Next(); {
 		if required, _ := rawjson.String(it.Value); required == name {
@@ -216,7 +224,8 @@ func (s Spec) isRequired(name string) bool {
 	return false
 }
 
-func (s Spec) findProperty(name string) (Property, bool) {
+// findProperty returns the named property. ok is false if the schema does not name it.
+func (s Spec) findProperty(name string) (p Property, ok bool) {
 	all := s.Properties()
 	if i := slices.IndexFunc(all, func(p Property) bool { return p.Name == name }); i >= 0 {
 		return all[i], true
@@ -224,8 +233,9 @@ func (s Spec) findProperty(name string) (Property, bool) {
 	return Property{}, false
 }
 
-// additionalSchema is the schema of members that the schema does not name. It is open where the schema says so, or names none.
-func (s Spec) additionalSchema() (of Spec, open bool) {
+// additionalSchema returns the schema of properties that the schema does not name. open reports
+// whether it allows them: it says so, or it names no properties.
+func (s Spec) additionalSchema() (additional Spec, open bool) {
 	for _, alternative := range s.listAlternatives() {
 		more := rawjson.Lookup(alternative.raw, "additionalProperties")
 		switch {
@@ -238,8 +248,8 @@ func (s Spec) additionalSchema() (of Spec, open bool) {
 	return Spec{}, false
 }
 
-// parseWord reads a word as the JSON value that the schema means. A schema that allows strings and nothing else takes the word as
-// it is, whatever it looks like.
+// parseWord converts a word to a JSON value of an allowed type. If the schema allows only strings,
+// the word becomes a string even if it looks like another JSON value.
 func (s Spec) parseWord(word string) (json.RawMessage, error) {
 	if choices := s.allowedChoices(); choices != nil {
 		return findChoice(choices, word)
@@ -259,17 +269,20 @@ func (s Spec) parseWord(word string) (json.RawMessage, error) {
 	return nil, fmt.Errorf("must be %s, and %q is not", describeTypes(types), word)
 }
 
-// acceptsLiteral reports whether a word that reads as a JSON value is one: a string in quotes is not, where strings are allowed.
+// acceptsLiteral reports whether the word is to be read as the JSON value that it looks like. A string
+// in quotes is not, if the types allow strings: the quotes then belong to the text.
 func acceptsLiteral(types []string, value []byte) bool {
 	kind := typeOf(value)
 	return types == nil || slices.Contains(types, kind) && kind != "string" || kind == "number" && slices.Contains(types, "integer")
 }
 
+// typeWords describes the JSON types for error messages.
 var typeWords = map[string]string{
 	"string": "text", "number": "a number", "integer": "a whole number", "boolean": "true or false", "null": "null",
 	"array": "a list (give the key several times, or write JSON)", "object": "an object (write JSON, or key.member=value)",
 }
 
+// describeTypes formats types for error messages.
 func describeTypes(types []string) string {
 	var words []string
 	for _, t := range types {
@@ -282,7 +295,7 @@ func describeTypes(types []string) string {
 	return strings.Join(words, " or ")
 }
 
-// findChoice finds the choice that a word names.
+// findChoice returns the value of the choice that a word names.
 func findChoice(choices []choice, word string) (json.RawMessage, error) {
 	var texts []string
 	for _, c := range choices {
