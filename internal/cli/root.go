@@ -1,5 +1,5 @@
-// Package cli is the command line of dowel. [Run] builds the tree of commands, runs the one that
-// the words name, reports its error and returns the exit code.
+// Package cli is the command line of dowel. [Run] builds the tree of commands, runs the command
+// that the arguments name, reports its error and returns the exit code.
 //
 // Each command, or group of commands that shares types, is a package below this one:
 //
@@ -12,11 +12,10 @@
 // A command package has NewCommand(f), which returns the [cobra.Command] with its flags and help, a
 // type Options for the flags if they are more than a few, and a function run… that does the work
 // with a context, the factory and the options. It sets f.Parsed first in RunE: errors before that
-// are usage errors. A test calls run… with a factory whose streams are buffers; it needs no
+// are usage errors. A test calls run… with a factory that has buffers as streams; it needs no
 // process. A new command is one such package, one line in newRoot, and one in internal/layers.
 //
-// Commands do not import each other. What several need is in packages of its own, the higher ones
-// first:
+// Commands do not import each other. They share these packages, the higher ones first:
 //
 //	agentcmd        what run and chat share: flags, servers, approvals and instructions of an agent
 //	agentview       shows the events of an agent
@@ -71,12 +70,13 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// Run runs dowel with the given words and streams, and returns its exit code.
+// Run runs dowel with the given arguments and streams, and returns its exit code. args does not
+// include the name of the program. If ctx ends, the command is cancelled.
 func Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	ctx, gone := context.WithCancelCause(ctx)
-	defer gone(nil)
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
 	f := &factory.Factory{Stdin: stdin, Stderr: term.NewScreen(stderr, func() {})}
-	f.Stdout = term.NewScreen(stdout, func() { gone(exit.ErrReaderGone) })
+	f.Stdout = term.NewScreen(stdout, func() { cancel(exit.ErrReaderGone) })
 	ctx, stop := exit.WithSignals(ctx, f.Notice)
 	defer stop()
 	root := newRoot(f)
@@ -89,8 +89,8 @@ func Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	if err != nil && !f.Parsed {
 		err = exit.UsageError{Err: err}
 	}
-	if unwritten := f.Stdout.Err(); err == nil && unwritten != nil {
-		err = fmt.Errorf("the output could not be written: %w", unwritten)
+	if writeErr := f.Stdout.Err(); err == nil && writeErr != nil {
+		err = fmt.Errorf("the output could not be written: %w", writeErr)
 	}
 	f.JSON = f.JSON || err != nil && !f.Parsed && slices.Contains(args, "--json") // the flags were not read
 	reportError(f, command, err)
@@ -111,10 +111,11 @@ const rootHelp = `dowel talks to servers of the Model Context Protocol (MCP), of
 
 ` + connect.NamingHelp + `
 
---json gives what the server sent, --wire shows how it came about.
+--json prints the data that the server sent, --wire shows all messages on the wire.
 Exit codes: 0 ok, 1 the tool failed, 2 usage, 3 no connection, 4 protocol error,
 124 timeout, 130 interrupted; see dowel help exit-codes.`
 
+// newRoot returns the root command with all commands below it.
 func newRoot(f *factory.Factory) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "dowel",
@@ -131,7 +132,7 @@ func newRoot(f *factory.Factory) *cobra.Command {
 	root.SetVersionTemplate("dowel {{.Version}}\n")
 	root.SetFlagErrorFunc(explainFlagError)
 	root.PersistentFlags().BoolVar(&f.JSON, "json", false, "write JSON: one document, or a line for each event")
-	root.PersistentFlags().BoolVarP(&f.Verbose, "verbose", "v", false, "also show progress, the server's stderr and what the connection does")
+	root.PersistentFlags().BoolVarP(&f.Verbose, "verbose", "v", false, "also show progress, the server's stderr and events of the connection")
 	const own, look, use, model, offer = "run", "look", "use", "model", "serve"
 	root.AddGroup(&cobra.Group{ID: own, Title: "Your servers:"}, &cobra.Group{ID: look, Title: "What a server offers:"}, &cobra.Group{ID: use, Title: "Using it:"},
 		&cobra.Group{ID: model, Title: "Working with a model:"}, &cobra.Group{ID: offer, Title: "Serving:"})
@@ -151,10 +152,10 @@ func newRoot(f *factory.Factory) *cobra.Command {
 	return root
 }
 
-// addHelp adds the commands that are cobra's, and makes all say in dowel's words what cannot be used. It is for a tree that has its
-// streams.
+// addHelp adds cobra's commands help and completion to the tree, and replaces cobra's usage errors by
+// clearer ones. The streams of root must be set.
 func addHelp(root *cobra.Command) {
-	// A group of commands is not told to be used alone, although that shows its help.
+	// Leave out the usage line of a group without a subcommand, although it works: it shows help.
 	root.SetUsageTemplate(strings.Replace(root.UsageTemplate(), "{{if .Runnable}}", "{{if and .Runnable (not .HasAvailableSubCommands)}}", 1))
 	root.InitDefaultHelpCmd()
 	root.InitDefaultCompletionCmd()
@@ -166,11 +167,12 @@ func addHelp(root *cobra.Command) {
 	}
 }
 
-// reportError says what went wrong, to what, and what to do.
+// reportError writes the error of a command to stderr, with advice. It writes nothing if the user
+// interrupted a command that runs until it is interrupted.
 func reportError(f *factory.Factory, cmd *cobra.Command, err error) {
 	code := exit.Code(err)
-	if _, ended := err.(*exit.Interruption); ended || code == exit.OK {
-		return // what has no end of its own was ended, or all went well
+	if _, isInterrupted := err.(*exit.Interruption); isInterrupted || code == exit.OK {
+		return // success, or the normal end of a command such as up
 	}
 	f.Stderr.SetStatus("")
 	advice := exit.Advice(err)

@@ -26,16 +26,17 @@ type Options struct {
 	count int
 }
 
+// NewCommand returns the command watch.
 func NewCommand(f *factory.Factory) *cobra.Command {
 	conn := connect.New(f)
 	var opts Options
 	c := conn.Command(&cobra.Command{
 		Use:   "watch SERVER [URI]…",
-		Short: "Print what changes at a server, until Ctrl-C",
+		Short: "Print changes at a server, until Ctrl-C",
 		Long: `Print a line for each change: of the lists of tools, prompts and resources, and of the resources with the given URIs.
-A lost connection is restored, and a server that was started is started again; what may have been missed meanwhile is
-printed as a gap. It ends after --count changes, or after --timeout with exit code 124. With --json each change is a line
-with time, method and params, or gap.
+If the connection is lost, dowel restores it, or starts the server again if dowel had started it. A line "gap" says that
+changes may have been missed meanwhile. The command ends after --count changes, or after --timeout with exit code 124.
+With --json each change is a line with time, method and params, or gap.
 
 ` + connect.NamingHelp,
 		Example: `  dowel watch everything
@@ -47,7 +48,7 @@ with time, method and params, or gap.
 		return runWatch(ctx, conn, t, opts)
 	})
 	c.Flags().StringArrayVar(&opts.uris, "uri", nil, "a resource to watch (`URI`, repeatable; the same as a word)")
-	c.Flags().IntVarP(&opts.count, "count", "n", 0, "end after so many changes; 0: never")
+	c.Flags().IntVarP(&opts.count, "count", "n", 0, "end after this `number` of changes; 0: never")
 	return c
 }
 
@@ -99,9 +100,10 @@ func runWatch(ctx context.Context, conn *connect.Connection, t connect.Target, o
 }
 
 // errLimitReached is the cause of a context that ended because --count was reached.
-var errLimitReached = errors.New("all changes that were asked for have come")
+var errLimitReached = errors.New("all requested changes have come")
 
-// waitWithoutChanges watches a server that announces no changes: it may come and go, and log.
+// waitWithoutChanges waits while the connection to a server that announces no changes lasts. It may
+// be lost and restored, and the server may log.
 func waitWithoutChanges(ctx context.Context, f *factory.Factory, c *client.Client, failed <-chan error) error {
 	f.Warn("%s announces no changes; only its connection and, with --log, its messages are watched", c.ServerInfo().Name)
 	select {
@@ -112,16 +114,17 @@ func waitWithoutChanges(ctx context.Context, f *factory.Factory, c *client.Clien
 	}
 }
 
-// changePrinter shows changes, whoever brings them, until they are enough.
+// changePrinter writes changes until it reaches a limit. It is safe for concurrent use.
 type changePrinter struct {
 	factory *factory.Factory
-	onLimit func()
+	onLimit func() // called once, when the limit is reached
 
 	mu    sync.Mutex
-	limit int // 0: they are never enough
+	limit int // 0: no limit
 	shown int
 }
 
+// printChange writes a change, unless the limit is reached.
 func (p *changePrinter) printChange(c client.Change) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -134,14 +137,14 @@ func (p *changePrinter) printChange(c client.Change) {
 	}
 }
 
-// shownCount is how many changes have been shown.
+// shownCount returns the number of written changes.
 func (p *changePrinter) shownCount() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.shown
 }
 
-// printNotification takes a notification that belongs to no subscription.
+// printNotification writes the change of a notification that belongs to no subscription.
 func (p *changePrinter) printNotification(n mcp.Notification) {
 	switch n.Method {
 	case mcp.NotificationToolsChanged, mcp.NotificationPromptsChanged, mcp.NotificationResourcesChanged, mcp.NotificationResourceUpdated:
@@ -150,7 +153,7 @@ func (p *changePrinter) printNotification(n mcp.Notification) {
 	}
 }
 
-// changeLine is a change as a program reads it.
+// changeLine is the JSON form of a change.
 type changeLine struct {
 	Time   time.Time       `json:"time"`
 	Method string          `json:"method,omitempty"`
@@ -158,6 +161,7 @@ type changeLine struct {
 	Gap    bool            `json:"gap,omitempty"`
 }
 
+// writeChange writes a change as text, or as a line of JSON.
 func writeChange(f *factory.Factory, c client.Change) {
 	now := time.Now()
 	if f.JSON {
@@ -167,6 +171,7 @@ func writeChange(f *factory.Factory, c client.Change) {
 	fmt.Fprintf(f.Stdout, "%s %s\n", f.Stdout.Dim(now.Format(time.TimeOnly)), formatChange(c))
 }
 
+// formatChange describes a change in a few words.
 func formatChange(c client.Change) string {
 	switch {
 	case c.Gap:
@@ -183,8 +188,8 @@ func formatChange(c client.Change) string {
 	return term.Line(c.Method)
 }
 
-// warnUnwatched names the resources of which the server will not tell: those that it does not watch, and those that it does not
-// have, although it has agreed to watch them.
+// warnUnwatched warns of resources for which the server may never announce a change: it did not grant
+// the subscription, or it granted it for a resource that it does not list.
 func warnUnwatched(ctx context.Context, f *factory.Factory, c *client.Client, wanted, granted []string) {
 	var agreed []string
 	for _, uri := range wanted {
@@ -195,19 +200,19 @@ func warnUnwatched(ctx context.Context, f *factory.Factory, c *client.Client, wa
 		agreed = append(agreed, uri)
 	}
 	for _, uri := range findUnlisted(ctx, c, agreed) {
-		f.Warn("the server has no resource %s in its lists: it may never announce a change of it", uri)
+		f.Warn("the server does not list the resource %s: it may never announce a change of it", uri)
 	}
 }
 
-// findUnlisted returns the URIs that the server neither lists nor has a template for. Where its lists cannot be read, it returns
-// none.
+// findUnlisted returns the URIs that match neither a resource nor a template of the server. It
+// returns nil if the list of resources cannot be read.
 func findUnlisted(ctx context.Context, c *client.Client, uris []string) []string {
 	if len(uris) == 0 {
 		return nil
 	}
 	for page, err := range connect.ListTemplates.Pages(ctx, c) {
 		if err != nil {
-			break // many servers do not have any
+			break // many servers have no templates
 		}
 		for it := rawjson.Array(rawjson.Lookup(page, connect.ListTemplates.Member)); it.Next(); {
 			template, _ := rawjson.String(rawjson.Lookup(it.Value, "uriTemplate"))
@@ -227,7 +232,7 @@ func findUnlisted(ctx context.Context, c *client.Client, uris []string) []string
 	return uris
 }
 
-// reportState tells of a connection that comes and goes.
+// reportState warns of a lost or restored connection, and sends the error of a failed one.
 func reportState(f *factory.Factory, s client.State, failed chan<- error) {
 	switch {
 	case s.Status == client.Failed && s.Err != nil:
