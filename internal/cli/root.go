@@ -3,11 +3,12 @@
 //
 // Each command, or group of commands that shares types, is a package below this one:
 //
-//	up status servers trust doctor configcmd importcmd exportcmd     the user's servers
-//	discover tools resources prompts                                 what a server offers (resources also reads)
-//	call prompts watch                                               using it
-//	chat run models                                                  working with a model
-//	serve                                                            built-in servers
+//	up status servers trust doctor   the user's servers
+//	configcmd importcmd exportcmd    their configuration
+//	discover tools resources prompts what a server offers; resources has dowel read, too
+//	call prompts watch               using it
+//	chat run models                  working with a model
+//	serve                            built-in servers
 //
 // A command package has NewCommand(f), which returns the [cobra.Command] with its flags and help, a
 // type Options for the flags if they are more than a few, and a function run… that does the work
@@ -17,19 +18,19 @@
 //
 // Commands do not import each other. They share these packages, the higher ones first:
 //
-//	agentcmd        what run and chat share: flags, servers, approvals and instructions of an agent
+//	agentcmd        the agent of run and chat: flags, servers, approvals, instructions
 //	agentview       shows the events of an agent
 //	modelregistry   the models of the configuration, the flags and the environment
 //	approval        names of tools that need no approval
 //	toolname        names of tools on the wire and for people
 //	attach          files that go along with a message to a model
 //	editing         changes of configuration files
-//	consent         questions that the user answers with yes or no, such as the trust in a project's servers
-//	connect         finds the server that a command line names, connects to it, lists what it has
+//	consent         yes-or-no questions, such as the trust in a project's servers
+//	connect         finds the server that a command line names, connects to it, reads its lists
 //	elicit          puts a server's questions to the user
 //	display         tables and entries: servers, tools, prompts, content
 //	toolargs        arguments of tools: words of the command line to JSON, by the tool's schema
-//	factory         streams, JSON output, warnings, places of the configuration, the running daemon
+//	factory         streams, JSON output, warnings, paths of the configuration, the daemon
 //	exit            exit codes, and the errors that choose them
 //
 // Tests of the whole program are in this package: they run it in the process of the test or as a
@@ -152,8 +153,8 @@ func newRoot(f *factory.Factory) *cobra.Command {
 	return root
 }
 
-// addHelp adds cobra's commands help and completion to the tree, and replaces cobra's usage errors by
-// clearer ones. The streams of root must be set.
+// addHelp adds cobra's commands help and completion to the tree, and replaces cobra's usage errors
+// by clearer ones. The streams of root must be set.
 func addHelp(root *cobra.Command) {
 	// Leave out the usage line of a group without a subcommand, although it works: it shows help.
 	root.SetUsageTemplate(strings.Replace(root.UsageTemplate(), "{{if .Runnable}}", "{{if and .Runnable (not .HasAvailableSubCommands)}}", 1))

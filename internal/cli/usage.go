@@ -28,8 +28,8 @@ func explainUsage(c *cobra.Command) {
 	}
 }
 
-// rejectUnknownCommand checks the arguments of a group of commands. The remaining words do not name a
-// command of the group, so any word is an error.
+// rejectUnknownCommand checks the arguments of a group of commands. The remaining words do not name
+// a command of the group, so any word is an error.
 func rejectUnknownCommand(cmd *cobra.Command, words []string) error {
 	if len(words) == 0 {
 		return nil
@@ -156,8 +156,8 @@ func isServerName(cmd *cobra.Command, word string) bool {
 	return err == nil
 }
 
-// describeFlagValue describes the values that a flag accepts. written is the wrong value, or "". The
-// result is "" if it knows no better than the error of the parser.
+// describeFlagValue describes the values that a flag accepts. written is the wrong value, or "".
+// The result is "" if it knows no better than the error of the parser.
 func describeFlagValue(f *pflag.Flag, written string) string {
 	switch f.Value.Type() {
 	case "duration":

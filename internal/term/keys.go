@@ -102,8 +102,8 @@ func (e *editor) readableLen(most int) int {
 // Write implements [io.Writer] for [term.Terminal].
 func (e *editor) Write(p []byte) (int, error) { return e.out.Write(p) }
 
-// splitPastes moves unsplit bytes to ready and sanitizes pasted text. Bytes that may begin a mark or
-// a character stay in unsplit until more arrive.
+// splitPastes moves unsplit bytes to ready and sanitizes pasted text. Bytes that may begin a mark
+// or a character stay in unsplit until more arrive.
 func (e *editor) splitPastes() {
 	for len(e.unsplit) > 0 {
 		mark := pasteStart

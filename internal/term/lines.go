@@ -8,8 +8,8 @@ import (
 )
 
 // Lines reads lines and can stop waiting when a context ends. A read of a terminal cannot be
-// interrupted, so it continues in the background: the next call receives its line, and its goroutine
-// may last as long as the process. Lines is not safe for concurrent use.
+// interrupted, so it continues in the background: the next call receives its line, and its
+// goroutine may last as long as the process. Lines is not safe for concurrent use.
 type Lines struct {
 	from    *bufio.Reader
 	pending chan inputLine // the read in progress, or nil

@@ -5,8 +5,8 @@ import (
 	"unicode/utf8"
 )
 
-// Table lays out rows in lines of at most [Screen.Width]. The first row is the header; it must exist
-// and must not be shorter than any other row.
+// Table lays out rows in lines of at most [Screen.Width]. The first row is the header; it must
+// exist and must not be shorter than any other row.
 func (s *Screen) Table(rows [][]string) (lines []string) {
 	widths := ColumnWidths(rows)
 	for i, row := range rows {

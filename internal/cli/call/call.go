@@ -90,8 +90,8 @@ func runCall(ctx context.Context, conn *connect.Connection, t connect.Target, re
 	})
 }
 
-// showResult writes a tool's result. It returns an error if the tool failed or its structured content
-// does not match the tool's output schema.
+// showResult writes a tool's result. It returns an error if the tool failed or its structured
+// content does not match the tool's output schema.
 func showResult(conn *connect.Connection, c *client.Client, tool *mcp.Tool, raw json.RawMessage, opts Options) error {
 	var r mcp.CallToolResult
 	if err := mcp.Decode(raw, &r); err != nil {
@@ -111,8 +111,8 @@ func showResult(conn *connect.Connection, c *client.Client, tool *mcp.Tool, raw 
 	return checkOutput(c, tool, r.StructuredContent)
 }
 
-// showResultContent writes or saves the content of a result. With --json it only saves: the JSON has
-// been written already.
+// showResultContent writes or saves the content of a result. With --json it only saves: the JSON
+// has been written already.
 func showResultContent(conn *connect.Connection, r *mcp.CallToolResult, opts Options) error {
 	save := display.NewSaver(opts.output, r.Content)
 	switch {

@@ -74,8 +74,8 @@ func (conn *Connection) AddCallFlags(flags *pflag.FlagSet, possessive, subject, 
 // New returns the flags of one command. They have their zero values until the command line is read.
 func New(f *factory.Factory) *Connection { return &Connection{Factory: f} }
 
-// DialOptions returns the client options for t: from the flags and from the server's definition. They
-// also answer questions of the server. The error is a usage error.
+// DialOptions returns the client options for t: from the flags and from the server's definition.
+// They also answer questions of the server. The error is a usage error.
 func (conn *Connection) DialOptions(t Target) (client.Options, error) {
 	if r := mcp.Revision(conn.revision); conn.revision != "" && !r.Known() {
 		return client.Options{}, exit.Usagef("--revision %s: dowel speaks %v", conn.revision, mcp.Revisions())
@@ -128,12 +128,12 @@ func (conn *Connection) BaseOptions() (client.Options, error) {
 	return o, nil
 }
 
-// WatchWire wraps the wire tap of every connection if it is not nil; the given tap may be nil. Tests
-// set it to check the messages that dowel sends.
+// WatchWire wraps the wire tap of every connection if it is not nil; the given tap may be nil.
+// Tests set it to check the messages that dowel sends.
 var WatchWire func(transport.Tap) transport.Tap
 
-// Limit converts the value of a flag, where 0 means no limit, to the value of a client option, where
-// a negative value does.
+// Limit converts the value of a flag, where 0 means no limit, to the value of a client option,
+// where a negative value does.
 func Limit(d time.Duration) time.Duration {
 	if d == 0 {
 		return -1
@@ -141,8 +141,8 @@ func Limit(d time.Duration) time.Duration {
 	return d
 }
 
-// setAnswers enables elicitation if the command has a terminal or --answer. Otherwise the client does
-// not declare the capability.
+// setAnswers enables elicitation if the command has a terminal or --answer. Otherwise the client
+// does not declare the capability.
 func (conn *Connection) setAnswers(o *client.Options, t Target) error {
 	answers, err := toolargs.ParseArguments(conn.Answers)
 	if err != nil {
@@ -244,8 +244,8 @@ func Unreadable(c *client.Client, method string, err error) error {
 	return &client.CallError{Server: c.ServerInfo().Name, Method: method, Err: fmt.Errorf("the result cannot be read: %w", err)}
 }
 
-// Command adds flags, completion and RunE to c. RunE resolves the target and calls do with the words
-// that follow the server on the command line. It returns c.
+// Command adds flags, completion and RunE to c. RunE resolves the target and calls do with the
+// words that follow the server on the command line. It returns c.
 func (conn *Connection) Command(c *cobra.Command, do func(ctx context.Context, t Target, rest []string) error) *cobra.Command {
 	conn.AddFlags(c)
 	c.Args = cobra.ArbitraryArgs

@@ -132,8 +132,8 @@ func StatusWords(s hub.Status) string {
 	return s.String()
 }
 
-// newGatewayTarget returns all servers of the directory as one: the gateway of the running daemon, or
-// a new gateway over new connections. The latter starts the servers at its first request.
+// newGatewayTarget returns all servers of the directory as one: the gateway of the running daemon,
+// or a new gateway over new connections. The latter starts the servers at its first request.
 func (d *Directory) newGatewayTarget() Target {
 	if d.running != nil {
 		return Target{Name: "all servers", Dial: streamable.URL{URL: d.running.Gateway(), Client: d.running.HTTP()}, Origin: "the dowel that is running"}
@@ -199,7 +199,8 @@ func CheckServers(s control.Status, names []string) error {
 	return nil
 }
 
-// Source returns the source of a server's definition: a file, or a constant such as [BuiltInSource].
+// Source returns the source of a server's definition: a file, or a constant such as
+// [BuiltInSource].
 func (d *Directory) Source(name string) string {
 	if def, ok := d.Definitions[name]; ok {
 		return def.Source

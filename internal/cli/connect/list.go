@@ -79,8 +79,8 @@ func decodeMissing(page json.RawMessage) (all []missingServer) {
 	return all
 }
 
-// CheckMissing looks for missing servers in a list of the gateway. If t itself is missing, it returns
-// an error. It warns of any other missing server and returns err.
+// CheckMissing looks for missing servers in a list of the gateway. If t itself is missing, it
+// returns an error. It warns of any other missing server and returns err.
 func CheckMissing(f *factory.Factory, t Target, page json.RawMessage, err error) error {
 	for _, missing := range decodeMissing(page) {
 		if missing.Server == t.Name && missing.Server != "" {
@@ -91,7 +91,8 @@ func CheckMissing(f *factory.Factory, t Target, page json.RawMessage, err error)
 	return err
 }
 
-// All returns the whole list as one page. If the server does not know the method, the list is empty.
+// All returns the whole list as one page. If the server does not know the method, the list is
+// empty.
 func (l listing) All(ctx context.Context, c *client.Client) (json.RawMessage, error) {
 	var first, items json.RawMessage
 	for page, err := range l.Pages(ctx, c) {
@@ -121,8 +122,8 @@ func IsNotOffered(err error) bool {
 }
 
 // Find returns the item with the given name, decoded and raw. It requests pages until it finds the
-// item. If the item does not exist, it returns a usage error that suggests existing names. kind names
-// the kind of item in that error.
+// item. If the item does not exist, it returns a usage error that suggests existing names. kind
+// names the kind of item in that error.
 func Find[T any](ctx context.Context, c *client.Client, l listing, kind, name string, nameOf func(*T) string) (item T, raw json.RawMessage, err error) {
 	var known []string
 	var missing []missingServer

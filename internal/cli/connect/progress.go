@@ -12,8 +12,9 @@ import (
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
-// CallOptions returns the options of a call. It requests progress and shows it on stderr: as a status
-// line on a terminal, or as lines with --verbose. With --json it does so only with --verbose.
+// CallOptions returns the options of a call. It requests progress and shows it on stderr: as a
+// status line on a terminal, or as lines with --verbose. With --json it does so only with
+// --verbose.
 func (conn *Connection) CallOptions() (o client.CallOptions) {
 	switch {
 	case conn.JSON && conn.Verbose:

@@ -45,8 +45,8 @@ func (t Target) Label() string {
 	return term.Shorten(t.Origin, 60)
 }
 
-// CommandLine returns a dowel command line for an item of the server, for advice. Without an item it
-// names only the server.
+// CommandLine returns a dowel command line for an item of the server, for advice. Without an item
+// it names only the server.
 func (t Target) CommandLine(do, thing string) string {
 	switch {
 	case t.Name == "":
@@ -162,8 +162,8 @@ func (f *TargetFlags) Directory() *Directory {
 	return f.Found
 }
 
-// ByName returns the server with the given name: from the directory, or else built in. With --option
-// it is always built in.
+// ByName returns the server with the given name: from the directory, or else built in. With
+// --option it is always built in.
 func (f *TargetFlags) ByName(name string) (Target, error) {
 	if t, ok, err := f.Directory().findTarget(name); ok && len(f.BuiltinOptions) == 0 {
 		if err == nil && (len(f.Env) > 0 || f.Dir != "") {

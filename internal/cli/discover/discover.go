@@ -104,7 +104,8 @@ func decodeStrings(array []byte) (all []string) {
 	return all
 }
 
-// formatCapabilities returns each capability with its parts, such as "resources (subscribe)", sorted.
+// formatCapabilities returns each capability with its parts, such as "resources (subscribe)",
+// sorted.
 func formatCapabilities(raw json.RawMessage) []string {
 	found := map[string]string{}
 	for it := rawjson.Object(raw); it.Next(); {

@@ -12,8 +12,8 @@ import (
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
-// WriteContent writes content to stdout: text unchanged, and a line about every other block. If save
-// is not nil, it saves binary blocks, or text if the content has no binary block.
+// WriteContent writes content to stdout: text unchanged, and a line about every other block. If
+// save is not nil, it saves binary blocks, or text if the content has no binary block.
 func WriteContent(f *factory.Factory, content []mcp.Content, save *Saver) error {
 	for _, c := range content {
 		data, kind, uri := Binary(c)

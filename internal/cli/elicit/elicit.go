@@ -71,7 +71,8 @@ func (a *Asker) printLine(format string, args ...any) {
 	}
 }
 
-// printRequest writes the server and its message. action says what the server wants, such as "asks:".
+// printRequest writes the server and its message. action says what the server wants, such as
+// "asks:".
 func (a *Asker) printRequest(r *client.ElicitRequest, action string) {
 	a.printLine("\n%s %s %s", a.Out.Bold(term.RevealLine(r.Server)), a.Out.Dim("("+term.Shorten(a.Origin, 60)+")"), action)
 	for text := range strings.SplitSeq(strings.TrimSpace(term.Reveal(r.Message)), "\n") {
@@ -114,7 +115,8 @@ func (a *Asker) fillForm(ctx context.Context, r *client.ElicitRequest) (json.Raw
 	}
 }
 
-// readFlagAnswers returns the content that --answer gives for the fields. The error is a usage error.
+// readFlagAnswers returns the content that --answer gives for the fields. The error is a usage
+// error.
 func (a *Asker) readFlagAnswers(fields []toolargs.Property) (json.RawMessage, error) {
 	words := map[string][]string{}
 	for _, answer := range a.Answers {
@@ -194,8 +196,8 @@ func (a *Asker) confirmForm(ctx context.Context, r *client.ElicitRequest, asked 
 	}
 }
 
-// AnswersFor returns the answers of --answer that apply to a server. SERVER.key applies only to that
-// server and takes precedence over key.
+// AnswersFor returns the answers of --answer that apply to a server. SERVER.key applies only to
+// that server and takes precedence over key.
 func AnswersFor(server string, given []toolargs.Argument) (all []toolargs.Argument) {
 	own := map[string]bool{}
 	for _, answer := range given {

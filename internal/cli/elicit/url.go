@@ -13,8 +13,8 @@ import (
 	"github.com/dowel-mcp/dowel/client"
 )
 
-// openURL shows the whole URL and asks whether to open it. A nil error means that the user agreed to
-// visit the page, not that the task there is finished.
+// openURL shows the whole URL and asks whether to open it. A nil error means that the user agreed
+// to visit the page, not that the task there is finished.
 func (a *Asker) openURL(ctx context.Context, r *client.ElicitRequest) error {
 	u, err := url.Parse(r.URL)
 	if err != nil {
@@ -50,8 +50,8 @@ func (a *Asker) openURL(ctx context.Context, r *client.ElicitRequest) error {
 	}
 }
 
-// splitURL splits a URL around its host, so that the host can be highlighted. All parts are escaped;
-// see escapeURL. It parses like a browser, which treats a backslash as a slash.
+// splitURL splits a URL around its host, so that the host can be highlighted. All parts are
+// escaped; see escapeURL. It parses like a browser, which treats a backslash as a slash.
 func splitURL(raw string) (before, host, after string) {
 	start := 0
 	if i := strings.Index(raw, "://"); i >= 0 {

@@ -42,8 +42,8 @@ func (e UsageError) Unwrap() error { return e.Err }
 // Usagef returns a [UsageError] with a formatted message.
 func Usagef(format string, args ...any) error { return UsageError{Err: fmt.Errorf(format, args...)} }
 
-// WithHelp returns err with where as its help, if err is a usage error without one. It returns other
-// errors unchanged.
+// WithHelp returns err with where as its help, if err is a usage error without one. It returns
+// other errors unchanged.
 func WithHelp(err error, where string) error {
 	var usage UsageError
 	if errors.As(err, &usage) && usage.See == "" {

@@ -10,11 +10,11 @@ import (
 
 // WithSignals returns a context that the first SIGINT, SIGTERM or SIGHUP cancels with an
 // [Interruption], so that calls are cancelled and servers are stopped. The second signal exits at
-// once; servers notice that by themselves. notice receives a message for the user. Call the returned
-// function to stop handling signals.
+// once; servers notice that by themselves. notice receives a message for the user. Call the
+// returned function to stop handling signals.
 //
-// WithSignals also turns a write to a closed pipe into an error; by default it would end the process.
-// Child processes do not inherit this.
+// WithSignals also turns a write to a closed pipe into an error; by default it would end the
+// process. Child processes do not inherit this.
 func WithSignals(ctx context.Context, notice func(string)) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	signals, pipes := make(chan os.Signal, 2), make(chan os.Signal, 1)

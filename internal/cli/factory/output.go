@@ -10,8 +10,8 @@ import (
 	"github.com/dowel-mcp/dowel/internal/term"
 )
 
-// WriteDocument writes the one JSON document of a command to stdout: unchanged, or indented if stdout
-// is a terminal.
+// WriteDocument writes the one JSON document of a command to stdout: unchanged, or indented if
+// stdout is a terminal.
 func (f *Factory) WriteDocument(raw json.RawMessage) error {
 	if f.Stdout.IsTerminal() {
 		raw = IndentJSON(raw)

@@ -109,7 +109,8 @@ func runtimeDir() string { return os.Getenv("XDG_RUNTIME_DIR") }
 // RunningDaemon returns a client of the user's daemon. It does not connect.
 func RunningDaemon() *control.Client { return control.NewClient(new(Places).SocketPath()) }
 
-// DaemonOptions returns the options of a daemon, or of a proxy for it, with the given configuration.
+// DaemonOptions returns the options of a daemon, or of a proxy for it, with the given
+// configuration.
 func (f *Factory) DaemonOptions(where *Places) daemon.Options {
 	return daemon.Options{
 		ConfigGiven: len(where.Files) > 0 || where.Project != "",

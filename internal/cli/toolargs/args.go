@@ -35,8 +35,8 @@ func ParseArguments(words []string) ([]Argument, error) {
 	return all, nil
 }
 
-// Texts returns arguments as a map. It is for arguments that are always text, as in prompts. If a key
-// occurs several times, the last value wins.
+// Texts returns arguments as a map. It is for arguments that are always text, as in prompts. If a
+// key occurs several times, the last value wins.
 func Texts(given []Argument) map[string]string {
 	all := map[string]string{}
 	for _, g := range given {
@@ -113,8 +113,8 @@ func setArgument(input Spec, object json.RawMessage, key string, words []string)
 }
 
 // findPath returns the path and the schema of the property that a key names. KEY.MEMBER names a
-// property of an inner object. A property with exactly this name takes precedence, because names may
-// contain dots.
+// property of an inner object. A property with exactly this name takes precedence, because names
+// may contain dots.
 func (s Spec) findPath(key string) (path []string, leaf Spec, err error) {
 	if p, ok := s.findProperty(key); ok {
 		return []string{key}, p.Spec, nil
@@ -176,7 +176,8 @@ func (s Spec) ReadWords(words []string) (json.RawMessage, error) {
 	return append(list, ']'), nil
 }
 
-// setPath returns a copy of object with the value at path. It adds inner objects if they are missing.
+// setPath returns a copy of object with the value at path. It adds inner objects if they are
+// missing.
 func setPath(object json.RawMessage, path []string, value json.RawMessage) (json.RawMessage, error) {
 	if len(path) == 1 {
 		return rawjson.Set(object, path[0], value), nil
@@ -195,7 +196,8 @@ func setPath(object json.RawMessage, path []string, value json.RawMessage) (json
 	return rawjson.Set(object, path[0], inner), nil
 }
 
-// checkRequired returns an error for each required argument that object lacks, with its description.
+// checkRequired returns an error for each required argument that object lacks, with its
+// description.
 func checkRequired(input Spec, object json.RawMessage) []error {
 	var errs []error
 	for _, p := range input.Properties() {
@@ -211,8 +213,8 @@ func checkRequired(input Spec, object json.RawMessage) []error {
 	return errs
 }
 
-// Check validates the arguments against the tool's schema. It accepts everything if the schema cannot
-// be compiled.
+// Check validates the arguments against the tool's schema. It accepts everything if the schema
+// cannot be compiled.
 func Check(input Spec, object json.RawMessage) error {
 	compiled, err := schema.Compile(input.raw)
 	if err != nil {

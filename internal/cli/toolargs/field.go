@@ -168,8 +168,8 @@ func parseYesNo(answer string) (json.RawMessage, error) {
 	return nil, errors.New("answer yes or no")
 }
 
-// parseChoice returns the value of the choice that answer names: by value, by title or by number, in
-// this order, because a value may look like a number.
+// parseChoice returns the value of the choice that answer names: by value, by title or by number,
+// in this order, because a value may look like a number.
 func parseChoice(choices []choice, answer string) (json.RawMessage, error) {
 	for _, name := range []func(choice) string{choice.Text, func(c choice) string { return c.Title }} {
 		for _, c := range choices {

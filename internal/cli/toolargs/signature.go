@@ -8,7 +8,8 @@ import (
 	"github.com/dowel-mcp/dowel/internal/term"
 )
 
-// Kind describes the type of a value in a word or two: "integer", "string…" for a list, "red|green".
+// Kind describes the type of a value in a word or two: "integer", "string…" for a list,
+// "red|green".
 func (s Spec) Kind() string {
 	if choices := s.allowedChoices(); choices != nil {
 		return joinChoices(choices)
@@ -51,8 +52,8 @@ func joinChoices(choices []choice) string {
 	return strings.Join(texts, "|")
 }
 
-// Signature returns a word for each argument, such as "a=number" or "[b=string]". Optional arguments
-// are in brackets and follow the required ones.
+// Signature returns a word for each argument, such as "a=number" or "[b=string]". Optional
+// arguments are in brackets and follow the required ones.
 func Signature(input Spec) []string {
 	var words []string
 	for _, required := range []bool{true, false} {

@@ -60,8 +60,8 @@ func (s Spec) expandAlternatives(steps *int) []Spec {
 	return []Spec{s}
 }
 
-// resolveRef returns the schema that a reference within the document points to. For other references
-// it returns an empty schema.
+// resolveRef returns the schema that a reference within the document points to. For other
+// references it returns an empty schema.
 func (s Spec) resolveRef(ref string) Spec {
 	pointer, ok := strings.CutPrefix(ref, "#")
 	at := s.root
@@ -182,8 +182,8 @@ func (s Spec) Text(keyword string) string {
 	return text
 }
 
-// itemSchema returns the schema of an array's items. It is empty if the schema has none or the items
-// are nested too deeply.
+// itemSchema returns the schema of an array's items. It is empty if the schema has none or the
+// items are nested too deeply.
 func (s Spec) itemSchema() Spec {
 	for _, alternative := range s.listAlternatives() {
 		if items := rawjson.Lookup(alternative.raw, "items"); items != nil {
@@ -269,8 +269,8 @@ func (s Spec) parseWord(word string) (json.RawMessage, error) {
 	return nil, fmt.Errorf("must be %s, and %q is not", describeTypes(types), word)
 }
 
-// acceptsLiteral reports whether the word is to be read as the JSON value that it looks like. A string
-// in quotes is not, if the types allow strings: the quotes then belong to the text.
+// acceptsLiteral reports whether the word is to be read as the JSON value that it looks like. A
+// string in quotes is not, if the types allow strings: the quotes then belong to the text.
 func acceptsLiteral(types []string, value []byte) bool {
 	kind := typeOf(value)
 	return types == nil || slices.Contains(types, kind) && kind != "string" || kind == "number" && slices.Contains(types, "integer")

@@ -188,8 +188,8 @@ func formatChange(c client.Change) string {
 	return term.Line(c.Method)
 }
 
-// warnUnwatched warns of resources for which the server may never announce a change: it did not grant
-// the subscription, or it granted it for a resource that it does not list.
+// warnUnwatched warns of resources for which the server may never announce a change: it did not
+// grant the subscription, or it granted it for a resource that it does not list.
 func warnUnwatched(ctx context.Context, f *factory.Factory, c *client.Client, wanted, granted []string) {
 	var agreed []string
 	for _, uri := range wanted {
