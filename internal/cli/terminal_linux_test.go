@@ -170,7 +170,7 @@ func TestInterruptOnTerminal(t *testing.T) {
 			p := onTerminal(t, onServer(t, "call", "wait", "--wire", "--revision", revision)...)
 			p.expect("1/100 waiting")
 			p.enter("\x03")
-			p.expect("ending")
+			p.expect("stopping")
 			p.expect("notifications/cancelled")
 			p.expect("the user ended dowel (interrupt)")
 			p.exits(exit.Interrupted)

@@ -22,7 +22,7 @@ type Console struct {
 	editor  editor
 	History history
 	// Complete returns the line completed as far as possible, the new cursor position, and the
-	// possible completions. at is the cursor position. Without it, Tab has no effect.
+	// possible completions. at is the cursor position. If it is nil, Tab does nothing.
 	Complete func(line string, at int) (string, int, []string)
 
 	lineMu sync.Mutex // held while a line is being read
@@ -46,7 +46,7 @@ var ErrInterrupted = errors.New("interrupted")
 type Question struct {
 	Prompt  string
 	Prefill string // initial text of the line; the user can change it
-	Answer  bool   // the line answers a question: it has no history and no completion
+	Answer  bool   // the line answers a question: without history and completion
 	Fresh   bool   // discard keys that were typed before
 }
 

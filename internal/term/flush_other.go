@@ -4,5 +4,5 @@ package term
 
 import "os"
 
-// flushInput does nothing: this system has no portable way to drop unread keys.
+// flushInput does nothing: dropping unread keys is not implemented for this system.
 func flushInput(*os.File) {}

@@ -21,7 +21,7 @@ type inputLine struct {
 	err  error
 }
 
-// NewLines returns a reader of the lines of from. It buffers: from must have no other reader.
+// NewLines returns a reader of the lines of from. It buffers: do not read from elsewhere.
 func NewLines(from io.Reader) *Lines { return &Lines{from: bufio.NewReader(from)} }
 
 // Next returns the next line without its line break. At the end of input (Ctrl-D) it returns

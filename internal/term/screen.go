@@ -32,7 +32,7 @@ type Screen struct {
 	mu         sync.Mutex
 	w          io.Writer
 	status     string // shown below all output: one line or several
-	statusHeld bool   // SetStatus has no effect
+	statusHeld bool   // SetStatus does nothing
 	closed     bool   // the reader has closed the pipe
 	writeErr   error  // the latest error of a write
 	scratch    []byte
@@ -107,7 +107,7 @@ func (s *Screen) eraseSequence() string {
 }
 
 // SetStatus replaces the status line below all output; "" removes it. It shortens status to the
-// terminal's width, and has no effect on other outputs.
+// terminal's width, and does nothing on other outputs.
 func (s *Screen) SetStatus(status string) {
 	if s.File == nil {
 		return
@@ -188,7 +188,7 @@ func (s *Screen) Yellow(text string) string { return s.Styled("33", text) }
 func (s *Screen) Cyan(text string) string { return s.Styled("36", text) }
 
 // Styled returns text between the SGR control sequence with the given code, such as "1;4", and a
-// reset. It returns text unchanged if the screen has no colours.
+// reset. It returns text unchanged if the screen does not use colours.
 func (s *Screen) Styled(code, text string) string {
 	if !s.colour || text == "" {
 		return text

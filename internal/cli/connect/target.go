@@ -23,7 +23,7 @@ import (
 
 // Target is the server that a command line names.
 type Target struct {
-	// Name is the user's name for the server, or "" if it has none.
+	// Name is the user's name for the server, or "" if only the server knows its own name.
 	Name string
 	// Origin says where the server comes from: a command, a URL or the configuration.
 	Origin string

@@ -13,7 +13,7 @@ import (
 )
 
 // WriteContent writes content to stdout: text unchanged, and a line about every other block. If
-// save is not nil, it saves binary blocks, or text if the content has no binary block.
+// save is not nil, it saves the binary blocks, or the text of content without binary blocks.
 func WriteContent(f *factory.Factory, content []mcp.Content, save *Saver) error {
 	for _, c := range content {
 		data, kind, uri := Binary(c)

@@ -10,12 +10,12 @@ import (
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
-// Saver saves a result to the file of --output: its binary blocks, or its text if it has no binary
-// block. If it saves several blocks, the second goes to FILE-2, and so on. The path "-" is standard
-// output.
+// Saver saves a result to the file of --output: its binary blocks, or the text of a result without
+// binary blocks. If it saves several blocks, the second goes to FILE-2, and so on. The path "-" is
+// standard output.
 type Saver struct {
 	path     string
-	textOnly bool // the result has no binary block; save its text
+	textOnly bool // save text: the result lacks binary blocks
 	saved    int
 }
 

@@ -48,8 +48,8 @@ func FitLine(f *factory.Factory, text string, used int) string {
 	return term.Shorten(text, f.Stdout.Columns()-used)
 }
 
-// Effects formats the annotations of a tool, such as "destructive, open world". It returns "" if
-// the tool has none.
+// Effects formats the annotations of a tool, such as "destructive, open world". It returns ""
+// for a tool without annotations.
 func Effects(t *mcp.Tool) string {
 	if t.Annotations == nil {
 		return ""

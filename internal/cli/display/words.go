@@ -18,7 +18,7 @@ func Plural(n int, thing string) string {
 	return fmt.Sprintf("%d %ss", n, thing)
 }
 
-// ProgressText formats progress, such as "[#####-----] 2/4 reading". Without a total it has no bar.
+// ProgressText formats progress, such as "[#####-----] 2/4 reading". The bar needs a total.
 func ProgressText(p mcp.ProgressParams) string {
 	text := formatNumber(p.Progress)
 	if p.Total > 0 {

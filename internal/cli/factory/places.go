@@ -103,7 +103,8 @@ func (f *Factory) Definitions(where Places) ([]hub.Definition, error) {
 	return s.Look(), nil
 }
 
-// runtimeDir returns the folder for sockets of the user's session, or "" if the system has none.
+// runtimeDir returns the folder for sockets of the user's session, or "" on systems without such a
+// folder.
 func runtimeDir() string { return os.Getenv("XDG_RUNTIME_DIR") }
 
 // RunningDaemon returns a client of the user's daemon. It does not connect.

@@ -103,7 +103,7 @@ func (p Property) ReadAnswer(answer string) (value json.RawMessage, err error) {
 }
 
 // readEmptyAnswer returns the value of an empty answer: the default, or nil. It is an error if the
-// field is required and has no default.
+// field is required and lacks a default.
 func (p Property) readEmptyAnswer() (json.RawMessage, error) {
 	if fallback := rawjson.Lookup(p.raw, "default"); fallback != nil {
 		return fallback, nil

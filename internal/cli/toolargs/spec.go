@@ -31,7 +31,7 @@ const (
 )
 
 // listAlternatives returns the schemas that a value may match, with references, anyOf and oneOf
-// resolved. It returns the schema itself if it has none of these.
+// resolved. It returns a schema without these as the only alternative.
 func (s Spec) listAlternatives() []Spec {
 	steps := maxSteps
 	return s.expandAlternatives(&steps)
@@ -182,8 +182,8 @@ func (s Spec) Text(keyword string) string {
 	return text
 }
 
-// itemSchema returns the schema of an array's items. It is empty if the schema has none or the
-// items are nested too deeply.
+// itemSchema returns the schema of an array's items. It is empty if the schema does not
+// declare items, or if they are nested too deeply.
 func (s Spec) itemSchema() Spec {
 	for _, alternative := range s.listAlternatives() {
 		if items := rawjson.Lookup(alternative.raw, "items"); items != nil {

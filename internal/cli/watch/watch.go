@@ -212,7 +212,7 @@ func findUnlisted(ctx context.Context, c *client.Client, uris []string) []string
 	}
 	for page, err := range connect.ListTemplates.Pages(ctx, c) {
 		if err != nil {
-			break // many servers have no templates
+			break // many servers do not support templates
 		}
 		for it := rawjson.Array(rawjson.Lookup(page, connect.ListTemplates.Member)); it.Next(); {
 			template, _ := rawjson.String(rawjson.Lookup(it.Value, "uriTemplate"))
