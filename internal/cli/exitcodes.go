@@ -2,34 +2,36 @@ package cli
 
 import "github.com/spf13/cobra"
 
-const exitCodes = `dowel ends with
+// exitCodesHelp is the text of dowel help exit-codes.
+const exitCodesHelp = `dowel ends with
 
-    0  all went well; dowel up and dowel serve were told to end
-    1  the tool says that it failed, or the result could not be saved
-    2  the command line cannot be used: a wrong flag, an unknown server or tool,
-       an argument that is missing or does not fit the tool's schema
-    3  no connection: the server could not be started or reached, or it went away;
-       or no dowel is running that could be asked
-    4  a protocol error: the server refused the request with an error,
-       or sent what the protocol or the tool's own output schema does not allow
-  124  a limit passed: --timeout, --idle-timeout, --connect-timeout, or --max-time of dowel run
-  130  interrupted by Ctrl-C; any other signal ends with 128 and its number
+    0  success; also if dowel up or dowel serve is stopped
+    1  the tool reported a failure, or the result could not be saved
+    2  a wrong command line: a wrong flag, an unknown server or tool, or an
+       argument that is missing or does not match the tool's schema
+    3  no connection: the server could not be started or reached, or the connection
+       was lost; or the command needs a running dowel and finds none
+    4  a protocol error: the server refused the request with an error, or its answer
+       breaks the protocol or the tool's own output schema
+  124  a time limit: --timeout, --idle-timeout, --connect-timeout, or --max-time of dowel run
+  130  interrupted by Ctrl-C; for any other signal, 128 plus its number
 
-dowel run ends with these, and adds two meanings. Its message tells which it is, and with --json the event end does, by its
-"reason": what makes a task impossible to begin has no such event.
+dowel run uses the same codes and gives 2 and 3 a second meaning. Its message tells the difference. With --json, the
+"reason" of the event "end" does; if the task could not begin, there is no such event.
 
     0  the model has answered
-    1  a failure: the model's provider refuses, or is not reached; or the answer
-       was cut off at the bound of its length
-    2  the steps of --max-steps are spent; or, before the task begins, the command
-       line cannot be used, or there is no model
-    3  an approval is needed: a tool was called that --approve does not let run; or,
-       before the task begins, a server that was named cannot be reached
+    1  a failure: the model's provider refuses or cannot be reached, or the answer
+       was cut off at its maximal length
+    2  the limit of --max-steps is reached; or, before the task begins, the command
+       line is wrong, or no model is configured
+    3  the model called a tool that --approve does not allow; or, before the task
+       begins, a named server cannot be reached
 
-That a tool fails is for the model to read, and changes no exit code.
+If a tool fails, the model reads its error; the exit code does not change.
 
-A reader that goes away (dowel tools … | head -1) is no failure.`
+If the reader of the output goes away (dowel tools … | head -1), that is not a failure.`
 
+// newExitCodesTopic returns the help topic exit-codes.
 func newExitCodesTopic() *cobra.Command {
-	return &cobra.Command{Use: "exit-codes", Short: "What the exit codes mean", Long: exitCodes}
+	return &cobra.Command{Use: "exit-codes", Short: "What the exit codes mean", Long: exitCodesHelp}
 }

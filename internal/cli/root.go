@@ -1,36 +1,36 @@
-// Package cli is the command line of dowel. [Run] builds the tree of commands, runs the one that
-// the words name, reports its error and returns the exit code.
+// Package cli is the command line of dowel. [Run] builds the tree of commands, runs the command
+// that the arguments name, reports its error and returns the exit code.
 //
 // Each command, or group of commands that shares types, is a package below this one:
 //
-//	up status servers trust doctor configcmd importcmd exportcmd     the user's servers
-//	discover tools resources prompts                                 what a server offers (resources also reads)
-//	call prompts watch                                               using it
-//	chat run models                                                  working with a model
-//	serve                                                            built-in servers
+//	up status servers trust doctor   the user's servers
+//	configcmd importcmd exportcmd    their configuration
+//	discover tools resources prompts what a server offers; resources has dowel read, too
+//	call prompts watch               using it
+//	chat run models                  working with a model
+//	serve                            built-in servers
 //
 // A command package has NewCommand(f), which returns the [cobra.Command] with its flags and help, a
 // type Options for the flags if they are more than a few, and a function run… that does the work
 // with a context, the factory and the options. It sets f.Parsed first in RunE: errors before that
-// are usage errors. A test calls run… with a factory whose streams are buffers; it needs no
+// are usage errors. A test calls run… with a factory that has buffers as streams; it needs no
 // process. A new command is one such package, one line in newRoot, and one in internal/layers.
 //
-// Commands do not import each other. What several need is in packages of its own, the higher ones
-// first:
+// Commands do not import each other. They share these packages, the higher ones first:
 //
-//	agentcmd        what run and chat share: flags, servers, approvals and instructions of an agent
+//	agentcmd        the agent of run and chat: flags, servers, approvals, instructions
 //	agentview       shows the events of an agent
 //	modelregistry   the models of the configuration, the flags and the environment
 //	approval        names of tools that need no approval
 //	toolname        names of tools on the wire and for people
 //	attach          files that go along with a message to a model
 //	editing         changes of configuration files
-//	consent         questions that the user answers with yes or no, such as the trust in a project's servers
-//	connect         finds the server that a command line names, connects to it, lists what it has
+//	consent         yes-or-no questions, such as the trust in a project's servers
+//	connect         finds the server that a command line names, connects to it, reads its lists
 //	elicit          puts a server's questions to the user
 //	display         tables and entries: servers, tools, prompts, content
 //	toolargs        arguments of tools: words of the command line to JSON, by the tool's schema
-//	factory         streams, JSON output, warnings, places of the configuration, the running daemon
+//	factory         streams, JSON output, warnings, paths of the configuration, the daemon
 //	exit            exit codes, and the errors that choose them
 //
 // Tests of the whole program are in this package: they run it in the process of the test or as a
@@ -71,12 +71,13 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// Run runs dowel with the given words and streams, and returns its exit code.
+// Run runs dowel with the given arguments and streams, and returns its exit code. args does not
+// include the name of the program. If ctx ends, the command is cancelled.
 func Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	ctx, gone := context.WithCancelCause(ctx)
-	defer gone(nil)
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
 	f := &factory.Factory{Stdin: stdin, Stderr: term.NewScreen(stderr, func() {})}
-	f.Stdout = term.NewScreen(stdout, func() { gone(exit.ErrReaderGone) })
+	f.Stdout = term.NewScreen(stdout, func() { cancel(exit.ErrReaderGone) })
 	ctx, stop := exit.WithSignals(ctx, f.Notice)
 	defer stop()
 	root := newRoot(f)
@@ -89,8 +90,8 @@ func Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	if err != nil && !f.Parsed {
 		err = exit.UsageError{Err: err}
 	}
-	if unwritten := f.Stdout.Err(); err == nil && unwritten != nil {
-		err = fmt.Errorf("the output could not be written: %w", unwritten)
+	if writeErr := f.Stdout.Err(); err == nil && writeErr != nil {
+		err = fmt.Errorf("the output could not be written: %w", writeErr)
 	}
 	f.JSON = f.JSON || err != nil && !f.Parsed && slices.Contains(args, "--json") // the flags were not read
 	reportError(f, command, err)
@@ -107,19 +108,20 @@ func CommandTree() *cobra.Command {
 	return root
 }
 
-const about = `dowel talks to servers of the Model Context Protocol (MCP), of every revision.
+const rootHelp = `dowel talks to servers of the Model Context Protocol (MCP), of every revision.
 
 ` + connect.NamingHelp + `
 
---json gives what the server sent, --wire shows how it came about.
+--json prints the data that the server sent, --wire shows all messages on the wire.
 Exit codes: 0 ok, 1 the tool failed, 2 usage, 3 no connection, 4 protocol error,
 124 timeout, 130 interrupted; see dowel help exit-codes.`
 
+// newRoot returns the root command with all commands below it.
 func newRoot(f *factory.Factory) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "dowel",
 		Short: "The Model Context Protocol on the command line",
-		Long:  about,
+		Long:  rootHelp,
 		Example: `  dowel tools everything
   dowel call everything.echo message=hello
   dowel call get-sum a=19 b=23 -- npx -y @modelcontextprotocol/server-everything
@@ -129,9 +131,9 @@ func newRoot(f *factory.Factory) *cobra.Command {
 		SilenceUsage:  true,
 	}
 	root.SetVersionTemplate("dowel {{.Version}}\n")
-	root.SetFlagErrorFunc(flagError)
+	root.SetFlagErrorFunc(explainFlagError)
 	root.PersistentFlags().BoolVar(&f.JSON, "json", false, "write JSON: one document, or a line for each event")
-	root.PersistentFlags().BoolVarP(&f.Verbose, "verbose", "v", false, "also show progress, the server's stderr and what the connection does")
+	root.PersistentFlags().BoolVarP(&f.Verbose, "verbose", "v", false, "also show progress, the server's stderr and events of the connection")
 	const own, look, use, model, offer = "run", "look", "use", "model", "serve"
 	root.AddGroup(&cobra.Group{ID: own, Title: "Your servers:"}, &cobra.Group{ID: look, Title: "What a server offers:"}, &cobra.Group{ID: use, Title: "Using it:"},
 		&cobra.Group{ID: model, Title: "Working with a model:"}, &cobra.Group{ID: offer, Title: "Serving:"})
@@ -151,26 +153,27 @@ func newRoot(f *factory.Factory) *cobra.Command {
 	return root
 }
 
-// addHelp adds the commands that are cobra's, and makes all say in dowel's words what cannot be used. It is for a tree that has its
-// streams.
+// addHelp adds cobra's commands help and completion to the tree, and replaces cobra's usage errors
+// by clearer ones. The streams of root must be set.
 func addHelp(root *cobra.Command) {
-	// A group of commands is not told to be used alone, although that shows its help.
+	// Leave out the usage line of a group without a subcommand, although it works: it shows help.
 	root.SetUsageTemplate(strings.Replace(root.UsageTemplate(), "{{if .Runnable}}", "{{if and .Runnable (not .HasAvailableSubCommands)}}", 1))
 	root.InitDefaultHelpCmd()
 	root.InitDefaultCompletionCmd()
 	explainUsage(root)
 	for _, c := range root.Commands() {
 		if c.Name() == "help" {
-			c.Args = knownTopic
+			c.Args = checkHelpTopic
 		}
 	}
 }
 
-// reportError says what went wrong, to what, and what to do.
+// reportError writes the error of a command to stderr, with advice. It writes nothing if the user
+// interrupted a command that runs until it is interrupted.
 func reportError(f *factory.Factory, cmd *cobra.Command, err error) {
 	code := exit.Code(err)
-	if _, ended := err.(*exit.Interruption); ended || code == exit.OK {
-		return // what has no end of its own was ended, or all went well
+	if _, isInterrupted := err.(*exit.Interruption); isInterrupted || code == exit.OK {
+		return // success, or the normal end of a command such as up
 	}
 	f.Stderr.SetStatus("")
 	advice := exit.Advice(err)

@@ -324,7 +324,7 @@ func TestAnswers(t *testing.T) {
 				t.Errorf("got %s%s, want %s", out.stdout, out.stderr, want)
 			}
 			out = on("call", "form", "--answer", "name=Ada")
-			if !strings.Contains(out.stderr, `tester asks "Who are you?", and nobody answers; add --answer colour=… (`) {
+			if !strings.Contains(out.stderr, `tester asks "Who are you?"; run dowel on a terminal, or add --answer colour=… (`) {
 				t.Errorf("stderr: %s", out.stderr)
 			}
 			out = on("call", "form", "--answer", "name=A", "--answer", "colour=#0f0")

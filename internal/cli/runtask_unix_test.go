@@ -103,13 +103,13 @@ func TestRunTaskApprovals(t *testing.T) {
 	if needed.code != exit.Approval || !strings.Contains(needed.stderr, "dowel trust --tool keys.set") {
 		t.Errorf("%+v", needed)
 	}
-	p.ok("keys.set needs no approval any more", "trust", "--tool", "keys.set")
-	p.ok("keys: a model calls set without an approval", "trust", "--list")
-	p.ok(`[{"name":"keys","tools":["set"]}]`, "trust", "--list", "keys", "--json")
-	p.ok("stored\n", "run", "Store it.")
-	p.ok("allowed by the configuration\n", "run", "Show me.")
-	p.ok("keys.set needs an approval again", "trust", "--tool", "--revoke", "keys.set")
-	p.ok("keys.* needs no approval any more", "trust", "--tool", "keys.*")
+	p.expectSuccess("keys.set no longer needs an approval", "trust", "--tool", "keys.set")
+	p.expectSuccess("keys: a model calls set without an approval", "trust", "--list")
+	p.expectSuccess(`[{"name":"keys","tools":["set"]}]`, "trust", "--list", "keys", "--json")
+	p.expectSuccess("stored\n", "run", "Store it.")
+	p.expectSuccess("allowed by the configuration\n", "run", "Show me.")
+	p.expectSuccess("keys.set needs an approval again", "trust", "--tool", "--revoke", "keys.set")
+	p.expectSuccess("keys.* needs no approval any more", "trust", "--tool", "keys.*")
 	if out := p.run("trust", "--tool", "--revoke", "keys.set"); out.code != exit.Usage || !strings.Contains(out.stderr, "revoke all with dowel trust --tool --revoke 'keys.*'") {
 		t.Errorf("%+v", out)
 	}

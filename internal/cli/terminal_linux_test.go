@@ -170,7 +170,7 @@ func TestInterruptOnTerminal(t *testing.T) {
 			p := onTerminal(t, withTestServer(t, "call", "wait", "--wire", "--revision", revision)...)
 			p.expect("1/100 waiting")
 			p.typeText("\x03")
-			p.expect("ending")
+			p.expect("stopping")
 			p.expect("notifications/cancelled")
 			p.expect("the user ended dowel (interrupt)")
 			p.expectExit(exit.Interrupted)

@@ -14,11 +14,11 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// explainUsage makes every command of a tree say in dowel's words why its words cannot be used: what is missing, with an example,
-// what is too much, and which command was meant.
+// explainUsage replaces the argument errors of every command in a tree. The new errors name missing
+// words with an example, surplus words, and the command that was probably meant.
 func explainUsage(c *cobra.Command) {
 	if c.HasSubCommands() && !c.Runnable() {
-		c.Args, c.DisableFlagsInUseLine = knownCommand, true
+		c.Args, c.DisableFlagsInUseLine = rejectUnknownCommand, true
 		c.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
 	} else if check := c.Args; check != nil {
 		c.Args = func(cmd *cobra.Command, words []string) error { return explainArgs(cmd, words, check(cmd, words)) }
@@ -28,8 +28,9 @@ func explainUsage(c *cobra.Command) {
 	}
 }
 
-// knownCommand is the check of a group of commands: what is left of the words is none of them.
-func knownCommand(cmd *cobra.Command, words []string) error {
+// rejectUnknownCommand checks the arguments of a group of commands. The remaining words do not name
+// a command of the group, so any word is an error.
+func rejectUnknownCommand(cmd *cobra.Command, words []string) error {
 	if len(words) == 0 {
 		return nil
 	}
@@ -42,7 +43,8 @@ func knownCommand(cmd *cobra.Command, words []string) error {
 	return exit.Usagef("unknown command %q%s", words[0], suggest.Hint(words[0], known))
 }
 
-// explainArgs says of words that a check does not let through what the command takes, as the line of its use has it.
+// explainArgs returns a clearer error than err for words that the check of a command rejected. It
+// derives it from the usage line of the command. It returns nil if err is nil.
 func explainArgs(cmd *cobra.Command, words []string, err error) error {
 	var usage exit.UsageError
 	if err == nil || errors.As(err, &usage) {
@@ -51,16 +53,17 @@ func explainArgs(cmd *cobra.Command, words []string, err error) error {
 	least, most := parseUse(cmd.Use)
 	switch {
 	case len(words) < len(least):
-		return exit.Usagef("%s is missing: write %s", strings.Join(least[len(words):], " "), exampleOf(cmd))
+		return exit.Usagef("%s is missing: write %s", strings.Join(least[len(words):], " "), formatUseExample(cmd))
 	case most == 0:
-		return exit.Usagef("%s takes flags only, and %q is none", cmd.CommandPath(), words[0])
+		return exit.Usagef("%s takes flags only, and %q is not a flag", cmd.CommandPath(), words[0])
 	case most > 0 && len(words) > most:
-		return exit.Usagef("%q is too much: write %s", words[most], exampleOf(cmd))
+		return exit.Usagef("%q is too much: write %s", words[most], formatUseExample(cmd))
 	}
 	return err
 }
 
-// parseUse reads the line of a command's use: the words that it needs, and how many it takes at most, -1 for any number.
+// parseUse parses the usage line of a command: the required words, and the maximal number of words,
+// or -1 without a limit.
 func parseUse(use string) (least []string, most int) {
 	for _, word := range strings.Fields(use)[1:] {
 		if strings.HasPrefix(strings.TrimLeft(word, "[("), "-") { // flags and their values
@@ -78,22 +81,24 @@ func parseUse(use string) (least []string, most int) {
 	return least, most
 }
 
-// exampleOf is a command line that works: the first example, also of the commands above, else the line of use.
-func exampleOf(cmd *cobra.Command) string {
+// formatUseExample returns the usage line, with the first example of the command or of a parent, if
+// there is one.
+func formatUseExample(cmd *cobra.Command) string {
 	for c := cmd; c != nil; c = c.Parent() {
 		for example := range strings.Lines(c.Example) {
 			if example = strings.TrimSpace(example); strings.HasPrefix(example, cmd.CommandPath()+" ") {
-				return bareUse(cmd) + ", such as " + example
+				return formatUse(cmd) + ", such as " + example
 			}
 		}
 	}
-	return bareUse(cmd)
+	return formatUse(cmd)
 }
 
-func bareUse(cmd *cobra.Command) string { return strings.TrimSuffix(cmd.UseLine(), " [flags]") }
+// formatUse returns the usage line without "[flags]".
+func formatUse(cmd *cobra.Command) string { return strings.TrimSuffix(cmd.UseLine(), " [flags]") }
 
-// flagError says what is wrong with a flag.
-func flagError(cmd *cobra.Command, err error) error {
+// explainFlagError returns a clearer error than cobra's for a wrong flag.
+func explainFlagError(cmd *cobra.Command, err error) error {
 	var (
 		unknown *pflag.NotExistError
 		empty   *pflag.ValueRequiredError
@@ -101,12 +106,12 @@ func flagError(cmd *cobra.Command, err error) error {
 	)
 	switch {
 	case errors.As(err, &unknown):
-		return unknownFlag(cmd, unknown)
+		return explainUnknownFlag(cmd, unknown)
 	case errors.As(err, &empty):
-		return exit.Usagef("--%s needs a value: %s", empty.GetFlag().Name, flagWants(empty.GetFlag(), ""))
+		return exit.Usagef("--%s needs a value: %s", empty.GetFlag().Name, describeFlagValue(empty.GetFlag(), ""))
 	case errors.As(err, &invalid):
 		f := invalid.GetFlag()
-		if want := flagWants(f, invalid.GetValue()); want != "" {
+		if want := describeFlagValue(f, invalid.GetValue()); want != "" {
 			return exit.Usagef("--%s %s: %s", f.Name, invalid.GetValue(), want)
 		}
 		return exit.Usagef("--%s %s: %w", f.Name, invalid.GetValue(), invalid.Unwrap())
@@ -114,8 +119,9 @@ func flagError(cmd *cobra.Command, err error) error {
 	return err
 }
 
-// unknownFlag helps those who write a server's command without --, and an argument of a tool as a flag.
-func unknownFlag(cmd *cobra.Command, err *pflag.NotExistError) error {
+// explainUnknownFlag returns the error for an unknown flag. It detects two frequent mistakes: the
+// command of a server without --, and an argument of a tool written as a flag.
+func explainUnknownFlag(cmd *cobra.Command, err *pflag.NotExistError) error {
 	name, written := err.GetSpecifiedName(), "--"+err.GetSpecifiedName()
 	if short := err.GetSpecifiedShortnames(); short != "" {
 		written = "-" + short
@@ -126,11 +132,11 @@ func unknownFlag(cmd *cobra.Command, err *pflag.NotExistError) error {
 		own = 1
 	}
 	switch {
-	case cmd.Name() != "run" && cmd.Flags().Lookup("url") != nil && len(words) > own && !isServer(cmd, words[own]):
+	case cmd.Name() != "run" && cmd.Flags().Lookup("url") != nil && len(words) > own && !isServerName(cmd, words[own]):
 		right := slices.Concat([]string{cmd.CommandPath()}, words[:own], []string{"--"}, words[own:], []string{written, "…"})
-		return exit.Usagef("unknown flag %s: put the server's command behind --, as in %s", written, strings.Join(right, " "))
+		return exit.Usagef("unknown flag %s: put the server's command after --, as in %s", written, strings.Join(right, " "))
 	case cmd.Name() == "call" || cmd.Name() == "prompt":
-		return exit.Usagef("unknown flag %s; what a tool or prompt takes is written without dashes: %s=…", written, name)
+		return exit.Usagef("unknown flag %s; write arguments of tools and prompts without dashes: %s=…", written, name)
 	case len(written) > 2 && written[1] == '-':
 		var flags []string
 		cmd.Flags().VisitAll(func(f *pflag.Flag) { flags = append(flags, f.Name) })
@@ -141,8 +147,8 @@ func unknownFlag(cmd *cobra.Command, err *pflag.NotExistError) error {
 	return exit.Usagef("unknown flag %s", written)
 }
 
-// isServer reports whether a word names a server, so that it is no command.
-func isServer(cmd *cobra.Command, word string) bool {
+// isServerName reports whether a word names a server. Otherwise it may begin a server's command.
+func isServerName(cmd *cobra.Command, word string) bool {
 	if cmd.Name() == "add" {
 		return false
 	}
@@ -150,8 +156,9 @@ func isServer(cmd *cobra.Command, word string) bool {
 	return err == nil
 }
 
-// flagWants says what a flag takes, with regard to what was written; empty where that is not known.
-func flagWants(f *pflag.Flag, written string) string {
+// describeFlagValue describes the values that a flag accepts. written is the wrong value, or "".
+// The result is "" if it knows no better than the error of the parser.
+func describeFlagValue(f *pflag.Flag, written string) string {
 	switch f.Value.Type() {
 	case "duration":
 		if _, err := strconv.ParseFloat(written, 64); err == nil {
@@ -170,8 +177,9 @@ func flagWants(f *pflag.Flag, written string) string {
 	return fmt.Sprintf("write --%s %s", f.Name, strings.ToUpper(name))
 }
 
-// knownTopic is the check of dowel help: cobra's own shows everything for what it does not know, and is content.
-func knownTopic(cmd *cobra.Command, words []string) error {
+// checkHelpTopic checks the arguments of dowel help. Cobra would show the help of the root command
+// for an unknown topic, without an error.
+func checkHelpTopic(cmd *cobra.Command, words []string) error {
 	at, rest, err := cmd.Root().Find(words)
 	if err == nil && len(rest) == 0 || len(words) == 0 {
 		return nil
@@ -183,5 +191,5 @@ func knownTopic(cmd *cobra.Command, words []string) error {
 	if !at.HasSubCommands() {
 		return exit.Usagef("%s has no topics such as %q", at.CommandPath(), unknown[0])
 	}
-	return exit.WithHelp(knownCommand(at, unknown), at.CommandPath()+" --help")
+	return exit.WithHelp(rejectUnknownCommand(at, unknown), at.CommandPath()+" --help")
 }

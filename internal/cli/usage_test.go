@@ -14,10 +14,10 @@ import (
 // Errors of the command line show a correct command.
 func TestUsage(t *testing.T) {
 	for _, test := range []struct{ words, says string }{
-		{"servers add foo npx -y bar", "unknown flag -y: put the server's command behind --, as in dowel servers add foo -- npx -y …"},
-		{"servers add foo npx --yes bar", "unknown flag --yes: put the server's command behind --, as in dowel servers add foo -- npx --yes …"},
+		{"servers add foo npx -y bar", "unknown flag -y: put the server's command after --, as in dowel servers add foo -- npx -y …"},
+		{"servers add foo npx --yes bar", "unknown flag --yes: put the server's command after --, as in dowel servers add foo -- npx --yes …"},
 		{"servers add foo npx bar", "put the server's command after --: dowel servers add foo -- npx bar"},
-		{"tools npx -y bar", "put the server's command behind --, as in dowel tools -- npx -y …"},
+		{"tools npx -y bar", "put the server's command after --, as in dowel tools -- npx -y …"},
 		{"tools everything -y", "unknown flag -y"},
 		{"servers add foo --ulr x", "did you mean --url?"},
 		{"tools --jsn", "unknown flag --jsn; did you mean --json?"},
@@ -29,7 +29,7 @@ func TestUsage(t *testing.T) {
 		{"config explain", "NAME is missing: write dowel config explain NAME"},
 		{"status foo bar", `"bar" is too much: write dowel status [NAME], such as dowel status everything`},
 		{"status foo --token", "gateway's token: dowel status --token"},
-		{"up foo", `dowel up takes flags only, and "foo" is none`},
+		{"up foo", `dowel up takes flags only, and "foo" is not a flag`},
 		{"export cursor", "did you mean dowel export --to cursor?"},
 		{"export nothing-like-it", "want dowel export --to TOOL"},
 		{"tools everything --timeout 5", "--timeout 5: a duration needs its unit; did you mean 5s?"},

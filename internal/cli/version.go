@@ -8,11 +8,12 @@ import (
 	"github.com/spf13/cobra"
 )
 
+// newVersionCommand returns the command version.
 func newVersionCommand(f *factory.Factory) *cobra.Command {
 	return &cobra.Command{
 		Use:     "version",
-		Short:   "Show which dowel this is, and how it was built",
-		Long:    "Show the version of dowel, the commit that it was built from and when that was made, as far as known, and Go's version.",
+		Short:   "Show the version of dowel and how it was built",
+		Long:    "Show the version of dowel, the commit that it was built from with its time (if known), and the version of Go.",
 		Example: "  dowel version\n  dowel version --json",
 		Args:    cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {

@@ -9,7 +9,8 @@ import (
 	"github.com/dowel-mcp/dowel/internal/near"
 )
 
-// Hint is what to add to the complaint about an unknown word: the known one that was meant, or all of them.
+// Hint returns the end of an error message about an unknown word: a suggestion if a known word is
+// similar, else a list of the known words, at most 12. It is "" if known is empty.
 func Hint(word string, known []string) string {
 	if near := Nearest(word, known); near != "" {
 		return fmt.Sprintf("; did you mean %s?", near)
@@ -24,6 +25,7 @@ func Hint(word string, known []string) string {
 	return "; there " + IsAre(len(known)) + " " + strings.Join(known, ", ")
 }
 
+// IsAre returns the form of "to be" for n things.
 func IsAre(n int) string {
 	if n == 1 {
 		return "is"
@@ -31,23 +33,24 @@ func IsAre(n int) string {
 	return "are"
 }
 
-// Nearest returns the known word that looks most like word, "" where none looks like it.
+// Nearest returns the known word that is most similar to word, or "" if none is similar. Case,
+// hyphens, underscores and spaces do not count.
 func Nearest(word string, known []string) string {
 	best, bound := "", (len(word)+1)/3
 	for _, k := range known {
-		if d := near.Distance(fold(word), fold(k)); d <= bound {
+		if d := near.Distance(normalizeWord(word), normalizeWord(k)); d <= bound {
 			best, bound = k, d-1
 		}
 	}
 	return best
 }
 
-// fold makes words equal that differ in case and in what joins their parts.
-func fold(word string) string {
+// normalizeWord returns word in lower case, without hyphens, underscores and spaces.
+func normalizeWord(word string) string {
 	return strings.NewReplacer("-", "", "_", "", " ", "").Replace(strings.ToLower(word))
 }
 
-// ForFlag is the known word that looks most like another, as a question.
+// ForFlag returns a suggestion as the end of an error message, or "" if no known word is similar.
 func ForFlag(word string, known []string) string {
 	if near := Nearest(word, known); near != "" {
 		return "; did you mean " + near + "?"

@@ -12,56 +12,60 @@ import (
 	"golang.org/x/term"
 )
 
-// Console is the terminal of a conversation: lines are edited on it, and what is said meanwhile goes above the line. The
-// terminal is in raw mode only while a line is being read, so that Ctrl-C is a signal at any other time.
+// Console is the terminal of a conversation. The user edits a line on it; output that arrives
+// meanwhile appears above that line. The terminal is in raw mode only while a line is being read
+// and during [Console.Hold], so that Ctrl-C is a signal at any other time. All methods are safe for
+// concurrent use.
 type Console struct {
 	In, Out *os.File
 	keys    keyboard
-	typing  editor
+	editor  editor
 	History history
-	// complete returns how a line can go on at a place, and what it may go on with; nil: in no way.
+	// Complete returns the line completed as far as possible, the new cursor position, and the
+	// possible completions. at is the cursor position. If it is nil, Tab does nothing.
 	Complete func(line string, at int) (string, int, []string)
 
-	one sync.Mutex // held while a line is being read
+	lineMu sync.Mutex // held while a line is being read
 
-	mu      sync.Mutex
-	editing *term.Terminal // while a line is being read
-	before  *term.State    // the terminal's mode, while it is raw
+	mu        sync.Mutex
+	line      *term.Terminal // while a line is being read
+	savedMode *term.State    // the terminal's mode, while it is raw
 }
 
+// NewConsole returns a console that reads keys from in and writes to out. Both must be terminals.
 func NewConsole(in, out *os.File) *Console {
 	c := &Console{In: in, Out: out, keys: keyboard{from: in}}
-	c.typing = editor{keys: &c.keys, out: out}
+	c.editor = editor{keys: &c.keys, out: out}
 	return c
 }
 
-// ErrInterrupted is the error of a line that Ctrl-C has ended.
+// ErrInterrupted is the error of a line that the user ended with Ctrl-C.
 var ErrInterrupted = errors.New("interrupted")
 
-// Question says how a line is read.
+// Question describes a line to read. The zero value reads a line without a prompt.
 type Question struct {
 	Prompt  string
-	Prefill string // is there to be changed
-	Answer  bool   // to a question: it is not remembered, and nothing completes it
-	Fresh   bool   // what was typed before counts for nothing
+	Prefill string // initial text of the line; the user can change it
+	Answer  bool   // the line answers a question: without history and completion
+	Fresh   bool   // discard keys that were typed before
 }
 
-// ReadLine reads a line. With Ctrl-C the error is errInterrupted, beside what was typed; with Ctrl-D io.EOF; and the cause of ctx
-// where that ends.
+// ReadLine reads a line. If the user presses Ctrl-C, it returns the typed text and
+// [ErrInterrupted]. Ctrl-D on an empty line returns [io.EOF]. If ctx ends, the error is its cause.
 func (c *Console) ReadLine(ctx context.Context, a Question) (string, error) {
-	c.one.Lock() // a question that nobody waits for any more gives the terminal back first
-	defer c.one.Unlock()
+	c.lineMu.Lock() // an abandoned question restores the terminal first
+	defer c.lineMu.Unlock()
 	if ctx.Err() != nil {
 		return "", context.Cause(ctx)
 	}
 	if a.Fresh {
-		c.drop()
+		c.discardInput()
 	}
-	c.typing.ctx, c.typing.interrupted = ctx, false
+	c.editor.ctx, c.editor.interrupted = ctx, false
 	if a.Prefill != "" {
-		c.typing.prefill(a.Prefill)
+		c.editor.insertText(a.Prefill)
 	}
-	t, end, err := c.edit(a)
+	t, end, err := c.startEditing(a)
 	if err != nil {
 		return "", err
 	}
@@ -71,96 +75,99 @@ func (c *Console) ReadLine(ctx context.Context, a Question) (string, error) {
 		err = nil
 	}
 	if err != nil {
-		_, _ = io.WriteString(c, "\n") // the line has no end yet
+		_, _ = io.WriteString(c, "\n") // end the unfinished line
 		return "", err
 	}
-	text = typed.Replace(text)
-	if c.typing.interrupted {
+	text = typedControls.Replace(text)
+	if c.editor.interrupted {
 		return text, ErrInterrupted
 	}
 	return text, nil
 }
 
-// drop forgets what was typed and not read.
-func (c *Console) drop() {
+// discardInput drops keys that were typed but not read.
+func (c *Console) discardInput() {
 	flushInput(c.In)
-	c.typing.forget()
+	c.editor.discardInput()
 }
 
-// edit begins to edit a line.
-func (c *Console) edit(a Question) (_ *term.Terminal, end func(), err error) {
+// startEditing switches the terminal to raw mode and shows the prompt. The caller must call end
+// after the line is read.
+func (c *Console) startEditing(a Question) (_ *term.Terminal, end func(), err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	back, err := c.raw()
+	restore, err := c.enterRawMode()
 	if err != nil {
 		return nil, nil, err
 	}
-	t := term.NewTerminal(&c.typing, a.Prompt)
+	t := term.NewTerminal(&c.editor, a.Prompt)
 	if width, height, err := term.GetSize(int(c.Out.Fd())); err == nil && width > 0 {
-		_ = t.SetSize(width, height) // nothing is on the line that could not be written
+		_ = t.SetSize(width, height) // the line is empty, so nothing can fail
 	}
 	t.SetBracketedPasteMode(true)
 	if a.Answer {
 		t.History = &history{}
 	} else {
-		t.History = &remembering{&c.History, &c.typing}
-		t.AutoCompleteCallback = func(line string, at int, key rune) (string, int, bool) { return c.completed(t, line, at, key) }
+		t.History = &acceptedHistory{&c.History, &c.editor}
+		t.AutoCompleteCallback = func(line string, at int, key rune) (string, int, bool) { return c.completeLine(t, line, at, key) }
 	}
-	c.editing = t
+	c.line = t
 	return t, func() {
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		t.SetBracketedPasteMode(false)
-		c.editing = nil
-		back()
+		c.line = nil
+		restore()
 	}, nil
 }
 
-// raw puts the terminal into raw mode until back is called, unless it is in it; c.mu is held, then too.
-func (c *Console) raw() (back func(), err error) {
-	if c.before != nil {
+// enterRawMode puts the terminal into raw mode until restore is called. If the terminal is in raw
+// mode already, restore does nothing. The caller holds c.mu for both calls.
+func (c *Console) enterRawMode() (restore func(), err error) {
+	if c.savedMode != nil {
 		return func() {}, nil
 	}
 	before, err := term.MakeRaw(int(c.In.Fd()))
 	if err != nil {
 		return nil, err
 	}
-	c.before = before
+	c.savedMode = before
 	return func() {
-		c.before = nil
-		_ = term.Restore(int(c.In.Fd()), before) // it was possible a moment ago
+		c.savedMode = nil
+		_ = term.Restore(int(c.In.Fd()), before) // MakeRaw just succeeded
 	}, nil
 }
 
-// Hold has the terminal in raw mode until it is released, for a question of several lines: what is typed between them is a key
-// like any other. What was typed before is no answer.
+// Hold keeps the terminal in raw mode until release is called. Use it around a question of several
+// lines: keys typed between two lines then belong to the next line. Hold discards keys that were
+// typed before it.
 func (c *Console) Hold() (release func()) {
-	c.one.Lock()
-	defer c.one.Unlock()
+	c.lineMu.Lock()
+	defer c.lineMu.Unlock()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.drop()
-	back, err := c.raw()
+	c.discardInput()
+	restore, err := c.enterRawMode()
 	if err != nil {
-		return func() {} // reading says why
+		return func() {} // ReadLine will report the error
 	}
 	return func() {
-		c.one.Lock()
-		defer c.one.Unlock()
+		c.lineMu.Lock()
+		defer c.lineMu.Unlock()
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		back()
+		restore()
 	}
 }
 
-// Write implements [io.Writer]: what is said while a line is edited goes above it.
+// Write implements [io.Writer]. Output during the editing of a line appears above that line.
 func (c *Console) Write(p []byte) (int, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	switch {
-	case c.editing != nil:
-		return c.editing.Write(p)
-	case c.before != nil:
+	case c.line != nil:
+		return c.line.Write(p)
+	case c.savedMode != nil:
 		if _, err := c.Out.Write(bytes.ReplaceAll(p, []byte("\n"), []byte("\r\n"))); err != nil {
 			return 0, err
 		}
@@ -169,8 +176,9 @@ func (c *Console) Write(p []byte) (int, error) {
 	return c.Out.Write(p)
 }
 
-// completed answers Tab: the line goes on as far as that is clear, and else what it may go on with is shown.
-func (c *Console) completed(t *term.Terminal, line string, at int, key rune) (string, int, bool) {
+// completeLine handles Tab. It extends the line as far as all completions agree; if that adds
+// nothing, it lists the completions.
+func (c *Console) completeLine(t *term.Terminal, line string, at int, key rune) (string, int, bool) {
 	if key != '\t' || c.Complete == nil {
 		return "", 0, false
 	}
@@ -185,30 +193,35 @@ func (c *Console) completed(t *term.Terminal, line string, at int, key rune) (st
 	return longer, to, true
 }
 
-// history is what was entered before, the last one first.
+// history holds the entered lines, oldest first, at most maxHistory of them.
 type history struct{ entries []string }
 
-const longestPast = 500
+const maxHistory = 500
 
-// Add, Len and At implement [term.History].
+// Add implements [term.History]. It ignores blank lines and a repetition of the latest line.
 func (h *history) Add(entry string) {
 	if strings.TrimSpace(entry) == "" || len(h.entries) > 0 && h.entries[len(h.entries)-1] == entry {
 		return
 	}
 	h.entries = append(h.entries, entry)
-	h.entries = h.entries[max(len(h.entries)-longestPast, 0):]
+	h.entries = h.entries[max(len(h.entries)-maxHistory, 0):]
 }
-func (h *history) Len() int        { return len(h.entries) }
+
+// Len implements [term.History].
+func (h *history) Len() int { return len(h.entries) }
+
+// At implements [term.History]. Index 0 is the latest line.
 func (h *history) At(i int) string { return h.entries[len(h.entries)-1-i] }
 
-// remembering keeps what is entered, and not what Ctrl-C has taken back.
-type remembering struct {
+// acceptedHistory is a history that ignores lines ended by Ctrl-C.
+type acceptedHistory struct {
 	*history
-	typing *editor
+	editor *editor
 }
 
-func (r *remembering) Add(entry string) {
-	if !r.typing.interrupted {
-		r.history.Add(entry)
+// Add implements [term.History].
+func (h *acceptedHistory) Add(entry string) {
+	if !h.editor.interrupted {
+		h.history.Add(entry)
 	}
 }

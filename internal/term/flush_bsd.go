@@ -8,8 +8,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// flushInput drops what was typed and not read: it cannot be meant for a question that is asked now.
+// flushInput drops keys that were typed but not read: they cannot answer a question that has not
+// been shown yet. If it fails, such keys count as the answer, as on any terminal.
 func flushInput(terminal *os.File) {
-	const input = 1                                                        // FREAD
-	_ = unix.IoctlSetPointerInt(int(terminal.Fd()), unix.TIOCFLUSH, input) // what was typed is an answer then, as on any terminal
+	const input = 1 // FREAD
+	_ = unix.IoctlSetPointerInt(int(terminal.Fd()), unix.TIOCFLUSH, input)
 }

@@ -6,7 +6,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// flushInput drops what was typed and not read: it cannot be meant for a question that is asked now.
+// flushInput drops keys that were typed but not read: they cannot answer a question that has not
+// been shown yet. If it fails, such keys count as the answer, as on any terminal.
 func flushInput(terminal *os.File) {
-	_ = unix.IoctlSetInt(int(terminal.Fd()), unix.TCFLSH, unix.TCIFLUSH) // what was typed is an answer then, as on any terminal
+	_ = unix.IoctlSetInt(int(terminal.Fd()), unix.TCFLSH, unix.TCIFLUSH)
 }

@@ -4,5 +4,5 @@ package term
 
 import "os"
 
-// flushInput cannot drop what was typed and not read.
+// flushInput does nothing: dropping unread keys is not implemented for this system.
 func flushInput(*os.File) {}

@@ -9,22 +9,24 @@ import (
 	"unicode/utf8"
 )
 
-// keyboard reads what is typed under a context. As with lines, a read that its context has left goes on, and what it brings is
-// for the next one.
+// keyboard reads keys and can stop waiting when a context ends. As with [Lines], the system read
+// continues in the background, and the next call receives its keys.
 type keyboard struct {
 	from    io.Reader
-	reading chan chunk // the read that goes on; nil if none does
+	pending chan chunk // the read in progress, or nil
 }
 
+// chunk is the outcome of one read.
 type chunk struct {
 	text []byte
 	err  error
 }
 
-func (k *keyboard) next(ctx context.Context) ([]byte, error) {
-	if k.reading == nil {
+// readChunk returns the next keys, or the cause of ctx if it ends first.
+func (k *keyboard) readChunk(ctx context.Context) ([]byte, error) {
+	if k.pending == nil {
 		got := make(chan chunk, 1)
-		k.reading = got
+		k.pending = got
 		go func() {
 			buffer := make([]byte, 1024)
 			n, err := k.from.Read(buffer)
@@ -32,102 +34,107 @@ func (k *keyboard) next(ctx context.Context) ([]byte, error) {
 		}()
 	}
 	select {
-	case c := <-k.reading:
-		k.reading = nil
+	case c := <-k.pending:
+		k.pending = nil
 		return c.text, c.err
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
 	}
 }
 
-// What a terminal puts around text that is pasted, where it has been asked to.
+// A terminal in bracketed paste mode sends these marks before and after pasted text.
 const pasteStart, pasteEnd = "\x1b[200~", "\x1b[201~"
 
-// A line that is edited is one line: what is pasted has these in place of ends of lines and of tabs.
+// Line breaks and tabs of pasted text appear as symbols in the edited line. Typeable replaces them
+// by the symbols; typedControls restores them.
 var (
-	Typeable = strings.NewReplacer("\r\n", "␤", "\r", "␤", "\n", "␤", "\t", "␉")
-	typed    = strings.NewReplacer("␤", "\n", "␉", "\t")
+	Typeable      = strings.NewReplacer("\r\n", "␤", "\r", "␤", "\n", "␤", "\t", "␉")
+	typedControls = strings.NewReplacer("␤", "\n", "␉", "\t")
 )
 
-// editor is the stream of keys that a line is edited with, one key that ends the line at a time.
+// editor is the stream of keys for [term.Terminal]. A read never goes past a key that ends a line,
+// so the terminal does not consume keys of the next line.
 type editor struct {
 	keys *keyboard
 	out  io.Writer
-	ctx  context.Context // of the line that is read
+	ctx  context.Context // of the current ReadLine
 
-	raw         []byte // as it came, not yet looked at
-	ready       []byte // to be typed
-	pasting     bool
-	interrupted bool // the line was ended by Ctrl-C
+	unsplit     []byte // read from the keyboard, pastes not yet separated
+	ready       []byte // for the next Read
+	pasting     bool   // unsplit begins within a paste
+	interrupted bool   // the line was ended by Ctrl-C
 }
 
 const ctrlC, ctrlD = 3, 4
 
-// Read implements [io.Reader] for the editor. Ctrl-C ends the line like Enter does; interrupted tells them apart.
-func (t *editor) Read(p []byte) (int, error) {
-	for len(t.ready) == 0 {
-		text, err := t.keys.next(t.ctx)
+// Read implements [io.Reader] for [term.Terminal]. It turns Ctrl-C into Enter and sets interrupted.
+func (e *editor) Read(p []byte) (int, error) {
+	for len(e.ready) == 0 {
+		text, err := e.keys.readChunk(e.ctx)
 		if err != nil {
 			return 0, err
 		}
-		t.raw = append(t.raw, text...)
-		t.sort()
+		e.unsplit = append(e.unsplit, text...)
+		e.splitPastes()
 	}
-	n := t.typeable(len(p))
-	copy(p, t.ready[:n])
-	t.ready = t.ready[n:]
+	n := e.readableLen(len(p))
+	copy(p, e.ready[:n])
+	e.ready = e.ready[n:]
 	if n == 1 && p[0] == ctrlC {
-		p[0], t.interrupted = '\r', true
+		p[0], e.interrupted = '\r', true
 	}
 	return n, nil
 }
 
-// typeable is how much may be typed at once: up to a key that ends a line, which comes alone, and no half of a paste.
-func (t *editor) typeable(most int) int {
-	n := bytes.IndexAny(t.ready, "\r\n\x03\x04")
+// readableLen returns how many ready bytes the next Read may return, at most most. A key that ends
+// a line is returned alone.
+func (e *editor) readableLen(most int) int {
+	n := bytes.IndexAny(e.ready, "\r\n\x03\x04")
 	switch {
 	case n < 0:
-		n = len(t.ready)
+		n = len(e.ready)
 	case n == 0:
 		n = 1
 	}
 	return min(n, most)
 }
 
-// Write implements [io.Writer] for the editor.
-func (t *editor) Write(p []byte) (int, error) { return t.out.Write(p) }
+// Write implements [io.Writer] for [term.Terminal].
+func (e *editor) Write(p []byte) (int, error) { return e.out.Write(p) }
 
-// sort takes pasted text apart from keys.
-func (t *editor) sort() {
-	for len(t.raw) > 0 {
+// splitPastes moves unsplit bytes to ready and sanitizes pasted text. Bytes that may begin a mark
+// or a character stay in unsplit until more arrive.
+func (e *editor) splitPastes() {
+	for len(e.unsplit) > 0 {
 		mark := pasteStart
-		if t.pasting {
+		if e.pasting {
 			mark = pasteEnd
 		}
-		at := bytes.Index(t.raw, []byte(mark))
+		at := bytes.Index(e.unsplit, []byte(mark))
 		whole := at
 		if at < 0 {
-			whole = len(t.raw) - partial(t.raw, mark)
+			whole = len(e.unsplit) - partialMarkLen(e.unsplit, mark)
 		}
-		if at < 0 && t.pasting {
-			whole = certain(t.raw[:whole])
+		if at < 0 && e.pasting {
+			whole = completeLen(e.unsplit[:whole])
 		}
-		if t.pasting {
-			t.ready = append(t.ready, pasted(t.raw[:whole])...)
+		if e.pasting {
+			e.ready = append(e.ready, sanitizePaste(e.unsplit[:whole])...)
 		} else {
-			t.ready = append(t.ready, t.raw[:whole]...)
+			e.ready = append(e.ready, e.unsplit[:whole]...)
 		}
 		if at < 0 {
-			t.raw = append([]byte(nil), t.raw[whole:]...)
+			e.unsplit = append([]byte(nil), e.unsplit[whole:]...)
 			return
 		}
-		t.ready = append(t.ready, mark...)
-		t.raw, t.pasting = t.raw[at+len(mark):], !t.pasting
+		e.ready = append(e.ready, mark...)
+		e.unsplit, e.pasting = e.unsplit[at+len(mark):], !e.pasting
 	}
 }
 
-// certain is how much of pasted text can be taken before more has come: no half of a character, and of an end of a line.
-func certain(text []byte) int {
+// completeLen returns the length of pasted text without a trailing incomplete character and without
+// a trailing carriage return, which may be the first half of a line break.
+func completeLen(text []byte) int {
 	for n := 1; n < utf8.UTFMax && n <= len(text); n++ {
 		if last := text[len(text)-n:]; utf8.RuneStart(last[0]) {
 			if last[0] == '\r' || !utf8.FullRune(last) {
@@ -139,8 +146,9 @@ func certain(text []byte) int {
 	return len(text)
 }
 
-// partial is how much of the end of a text may be the beginning of a mark. The editor, too, waits for what follows an Escape.
-func partial(text []byte, mark string) int {
+// partialMarkLen returns the length of the longest suffix of text that may begin mark. Waiting for
+// the rest delays no key: the terminal package waits after an Escape, too.
+func partialMarkLen(text []byte, mark string) int {
 	for n := min(len(mark)-1, len(text)); n > 0; n-- {
 		if bytes.HasSuffix(text, []byte(mark[:n])) {
 			return n
@@ -149,8 +157,8 @@ func partial(text []byte, mark string) int {
 	return 0
 }
 
-// pasted makes pasted text a part of one line.
-func pasted(text []byte) string {
+// sanitizePaste returns pasted text as part of one line, without control characters.
+func sanitizePaste(text []byte) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) {
 			return -1
@@ -159,17 +167,17 @@ func pasted(text []byte) string {
 	}, Typeable.Replace(string(text)))
 }
 
-// prefill types text for the user, who can change it.
-func (t *editor) prefill(text string) {
-	t.ready = append([]byte(pasteStart+pasted([]byte(text))+pasteEnd), t.ready...)
+// insertText puts text into the line as if the user had pasted it.
+func (e *editor) insertText(text string) {
+	e.ready = append([]byte(pasteStart+sanitizePaste([]byte(text))+pasteEnd), e.ready...)
 }
 
-// forget drops what was typed and not read.
-func (t *editor) forget() {
-	t.raw, t.ready, t.pasting = nil, nil, false
+// discardInput drops keys that have arrived but were not read.
+func (e *editor) discardInput() {
+	e.unsplit, e.ready, e.pasting = nil, nil, false
 	select {
-	case <-t.keys.reading:
-		t.keys.reading = nil
+	case <-e.keys.pending:
+		e.keys.pending = nil
 	default:
 	}
 }

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// byByte reads so many bytes at a time.
+// byByte is a reader that returns at most n bytes at a time.
 type byByte struct {
 	text string
 	n    int
@@ -24,7 +24,8 @@ func (b *byByte) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// What comes to the editor is the same, however it is cut: keys that end a line come alone, and what is pasted has none.
+// The editor returns the same text for any size of reads. A key that ends a line arrives alone, and
+// pasted text contains none.
 func TestTyping(t *testing.T) {
 	for _, test := range []struct{ typed, want string }{
 		{"hello\r", "hello|\r"},
@@ -82,18 +83,18 @@ func TestTypingInterrupted(t *testing.T) {
 	}
 }
 
-// A read whose context has ended brings its keys to the next one.
+// If a read is abandoned because its context ended, the next read receives its keys.
 func TestKeyboardIsShared(t *testing.T) {
 	from, to := io.Pipe()
 	k := &keyboard{from: from}
 	ctx, cancel := context.WithCancelCause(t.Context())
 	stopped := errors.New("stopped")
 	cancel(stopped)
-	if _, err := k.next(ctx); !errors.Is(err, stopped) {
+	if _, err := k.readChunk(ctx); !errors.Is(err, stopped) {
 		t.Fatal(err)
 	}
 	go func() { _, _ = to.Write([]byte("later")) }() // it is read below
-	if text, err := k.next(t.Context()); string(text) != "later" || err != nil {
+	if text, err := k.readChunk(t.Context()); string(text) != "later" || err != nil {
 		t.Errorf("got %q, %v", text, err)
 	}
 }

@@ -23,36 +23,38 @@ import (
 	"golang.org/x/term"
 )
 
-// Screen is an output stream with what is known of who reads it. It is safe for concurrent use.
+// Screen is an output stream that knows whether it is a terminal. It is safe for concurrent use.
 type Screen struct {
-	File     *os.File // where the writer is a terminal, else nil
+	File     *os.File // the terminal, or nil if the output is something else
 	colour   bool
-	onClosed func() // called once, when nobody reads any more
+	onClosed func() // called once, when the reader has closed the pipe
 
-	mu       sync.Mutex
-	w        io.Writer
-	status   string // what stands for now below everything else, on a terminal: one line or several
-	held     bool   // no status is shown meanwhile
-	closed   bool   // nobody reads any more
-	writeErr error  // why something could not be written
-	scratch  []byte
+	mu         sync.Mutex
+	w          io.Writer
+	status     string // shown below all output: one line or several
+	statusHeld bool   // SetStatus does nothing
+	closed     bool   // the reader has closed the pipe
+	writeErr   error  // the latest error of a write
+	scratch    []byte
 }
 
-func NewScreen(w io.Writer, gone func()) *Screen {
-	s := &Screen{w: w, onClosed: gone, File: Terminal(w)}
+// NewScreen returns a screen that writes to w. It calls onClosed once if the reader of a pipe has
+// closed it. It uses colours if w is a terminal, unless NO_COLOR is set or TERM is dumb.
+func NewScreen(w io.Writer, onClosed func()) *Screen {
+	s := &Screen{w: w, onClosed: onClosed, File: Terminal(w)}
 	s.colour = s.File != nil && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
 	return s
 }
 
-// NewTerminalScreen returns a screen that treats w as the terminal of a file.
+// NewTerminalScreen returns a screen that writes to w and takes its size from the terminal file.
 func NewTerminalScreen(w io.Writer, file *os.File, colour bool) *Screen {
 	return &Screen{w: w, onClosed: func() {}, File: file, colour: colour}
 }
 
-// IsTerminal reports whether a person reads the screen at a terminal.
+// IsTerminal reports whether the screen is a terminal.
 func (s *Screen) IsTerminal() bool { return s.File != nil }
 
-// Terminal returns the terminal that a stream is, nil if it is none.
+// Terminal returns stream as a file if it is a terminal, or nil.
 func Terminal(stream any) *os.File {
 	if file, ok := stream.(*os.File); ok && term.IsTerminal(int(file.Fd())) {
 		return file
@@ -60,7 +62,8 @@ func Terminal(stream any) *os.File {
 	return nil
 }
 
-// Write writes above the status line. What nobody reads any more is swallowed: that is no failure of a command.
+// Write writes above the status line. After the reader of a pipe has closed it, Write discards p
+// and reports success: a closed pipe must not fail the command.
 func (s *Screen) Write(p []byte) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -69,7 +72,7 @@ func (s *Screen) Write(p []byte) (int, error) {
 	}
 	out := p
 	if s.status != "" {
-		s.scratch = append(append(append(s.scratch[:0], s.clearStatus()...), p...), s.status...)
+		s.scratch = append(append(append(s.scratch[:0], s.eraseSequence()...), p...), s.status...)
 		out = s.scratch
 		if !strings.HasSuffix(string(p), "\n") {
 			out = out[:len(out)-len(s.status)]
@@ -87,15 +90,15 @@ func (s *Screen) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Err is why something could not be written; nil if all was.
+// Err returns the latest error of a write, or nil. A closed pipe is not an error.
 func (s *Screen) Err() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.writeErr
 }
 
-// clearStatus takes the status away; s.mu is held.
-func (s *Screen) clearStatus() string {
+// eraseSequence returns the control sequence that erases the status. The caller holds s.mu.
+func (s *Screen) eraseSequence() string {
 	up := strings.Count(s.status, "\n")
 	if up == 0 {
 		return "\r\x1b[K"
@@ -103,7 +106,8 @@ func (s *Screen) clearStatus() string {
 	return fmt.Sprintf("\r\x1b[%dA\x1b[J", up)
 }
 
-// SetStatus replaces the status line, which stands below everything else; an empty one removes it. It is shown on terminals.
+// SetStatus replaces the status line below all output; "" removes it. It shortens status to the
+// terminal's width, and does nothing on other outputs.
 func (s *Screen) SetStatus(status string) {
 	if s.File == nil {
 		return
@@ -111,31 +115,33 @@ func (s *Screen) SetStatus(status string) {
 	s.SetStatusLines(Shorten(status, s.Columns()-1))
 }
 
-// SetStatusLines replaces the status by one of several lines, none of which may be wider than the terminal.
+// SetStatusLines replaces the status by one of several lines. Each line must be narrower than the
+// terminal.
 func (s *Screen) SetStatusLines(status string) {
 	if s.File == nil {
 		return
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.held || s.closed || status == s.status {
+	if s.statusHeld || s.closed || status == s.status {
 		return
 	}
-	_, _ = io.WriteString(s.w, s.clearStatus()+status) // it is for show
+	_, _ = io.WriteString(s.w, s.eraseSequence()+status) // the status is only decoration
 	s.status = status
 }
 
-// HoldStatus removes the status line, and keeps it away until it is let go: for questions.
+// HoldStatus(true) removes the status line and disables SetStatus, for example during a question.
+// HoldStatus(false) enables it again.
 func (s *Screen) HoldStatus(held bool) {
 	if held {
 		s.SetStatus("")
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.held = held
+	s.statusHeld = held
 }
 
-// Columns is the width to fit things into.
+// Columns returns the width of the terminal, or 80 if the width is unknown.
 func (s *Screen) Columns() int {
 	if s.File != nil {
 		if width, _, err := term.GetSize(int(s.File.Fd())); err == nil && width > 0 {
@@ -145,7 +151,7 @@ func (s *Screen) Columns() int {
 	return 80
 }
 
-// Width is how long a line may be: what is read by a program is not cut.
+// Width returns the maximal length of a line. Output for programs is practically not limited.
 func (s *Screen) Width() int {
 	if s.File == nil {
 		return 1 << 16
@@ -153,7 +159,7 @@ func (s *Screen) Width() int {
 	return s.Columns() - 1
 }
 
-// Rows is the height to fit things into.
+// Rows returns the height of the terminal, or 24 if the height is unknown.
 func (s *Screen) Rows() int {
 	if s.File != nil {
 		if _, height, err := term.GetSize(int(s.File.Fd())); err == nil && height > 0 {
@@ -163,14 +169,26 @@ func (s *Screen) Rows() int {
 	return 24
 }
 
-// The styles are plain text where nobody would see them.
-func (s *Screen) Bold(text string) string   { return s.Styled("1", text) }
-func (s *Screen) Dim(text string) string    { return s.Styled("2", text) }
-func (s *Screen) Red(text string) string    { return s.Styled("31", text) }
-func (s *Screen) Green(text string) string  { return s.Styled("32", text) }
-func (s *Screen) Yellow(text string) string { return s.Styled("33", text) }
-func (s *Screen) Cyan(text string) string   { return s.Styled("36", text) }
+// Bold returns text in bold; see [Screen.Styled].
+func (s *Screen) Bold(text string) string { return s.Styled("1", text) }
 
+// Dim returns text in a faint colour; see [Screen.Styled].
+func (s *Screen) Dim(text string) string { return s.Styled("2", text) }
+
+// Red returns text in red; see [Screen.Styled].
+func (s *Screen) Red(text string) string { return s.Styled("31", text) }
+
+// Green returns text in green; see [Screen.Styled].
+func (s *Screen) Green(text string) string { return s.Styled("32", text) }
+
+// Yellow returns text in yellow; see [Screen.Styled].
+func (s *Screen) Yellow(text string) string { return s.Styled("33", text) }
+
+// Cyan returns text in cyan; see [Screen.Styled].
+func (s *Screen) Cyan(text string) string { return s.Styled("36", text) }
+
+// Styled returns text between the SGR control sequence with the given code, such as "1;4", and a
+// reset. It returns text unchanged if the screen does not use colours.
 func (s *Screen) Styled(code, text string) string {
 	if !s.colour || text == "" {
 		return text
@@ -178,7 +196,7 @@ func (s *Screen) Styled(code, text string) string {
 	return "\x1b[" + code + "m" + text + "\x1b[0m"
 }
 
-// Clean returns foreign text as a terminal may be given it. What goes elsewhere stays as it is.
+// Clean returns foreign text as [Printable] if the screen is a terminal, else unchanged.
 func (s *Screen) Clean(text string) string {
 	if s.File == nil {
 		return text
@@ -188,7 +206,8 @@ func (s *Screen) Clean(text string) string {
 
 var escapeSequence = regexp.MustCompile(`\x1b(\[[0-?]*[ -/]*[@-~]|[\]PX^_][^\x07\x1b]*(\x07|\x1b\\)?)`)
 
-// Printable drops what a terminal would obey, and what turns text around, with what belongs to it: see revealed for questions.
+// Printable removes control sequences, control characters and bidirectional overrides from text. It
+// keeps line breaks and tabs. Use [Reveal] if the user decides about the text.
 func Printable(text string) string {
 	if !strings.ContainsFunc(text, isControl) && utf8.ValidString(text) {
 		return text
@@ -202,13 +221,15 @@ func Printable(text string) string {
 	}, text)
 }
 
+// isControl reports whether Printable removes r.
 func isControl(r rune) bool {
 	const bidi = "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
 	return unicode.IsControl(r) && r != '\n' && r != '\t' || strings.ContainsRune(bidi, r)
 }
 
-// Reveal shows what cannot be seen: controls but for ends of lines and tabs, what turns text around, and what is invisible stand
-// there escaped. It is for texts that something is decided about, of which nothing may be left out; printable is for output.
+// Reveal escapes control characters, bidirectional overrides and invisible characters of text. It
+// keeps line breaks and tabs. Use it for text that the user decides about, such as a command to
+// approve: nothing of that may be hidden. Use [Printable] for other output.
 func Reveal(text string) string {
 	if !strings.ContainsFunc(text, isInvisible) && utf8.ValidString(text) {
 		return text
@@ -235,24 +256,25 @@ func Reveal(text string) string {
 	return b.String()
 }
 
+// isInvisible reports whether Reveal escapes r.
 func isInvisible(r rune) bool {
 	return unicode.IsControl(r) && r != '\n' && r != '\t' ||
 		unicode.In(r, unicode.Cf, unicode.Zl, unicode.Zp, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector)
 }
 
-// RevealLine returns what is decided about as one line.
+// RevealLine returns [Reveal] of text as one line.
 func RevealLine(text string) string { return Line(Reveal(text)) }
 
-// Line returns foreign text as one line.
+// Line returns [Printable] of text as one line, with single spaces between words.
 func Line(text string) string { return strings.Join(strings.Fields(Printable(text)), " ") }
 
-// FirstLine returns the first line of foreign text that says something.
+// FirstLine returns the first line of text that is not blank, as [Line] does.
 func FirstLine(text string) string {
 	first, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
 	return Line(first)
 }
 
-// Shorten cuts text to so many characters.
+// Shorten cuts text to at most width characters; the last one is then an ellipsis.
 func Shorten(text string, width int) string {
 	if utf8.RuneCountInString(text) <= width {
 		return text
@@ -260,7 +282,7 @@ func Shorten(text string, width int) string {
 	return string([]rune(text)[:max(width-1, 0)]) + "…"
 }
 
-// Wrap breaks words into lines of at most width characters; a longer word has a line of its own.
+// Wrap joins words to lines of at most width characters. A longer word gets its own line.
 func Wrap(words []string, width int) []string {
 	var lines []string
 	current, length := "", 0
@@ -282,8 +304,8 @@ func Wrap(words []string, width int) []string {
 	return lines
 }
 
-// Divert has a screen write to somebody else until it is told to go back.
-func (s *Screen) Divert(to interface{ Write([]byte) (int, error) }) (back func()) {
+// Divert makes the screen write to another writer until restore is called.
+func (s *Screen) Divert(to interface{ Write([]byte) (int, error) }) (restore func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	before := s.w

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// sly is text that hides most of itself from whoever reads it on a terminal.
+// sly is text that a terminal would show only in part.
 const sly = "ls \x1b]0;rm -rf ~\x07\x1b[8m; id\x1b[0m\r\u009d\x7f\u202e\u200b\U000e0041\ufe0f"
 
 const slyRevealed = `ls \x1b]0;rm -rf ~\x07\x1b[8m; id\x1b[0m\r\u009d\x7f\u202e\u200b\U000e0041\ufe0f`

@@ -5,7 +5,8 @@ import (
 	"unicode/utf8"
 )
 
-// Table lays rows out in lines as wide as the output. The first row is the header.
+// Table lays out rows in lines of at most [Screen.Width]. The first row is the header; it must
+// exist and must not be shorter than any other row.
 func (s *Screen) Table(rows [][]string) (lines []string) {
 	widths := ColumnWidths(rows)
 	for i, row := range rows {
@@ -18,6 +19,8 @@ func (s *Screen) Table(rows [][]string) (lines []string) {
 	return lines
 }
 
+// ColumnWidths returns the width of each column: its longest cell, at most 40 characters. The first
+// row must exist and must not be shorter than any other row.
 func ColumnWidths(rows [][]string) []int {
 	widths := make([]int, len(rows[0]))
 	for _, row := range rows {
@@ -28,6 +31,8 @@ func ColumnWidths(rows [][]string) []int {
 	return widths
 }
 
+// LayOutRow joins the cells of a row, padded and shortened to widths. The last cell keeps its
+// length.
 func LayOutRow(row []string, widths []int) string {
 	var b strings.Builder
 	for i, cell := range row {

@@ -26,6 +26,7 @@ type Options struct {
 	unchecked bool
 }
 
+// NewCommand returns the command call.
 func NewCommand(f *factory.Factory) *cobra.Command {
 	conn := connect.New(f)
 	var opts Options
@@ -34,13 +35,13 @@ func NewCommand(f *factory.Factory) *cobra.Command {
 
 		Use:   "call SERVER.TOOL [KEY=VALUE]…",
 		Short: "Call a tool",
-		Long: `Call a tool and print what it returns: text as it is, structured content as JSON where there is no text, a line about
-each image or sound. Progress is shown on a terminal. Ctrl-C cancels the call at the server.
+		Long: `Call a tool and print its result: text unchanged, structured content as JSON if the result has no text, and a line about
+each image or sound. A terminal shows progress. Ctrl-C cancels the call at the server.
 
-The tool's schema says what each VALUE is: a number, true or false, text as it stands. A list is a KEY given several
-times, or JSON; an object is JSON, or KEY.MEMBER=VALUE. What is missing, misspelt or of the wrong type is told before
-anything is called. --args takes all arguments as JSON: written out, from a @FILE, or from standard input with @-; single
-ones can be added to them.
+The tool's schema says how to read each VALUE: as a number, as true or false, or as text. For a list, repeat the KEY or
+write JSON. For an object, write JSON or KEY.MEMBER=VALUE. Arguments that are missing, misspelt or of the wrong type are
+reported before the tool is called. --args takes all arguments as JSON: in place, from a @FILE, or from standard input
+with @-. Single arguments can be added to them.
 
 ` + connect.NamingHelp,
 		Example: `  dowel call everything.echo message=hello
@@ -51,14 +52,14 @@ ones can be added to them.
 		return runCall(ctx, conn, t, rest, opts)
 	})
 	c.Flags().StringVar(&opts.args, "args", "", "the arguments as a `JSON` object, or @FILE, or @- for standard input")
-	c.Flags().StringVarP(&opts.output, "output", "o", "", "save images, sounds and other data, or else the text, in this `file`; - is stdout")
-	c.Flags().BoolVar(&opts.unchecked, "unchecked", false, "do not look at the tool's schema: send JSON as JSON, all else as text")
+	c.Flags().StringVarP(&opts.output, "output", "o", "", "save images, sounds and other data in this `file`, or the text if there are none; - is stdout")
+	c.Flags().BoolVar(&opts.unchecked, "unchecked", false, "do not use the tool's schema: send JSON as JSON, and everything else as text")
 	return c
 }
 
 func runCall(ctx context.Context, conn *connect.Connection, t connect.Target, rest []string, opts Options) error {
 	if len(rest) == 0 {
-		return exit.Usagef("no tool is named: write SERVER.TOOL, or TOOL where the server is named by --url or behind --")
+		return exit.Usagef("no tool is named: write SERVER.TOOL, or TOOL with --url or a command after --")
 	}
 	name := rest[0]
 	given, err := toolargs.ParseArguments(rest[1:])
@@ -85,12 +86,13 @@ func runCall(ctx context.Context, conn *connect.Connection, t connect.Target, re
 		if err != nil {
 			return err
 		}
-		return result(conn, c, &tool, raw, opts)
+		return showResult(conn, c, &tool, raw, opts)
 	})
 }
 
-// result shows what a tool returned.
-func result(conn *connect.Connection, c *client.Client, tool *mcp.Tool, raw json.RawMessage, opts Options) error {
+// showResult writes a tool's result. It returns an error if the tool failed or its structured
+// content does not match the tool's output schema.
+func showResult(conn *connect.Connection, c *client.Client, tool *mcp.Tool, raw json.RawMessage, opts Options) error {
 	var r mcp.CallToolResult
 	if err := mcp.Decode(raw, &r); err != nil {
 		return connect.Unreadable(c, mcp.MethodCallTool, err)
@@ -101,15 +103,17 @@ func result(conn *connect.Connection, c *client.Client, tool *mcp.Tool, raw json
 		}
 	}
 	if r.IsError {
-		return exit.ToolError{Tool: tool.Name, Text: wordsOf(r.Content)}
+		return exit.ToolError{Tool: tool.Name, Text: formatFailure(r.Content)}
 	}
-	if err := resultContent(conn, &r, opts); err != nil {
+	if err := showResultContent(conn, &r, opts); err != nil {
 		return err
 	}
 	return checkOutput(c, tool, r.StructuredContent)
 }
 
-func resultContent(conn *connect.Connection, r *mcp.CallToolResult, opts Options) error {
+// showResultContent writes or saves the content of a result. With --json it only saves: the JSON
+// has been written already.
+func showResultContent(conn *connect.Connection, r *mcp.CallToolResult, opts Options) error {
 	save := display.NewSaver(opts.output, r.Content)
 	switch {
 	case conn.JSON && save == nil:
@@ -124,6 +128,7 @@ func resultContent(conn *connect.Connection, r *mcp.CallToolResult, opts Options
 	return display.WriteContent(conn.Factory, r.Content, save)
 }
 
+// hasText reports whether content has a text block.
 func hasText(content []mcp.Content) bool {
 	for _, c := range content {
 		if c.Type == mcp.ContentText {
@@ -133,26 +138,27 @@ func hasText(content []mcp.Content) bool {
 	return false
 }
 
-// wordsOf are the words in which a tool says that it failed.
-func wordsOf(content []mcp.Content) string {
+// formatFailure returns the text of a failed result.
+func formatFailure(content []mcp.Content) string {
 	var words []string
 	for _, c := range content {
 		words = append(words, strings.TrimSpace(c.String()))
 	}
 	if len(words) == 0 {
-		return "the tool failed, and does not say why"
+		return "the tool failed without a message"
 	}
 	return strings.Join(words, "\n")
 }
 
-// checkOutput holds a result to the schema that the tool declares for it, where that can be used.
+// checkOutput validates structured content against the tool's output schema, if it has one that can
+// be compiled.
 func checkOutput(c *client.Client, tool *mcp.Tool, structured json.RawMessage) error {
 	if structured == nil || len(tool.OutputSchema) == 0 || rawjson.IsNull(tool.OutputSchema) {
 		return nil
 	}
 	compiled, err := schema.Compile(tool.OutputSchema)
 	if err != nil {
-		return nil // the tool's author has to hear of it elsewhere
+		return nil // a broken schema must not hide a good result
 	}
 	if err := compiled.Validate(structured); err != nil {
 		return &client.CallError{Server: c.ServerInfo().Name, Method: mcp.MethodCallTool, Name: tool.Name,

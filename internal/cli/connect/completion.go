@@ -11,11 +11,12 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// completionLimit is how long a shell waits for names that a server has to be asked for.
-const completionLimit = 3 * time.Second
+// completionTimeout bounds asking a server for names during shell completion.
+const completionTimeout = 3 * time.Second
 
-// CompleteWords offers a shell the names of servers and, behind one with a dot, of what it has; the member of each is the
-// name that counts.
+// CompleteWords returns a completion function for SERVER and SERVER.THING. It completes THING with
+// the items of the list l; member is the member of an item that holds its name. With a zero list it
+// completes only servers.
 func (conn *Connection) CompleteWords(l listing, member string) cobra.CompletionFunc {
 	return func(_ *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
 		if len(args) > 0 {
@@ -26,13 +27,14 @@ func (conn *Connection) CompleteWords(l listing, member string) cobra.Completion
 		if l.method == "" || !dotted || !slices.Contains(known, server) {
 			return known, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
 		}
-		return conn.namesOf(server, l, member), cobra.ShellCompDirectiveNoFileComp
+		return conn.fetchNames(server, l, member), cobra.ShellCompDirectiveNoFileComp
 	}
 }
 
-// namesOf asks a server; one that does not answer in time has no names.
-func (conn *Connection) namesOf(server string, l listing, member string) (names []string) {
-	ctx, cancel := context.WithTimeout(context.Background(), completionLimit)
+// fetchNames asks a server for the names of its items. It returns nil if the server fails or does
+// not answer in time.
+func (conn *Connection) fetchNames(server string, l listing, member string) (names []string) {
+	ctx, cancel := context.WithTimeout(context.Background(), completionTimeout)
 	defer cancel()
 	t, err := conn.ByName(server)
 	if err != nil {
@@ -45,11 +47,11 @@ func (conn *Connection) namesOf(server string, l listing, member string) (names 
 			names = append(names, server+"."+name)
 		}
 		return err
-	}) // a shell has no place for what went wrong
+	}) // a completion cannot show an error
 	return names
 }
 
-// CompleteNames completes the names of servers.
+// CompleteNames is a completion function for the names of servers. It leaves out the given ones.
 func CompleteNames(_ *cobra.Command, given []string, _ string) ([]string, cobra.ShellCompDirective) {
 	names := slices.DeleteFunc(ReadDirectory().Known(), func(name string) bool { return slices.Contains(given, name) })
 	return names, cobra.ShellCompDirectiveNoFileComp

@@ -33,7 +33,8 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// Connection holds the flags about how to talk to a server.
+// Connection holds the flags of one command that talks to a server. Make it with [New]; the fields
+// are valid after the command line has been read. It is not safe for concurrent use.
 type Connection struct {
 	*factory.Factory
 	TargetFlags
@@ -48,30 +49,33 @@ type Connection struct {
 	sampleText     string
 }
 
-func (c *Connection) AddFlags(cmd *cobra.Command) {
-	c.TargetFlags.AddFlags(cmd)
+// AddFlags registers the flags of a command that talks to one server.
+func (conn *Connection) AddFlags(cmd *cobra.Command) {
+	conn.TargetFlags.AddFlags(cmd)
 	flags := cmd.Flags()
-	flags.BoolVar(&c.wire, "wire", false, "show the frames on the wire on stderr, as they pass")
-	flags.StringVar(&c.revision, "revision", "", "speak this protocol `revision` (default: what the server speaks)")
-	c.AddCallFlags(flags, "the server's", "the server", "the server")
+	flags.BoolVar(&conn.wire, "wire", false, "show the messages on the wire on stderr, as they pass")
+	flags.StringVar(&conn.revision, "revision", "", "speak this protocol `revision` (default: what the server speaks)")
+	conn.AddCallFlags(flags, "the server's", "the server", "the server")
 }
 
-// AddCallFlags registers what all commands have that talk to servers. The words are for whose the messages are, who may work on folders, and
-// one that asks.
-func (c *Connection) AddCallFlags(flags *pflag.FlagSet, whose, who, one string) {
-	flags.DurationVar(&c.ConnectTimeout, "connect-timeout", client.DefaultConnect, "how long starting and connecting may take; 0: no limit")
-	flags.DurationVar(&c.idleTimeout, "idle-timeout", 0, "how long a call may go on without a sign of life; 0: no limit")
-	flags.DurationVar(&c.TotalTimeout, "timeout", 0, "how long a call may take, without the time you take to answer; 0: no limit")
-	flags.StringVar(&c.log, "log", "", "show "+whose+" log messages from this `level` on (debug, info, warning, error …)")
-	flags.StringArrayVar(&c.roots, "root", nil, "a `folder` that "+who+" may work on (repeatable)")
-	flags.StringArrayVar(&c.Answers, "answer", nil, "answer a question of "+one+" (`key=value`, repeatable)")
-	flags.StringVar(&c.sampleText, "sample-text", "", "answer "+whose+" questions to a model with this `text`")
+// AddCallFlags registers the flags that all commands with connections share. The last three
+// parameters complete the help texts: "show POSSESSIVE log messages", "a folder that SUBJECT may
+// work on", "a question of ASKER".
+func (conn *Connection) AddCallFlags(flags *pflag.FlagSet, possessive, subject, asker string) {
+	flags.DurationVar(&conn.ConnectTimeout, "connect-timeout", client.DefaultConnect, "how long starting and connecting may take; 0: no limit")
+	flags.DurationVar(&conn.idleTimeout, "idle-timeout", 0, "how long a call may take between two messages of the server; 0: no limit")
+	flags.DurationVar(&conn.TotalTimeout, "timeout", 0, "how long a call may take, without the time you take to answer; 0: no limit")
+	flags.StringVar(&conn.log, "log", "", "show "+possessive+" log messages from this `level` on (debug, info, warning, error …)")
+	flags.StringArrayVar(&conn.roots, "root", nil, "a `folder` that "+subject+" may work on (repeatable)")
+	flags.StringArrayVar(&conn.Answers, "answer", nil, "answer a question of "+asker+" (`key=value`, repeatable)")
+	flags.StringVar(&conn.sampleText, "sample-text", "", "answer "+possessive+" questions to a model with this `text`")
 }
 
-// New returns the flags of one command, at their zero values until the command line is read.
+// New returns the flags of one command. They have their zero values until the command line is read.
 func New(f *factory.Factory) *Connection { return &Connection{Factory: f} }
 
-// DialOptions makes a client's options of the flags.
+// DialOptions returns the client options for t: from the flags and from the server's definition.
+// They also answer questions of the server. The error is a usage error.
 func (conn *Connection) DialOptions(t Target) (client.Options, error) {
 	if r := mcp.Revision(conn.revision); conn.revision != "" && !r.Known() {
 		return client.Options{}, exit.Usagef("--revision %s: dowel speaks %v", conn.revision, mcp.Revisions())
@@ -84,24 +88,25 @@ func (conn *Connection) DialOptions(t Target) (client.Options, error) {
 	if len(t.Header) > 0 {
 		o.HTTP.Header = func(context.Context) (http.Header, error) { return t.Header, nil }
 	}
-	t.extend(&o)
+	t.applyDefinition(&o)
 	if conn.wire {
-		o.Wire.Tap = newWire(conn.Stderr, conn.JSON).tap
+		o.Wire.Tap = newWireLog(conn.Stderr, conn.JSON).logFrame
 	}
 	if WatchWire != nil {
 		o.Wire.Tap = WatchWire(o.Wire.Tap)
 	}
-	return o, conn.answerWith(&o, t)
+	return o, conn.setAnswers(&o, t)
 }
 
-// BaseOptions returns the options that the flags set. They do not answer questions of the server.
+// BaseOptions returns the client options that the flags set, without answers to elicitation. The
+// error is a usage error.
 func (conn *Connection) BaseOptions() (client.Options, error) {
 	o := client.Options{
 		Info:     mcp.Implementation{Name: "dowel", Title: "dowel", Version: version.Number()},
 		Limits:   client.Limits{Connect: Limit(conn.ConnectTimeout), Idle: conn.idleTimeout, Total: conn.TotalTimeout},
 		Restart:  client.Restart{Max: -1},
 		LogLevel: mcp.LoggingLevel(conn.log),
-		Wire:     client.Wire{Verdicts: new(transport.Verdicts)}, // the outcome of a pinned revision must not count for other runs
+		Wire:     client.Wire{Verdicts: new(transport.Verdicts)}, // other runs must not learn the outcome of a pinned revision
 		Logger:   slog.New(conn.LogHandler()),
 	}
 	if conn.log != "" {
@@ -111,22 +116,24 @@ func (conn *Connection) BaseOptions() (client.Options, error) {
 		o.OnLog = conn.showLog
 	}
 	if len(conn.roots) > 0 {
-		roots, err := rootsOf(conn.roots)
+		roots, err := parseRoots(conn.roots)
 		if err != nil {
 			return o, err
 		}
 		o.Answers.Roots = client.FixedRoots(roots...)
 	}
 	if conn.sampleText != "" {
-		o.Answers.Sample = conn.sample
+		o.Answers.Sample = conn.answerSample
 	}
 	return o, nil
 }
 
-// watchWire, where it is not nil, puts a tap in front of another, which may be nil: tests check what dowel sends with it.
+// WatchWire wraps the wire tap of every connection if it is not nil; the given tap may be nil.
+// Tests set it to check the messages that dowel sends.
 var WatchWire func(transport.Tap) transport.Tap
 
-// Limit turns the flags' 0 into the options' "no limit".
+// Limit converts the value of a flag, where 0 means no limit, to the value of a client option,
+// where a negative value does.
 func Limit(d time.Duration) time.Duration {
 	if d == 0 {
 		return -1
@@ -134,8 +141,9 @@ func Limit(d time.Duration) time.Duration {
 	return d
 }
 
-// answerWith sets what the server may ask: what cannot be answered here is not offered.
-func (conn *Connection) answerWith(o *client.Options, t Target) error {
+// setAnswers enables elicitation if the command has a terminal or --answer. Otherwise the client
+// does not declare the capability.
+func (conn *Connection) setAnswers(o *client.Options, t Target) error {
 	answers, err := toolargs.ParseArguments(conn.Answers)
 	if err != nil {
 		return exit.Usagef("--answer: %w", err)
@@ -151,15 +159,16 @@ func (conn *Connection) answerWith(o *client.Options, t Target) error {
 	return nil
 }
 
-// sample answers for a model.
-func (conn *Connection) sample(context.Context, *mcp.CreateMessageParams) (*mcp.CreateMessageResult, error) {
+// answerSample answers a sampling request with the text of --sample-text.
+func (conn *Connection) answerSample(context.Context, *mcp.CreateMessageParams) (*mcp.CreateMessageResult, error) {
 	return &mcp.CreateMessageResult{
 		Role: mcp.RoleAssistant, Model: "dowel --sample-text", StopReason: "endTurn",
 		Content: mcp.SamplingContent{mcp.Text(conn.sampleText)},
 	}, nil
 }
 
-func rootsOf(folders []string) ([]mcp.Root, error) {
+// parseRoots returns the folders as roots with file URIs.
+func parseRoots(folders []string) ([]mcp.Root, error) {
 	var roots []mcp.Root
 	for _, f := range folders {
 		path, err := Folder(f)
@@ -175,7 +184,7 @@ func rootsOf(folders []string) ([]mcp.Root, error) {
 	return roots, nil
 }
 
-// Do connects to the server, does something there, and ends the connection with all that was started for it.
+// Do connects to t, calls do, and closes the connection with everything that it started for it.
 func (conn *Connection) Do(ctx context.Context, t Target, do func(*client.Client) error) error {
 	o, err := conn.DialOptions(t)
 	if err != nil {
@@ -184,6 +193,7 @@ func (conn *Connection) Do(ctx context.Context, t Target, do func(*client.Client
 	return conn.DoWithOptions(ctx, t, o, do)
 }
 
+// DoWithOptions is [Connection.Do] with client options other than [Connection.DialOptions].
 func (conn *Connection) DoWithOptions(ctx context.Context, t Target, o client.Options, do func(*client.Client) error) error {
 	if command, ok := t.Dial.(stdio.Command); ok && conn.Verbose {
 		command.Stderr = conn.Stderr
@@ -209,7 +219,8 @@ func (conn *Connection) DoWithOptions(ctx context.Context, t Target, o client.Op
 	return err
 }
 
-// Unwrapped is the error of a dial without its first words, which name the server as programs do.
+// Unwrapped returns the error of a dial without its prefix. The prefix names the server, and
+// [exit.ConnectError] names it again.
 func Unwrapped(err error) error {
 	if inner := errors.Unwrap(err); inner != nil {
 		return inner
@@ -217,7 +228,8 @@ func Unwrapped(err error) error {
 	return err
 }
 
-// Request makes one request. name is what it is about, for errors.
+// Request sends one request and returns the raw result. name is the tool, prompt or resource of the
+// request, for error messages.
 func Request[P any](ctx context.Context, c *client.Client, method, name string, params P, o client.CallOptions) (json.RawMessage, error) {
 	resp, err := client.Do(ctx, c, mcp.Method[P, mcp.Response]{Name: method}, params, o)
 	var failed *client.CallError
@@ -227,12 +239,13 @@ func Request[P any](ctx context.Context, c *client.Client, method, name string, 
 	return resp.Raw, err
 }
 
-// Unreadable says that a server's result does not have its method's form.
+// Unreadable returns the error of a result that does not have the form of its method.
 func Unreadable(c *client.Client, method string, err error) error {
 	return &client.CallError{Server: c.ServerInfo().Name, Method: method, Err: fmt.Errorf("the result cannot be read: %w", err)}
 }
 
-// Command makes a subcommand that talks to a server.
+// Command adds flags, completion and RunE to c. RunE resolves the target and calls do with the
+// words that follow the server on the command line. It returns c.
 func (conn *Connection) Command(c *cobra.Command, do func(ctx context.Context, t Target, rest []string) error) *cobra.Command {
 	conn.AddFlags(c)
 	c.Args = cobra.ArbitraryArgs

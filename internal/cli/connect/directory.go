@@ -24,51 +24,54 @@ import (
 	"github.com/dowel-mcp/dowel/transport/streamable"
 )
 
-// Directory knows which servers have names: those of the dowel that is running, else those of the configuration; and those
-// that are built in.
+// Directory maps names to servers. It holds the servers of the running daemon, or else of the
+// configuration, and the built-in servers.
 type Directory struct {
-	running     *control.Client // nil where none is
+	running     *control.Client // nil if no daemon is running
 	names       []string
 	Definitions map[string]hub.Definition
-	held        map[string]hub.Hold // of the running dowel's, that are not started
-	sources     map[string]string   // where the running dowel's are defined
+	holds       map[string]hub.Hold // servers that are not started, and why
+	sources     map[string]string   // definitions of the daemon's servers by name
 }
 
-// StatusTimeout bounds asking a running dowel which servers it has.
+// StatusTimeout bounds asking a running daemon for its servers.
 const StatusTimeout = 2 * time.Second
 
-// ReadDirectory looks them up. A configuration that cannot be read has no names; dowel config check says why.
+// ReadDirectory asks the running daemon for its servers, or reads the configuration if no daemon is
+// running. If the configuration cannot be read, the directory has only the built-in servers; dowel
+// config check reports the reason.
 func ReadDirectory() *Directory {
 	ctx, cancel := context.WithTimeout(context.Background(), StatusTimeout)
 	defer cancel()
 	if s, err := factory.RunningDaemon().Status(ctx); err == nil {
-		d := &Directory{running: factory.RunningDaemon(), held: map[string]hub.Hold{}, sources: map[string]string{}}
+		d := &Directory{running: factory.RunningDaemon(), holds: map[string]hub.Hold{}, sources: map[string]string{}}
 		for _, server := range s.Servers {
 			d.names = append(d.names, server.Name)
 			d.sources[server.Name] = server.Source
 			if server.Status.Held() {
-				d.held[server.Name] = hub.Hold{Status: server.Status, Reason: server.Cause}
+				d.holds[server.Name] = hub.Hold{Status: server.Status, Reason: server.Cause}
 			}
 		}
 		return d
 	}
-	return NewDirectory(configuredDefinitions())
+	return NewDirectory(readDefinitions())
 }
 
-// NewDirectory knows the servers of a configuration, while no dowel is running.
+// NewDirectory returns a directory of the given definitions and the built-in servers.
 func NewDirectory(definitions []hub.Definition) *Directory {
-	d := &Directory{Definitions: map[string]hub.Definition{}, held: map[string]hub.Hold{}}
+	d := &Directory{Definitions: map[string]hub.Definition{}, holds: map[string]hub.Hold{}}
 	for _, def := range definitions {
 		d.names = append(d.names, def.Name)
 		d.Definitions[def.Name] = def
 		if def.Hold.Status != 0 {
-			d.held[def.Name] = def.Hold
+			d.holds[def.Name] = def.Hold
 		}
 	}
 	return d
 }
 
-func configuredDefinitions() []hub.Definition {
+// readDefinitions reads the configuration of the current folder. It returns nil if that fails.
+func readDefinitions() []hub.Definition {
 	o, err := new(factory.Places).ConfigOptions()
 	if err != nil {
 		return nil
@@ -81,7 +84,7 @@ func configuredDefinitions() []hub.Definition {
 	return s.Look()
 }
 
-// noState are those of a user for whom nothing can be kept: nothing of a project is trusted.
+// noState replaces the state file if it cannot be opened. It trusts no project and stores nothing.
 type noState struct{}
 
 func (noState) Enabled(string) (on, said bool)               { return false, false }
@@ -94,7 +97,7 @@ var (
 	_ configured.Choices = noState{}
 )
 
-// Known are all names, those that are built in last.
+// Known returns all names. Built-in servers come last.
 func (d *Directory) Known() []string {
 	all := slices.Clone(d.names)
 	for _, name := range builtin.Names() {
@@ -105,9 +108,10 @@ func (d *Directory) Known() []string {
 	return all
 }
 
-// target returns the server of a name; ok is false for one that is only built in.
-func (d *Directory) target(name string) (t Target, ok bool, err error) {
-	switch hold, held := d.held[name]; {
+// findTarget returns the server with the given name. ok is false if only a built-in server may have
+// the name.
+func (d *Directory) findTarget(name string) (t Target, ok bool, err error) {
+	switch hold, held := d.holds[name]; {
 	case !slices.Contains(d.names, name):
 		return t, false, nil
 	case held:
@@ -120,7 +124,7 @@ func (d *Directory) target(name string) (t Target, ok bool, err error) {
 	return Target{Name: name, Origin: def.Origin, Dial: def.Target, Options: def.Options}, true, nil
 }
 
-// StatusWords puts a status behind "it".
+// StatusWords formats a status to follow "it", as in "it is disabled".
 func StatusWords(s hub.Status) string {
 	if s == hub.Disabled {
 		return "is disabled"
@@ -128,8 +132,9 @@ func StatusWords(s hub.Status) string {
 	return s.String()
 }
 
-// all returns everything that has a name as one server: the gateway of the running dowel, or one that is made for the while.
-func (d *Directory) all() Target {
+// newGatewayTarget returns all servers of the directory as one: the gateway of the running daemon,
+// or a new gateway over new connections. The latter starts the servers at its first request.
+func (d *Directory) newGatewayTarget() Target {
 	if d.running != nil {
 		return Target{Name: "all servers", Dial: streamable.URL{URL: d.running.Gateway(), Client: d.running.HTTP()}, Origin: "the dowel that is running"}
 	}
@@ -144,9 +149,9 @@ func (d *Directory) all() Target {
 	g := gateway.New(h, nil)
 	start := sync.OnceFunc(func() {
 		h.Apply(definitions, "a command needs it")
-		ctx, cancel := context.WithTimeout(context.Background(), longestStart)
+		ctx, cancel := context.WithTimeout(context.Background(), settleTimeout)
 		defer cancel()
-		h.Settle(ctx) // those that take longer are told of
+		h.Settle(ctx) // the gateway reports servers that take longer
 	})
 	ready := mcp.HandlerFunc(func(ctx context.Context, req *mcp.Request) (*mcp.Result, error) {
 		start()
@@ -158,11 +163,12 @@ func (d *Directory) all() Target {
 	}}
 }
 
-// longestStart is how long a command that is about all servers waits for those that are starting.
-const longestStart = 15 * time.Second
+// settleTimeout bounds how long a command for all servers waits until they have started.
+const settleTimeout = 15 * time.Second
 
-// extend gives a client what the definition of its server says.
-func (t Target) extend(o *client.Options) {
+// applyDefinition copies the options of the server's definition to o. A revision that is set in o
+// takes precedence.
+func (t Target) applyDefinition(o *client.Options) {
 	if t.Options.HTTP.Header != nil {
 		o.HTTP.Header = t.Options.HTTP.Header
 	}
@@ -173,13 +179,13 @@ func (t Target) extend(o *client.Options) {
 	o.Limits.Start = t.Options.Limits.Start
 }
 
-// What a definition comes from beside files.
+// Sources of definitions other than files.
 const (
 	BuiltInSource = "built in"
 	CommandLine   = "command line"
 )
 
-// CheckServers complains of names that a running dowel has no server of.
+// CheckServers returns a usage error for the first name that the daemon does not know.
 func CheckServers(s control.Status, names []string) error {
 	var known []string
 	for _, server := range s.Servers {
@@ -193,7 +199,8 @@ func CheckServers(s control.Status, names []string) error {
 	return nil
 }
 
-// Source says where a server's definition is from.
+// Source returns the source of a server's definition: a file, or a constant such as
+// [BuiltInSource].
 func (d *Directory) Source(name string) string {
 	if def, ok := d.Definitions[name]; ok {
 		return def.Source

@@ -18,11 +18,13 @@ import (
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
-// listing is a list of a server, read raw: so that JSON shows what the server sent, fields of extensions included.
+// listing is a list method. It is read raw, so that --json shows exactly what a server sent, with
+// fields of extensions.
 type listing struct {
 	method, Member string
 }
 
+// The lists of a server.
 var (
 	ListTools     = listing{mcp.MethodListTools, "tools"}
 	ListResources = listing{mcp.MethodListResources, "resources"}
@@ -30,7 +32,8 @@ var (
 	ListPrompts   = listing{mcp.MethodListPrompts, "prompts"}
 )
 
-// Pages iterates over the pages as they are asked for.
+// Pages requests and yields one page after the other. It stops after the first error, which it
+// yields.
 func (l listing) Pages(ctx context.Context, c *client.Client) iter.Seq2[json.RawMessage, error] {
 	return func(yield func(json.RawMessage, error) bool) {
 		var params mcp.ListParams
@@ -54,19 +57,19 @@ func (l listing) Pages(ctx context.Context, c *client.Client) iter.Seq2[json.Raw
 	}
 }
 
-// missingServer is a server of several whose things are missing from a list.
+// missingServer is a server that a list of the gateway lacks, with the reason.
 type missingServer struct {
 	Server string `json:"server"`
 	Status string `json:"status"`
 	Reason string `json:"reason"`
 }
 
-func (g missingServer) Error() string {
-	return fmt.Sprintf("it is %s: %s; dowel doctor %s says more", g.Status, g.Reason, g.Server)
+func (m missingServer) Error() string {
+	return fmt.Sprintf("it is %s: %s; dowel doctor %s says more", m.Status, m.Reason, m.Server)
 }
 
-// absentFrom returns the servers that a page of a gateway's list lacks.
-func absentFrom(page json.RawMessage) (all []missingServer) {
+// decodeMissing returns the servers that a page of a gateway's list lacks, from its _meta.
+func decodeMissing(page json.RawMessage) (all []missingServer) {
 	for it := rawjson.Array(rawjson.Lookup(rawjson.Lookup(page, "_meta"), gateway.MetaMissing)); it.Next(); {
 		var one missingServer
 		if mcp.Decode(it.Value, &one) == nil {
@@ -76,19 +79,20 @@ func absentFrom(page json.RawMessage) (all []missingServer) {
 	return all
 }
 
-// CheckMissing holds a list of a gateway to what the user has asked for: one server that is missing is an error, of several each is told
-// of.
+// CheckMissing looks for missing servers in a list of the gateway. If t itself is missing, it
+// returns an error. It warns of any other missing server and returns err.
 func CheckMissing(f *factory.Factory, t Target, page json.RawMessage, err error) error {
-	for _, gone := range absentFrom(page) {
-		if gone.Server == t.Name && gone.Server != "" {
-			return exit.ConnectError{Server: t.Name, Err: gone}
+	for _, missing := range decodeMissing(page) {
+		if missing.Server == t.Name && missing.Server != "" {
+			return exit.ConnectError{Server: t.Name, Err: missing}
 		}
-		f.Warn("%s is %s: %s; dowel doctor %s says more", gone.Server, gone.Status, term.FirstLine(gone.Reason), gone.Server)
+		f.Warn("%s is %s: %s; dowel doctor %s says more", missing.Server, missing.Status, term.FirstLine(missing.Reason), missing.Server)
 	}
 	return err
 }
 
-// All returns the whole list as one page. A server that does not have such lists has an empty one.
+// All returns the whole list as one page. If the server does not know the method, the list is
+// empty.
 func (l listing) All(ctx context.Context, c *client.Client) (json.RawMessage, error) {
 	var first, items json.RawMessage
 	for page, err := range l.Pages(ctx, c) {
@@ -111,17 +115,18 @@ func (l listing) All(ctx context.Context, c *client.Client) (json.RawMessage, er
 	return rawjson.Set(rawjson.Set(first, "nextCursor", nil), l.Member, items), nil
 }
 
-// IsNotOffered reports whether the server does not know the method.
+// IsNotOffered reports whether err means that the server does not know the method.
 func IsNotOffered(err error) bool {
 	answered := exit.ProtocolError(err)
 	return answered != nil && answered.Code == jsonrpc.CodeMethodNotFound
 }
 
-// Find returns the item with the name, decoded and raw, and asks for no more pages than it needs. The error of one that there is not
-// holds the names that there are.
+// Find returns the item with the given name, decoded and raw. It requests pages until it finds the
+// item. If the item does not exist, it returns a usage error that suggests existing names. kind
+// names the kind of item in that error.
 func Find[T any](ctx context.Context, c *client.Client, l listing, kind, name string, nameOf func(*T) string) (item T, raw json.RawMessage, err error) {
 	var known []string
-	var gone []missingServer
+	var missing []missingServer
 	for page, err := range l.Pages(ctx, c) {
 		if IsNotOffered(err) {
 			break
@@ -129,7 +134,7 @@ func Find[T any](ctx context.Context, c *client.Client, l listing, kind, name st
 		if err != nil {
 			return item, nil, err
 		}
-		gone = absentFrom(page)
+		missing = decodeMissing(page)
 		for it := rawjson.Array(rawjson.Lookup(page, l.Member)); it.Next(); {
 			var candidate T
 			if err := mcp.Decode(it.Value, &candidate); err != nil {
@@ -141,13 +146,13 @@ func Find[T any](ctx context.Context, c *client.Client, l listing, kind, name st
 			known = append(known, nameOf(&candidate))
 		}
 	}
-	if len(known) == 0 && len(gone) == 1 {
-		return item, nil, exit.ConnectError{Server: gone[0].Server, Err: gone[0]}
+	if len(known) == 0 && len(missing) == 1 {
+		return item, nil, exit.ConnectError{Server: missing[0].Server, Err: missing[0]}
 	}
 	return item, nil, exit.Usagef("there is no %s %s%s", kind, name, suggest.Hint(name, known))
 }
 
-// DecodeItems decodes the items of a page.
+// DecodeItems decodes the items of a page of the list l.
 func DecodeItems[T any](c *client.Client, l listing, page json.RawMessage) ([]T, error) {
 	var items []T
 	if err := mcp.Decode(rawjson.Lookup(page, l.Member), &items); err != nil {
@@ -156,6 +161,7 @@ func DecodeItems[T any](c *client.Client, l listing, page json.RawMessage) ([]T,
 	return items, nil
 }
 
+// FindTool returns the tool with the given name, decoded and raw; see [Find].
 func FindTool(ctx context.Context, c *client.Client, name string) (mcp.Tool, json.RawMessage, error) {
 	return Find(ctx, c, ListTools, "tool", name, func(t *mcp.Tool) string { return t.Name })
 }

@@ -12,12 +12,14 @@ import (
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
-// CallOptions asks for progress where somebody sees it: one line that changes on a terminal, else lines with --verbose.
+// CallOptions returns the options of a call. It requests progress and shows it on stderr: as a
+// status line on a terminal, or as lines with --verbose. With --json it does so only with
+// --verbose.
 func (conn *Connection) CallOptions() (o client.CallOptions) {
 	switch {
 	case conn.JSON && conn.Verbose:
 		o.OnProgress = func(p mcp.ProgressParams) {
-			factory.WriteJSONLine(conn.Stderr, map[string]any{"progress": progressLine(p)})
+			factory.WriteJSONLine(conn.Stderr, map[string]any{"progress": progressFields(p)})
 		}
 	case conn.JSON:
 	case conn.Stderr.IsTerminal():
@@ -31,7 +33,8 @@ func (conn *Connection) CallOptions() (o client.CallOptions) {
 	return o
 }
 
-func progressLine(p mcp.ProgressParams) map[string]any {
+// progressFields returns the JSON form of progress.
+func progressFields(p mcp.ProgressParams) map[string]any {
 	fields := map[string]any{"progress": p.Progress}
 	if p.Total != 0 {
 		fields["total"] = p.Total
@@ -42,7 +45,7 @@ func progressLine(p mcp.ProgressParams) map[string]any {
 	return fields
 }
 
-// showLog shows a log message of the server.
+// showLog writes a log message of the server to stderr.
 func (conn *Connection) showLog(p mcp.LoggingMessageParams) {
 	if conn.JSON {
 		factory.WriteJSONLine(conn.Stderr, map[string]any{"log": logLine{p.Level, p.Logger, p.Data}})
@@ -66,6 +69,7 @@ func (conn *Connection) showLog(p mcp.LoggingMessageParams) {
 	fmt.Fprintf(conn.Stderr, "%s %s%s\n", paint("["+term.Line(string(p.Level))+"]"), from, conn.Stderr.Clean(text))
 }
 
+// logLine is the JSON form of a log message.
 type logLine struct {
 	Level  mcp.LoggingLevel `json:"level"`
 	Logger string           `json:"logger,omitempty"`

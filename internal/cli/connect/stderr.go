@@ -7,38 +7,38 @@ import (
 	"github.com/dowel-mcp/dowel/internal/term"
 )
 
-// stderrLines shows what a server writes to its stderr where that has to be JSON: an object for each line.
+// stderrLines writes each line of a server's stderr as a JSON object, for --json.
 type stderrLines struct {
-	screen *term.Screen
-	rest   []byte // the beginning of a line
+	screen  *term.Screen
+	partial []byte // a line without its end yet
 }
 
 // Write implements [io.Writer].
 func (l *stderrLines) Write(text []byte) (int, error) {
 	const most = 64 << 10
-	l.rest = append(l.rest, text...)
+	l.partial = append(l.partial, text...)
 	for {
-		line, rest, whole := bytes.Cut(l.rest, []byte{'\n'})
+		line, rest, whole := bytes.Cut(l.partial, []byte{'\n'})
 		if !whole {
 			break
 		}
-		l.show(line)
-		l.rest = rest
+		l.writeLine(line)
+		l.partial = rest
 	}
-	if len(l.rest) > most {
+	if len(l.partial) > most {
 		l.flush()
 	}
 	return len(text), nil
 }
 
-// flush shows a line that has not ended.
+// flush writes the partial line.
 func (l *stderrLines) flush() {
-	if len(l.rest) > 0 {
-		l.show(l.rest)
-		l.rest = nil
+	if len(l.partial) > 0 {
+		l.writeLine(l.partial)
+		l.partial = nil
 	}
 }
 
-func (l *stderrLines) show(line []byte) {
+func (l *stderrLines) writeLine(line []byte) {
 	factory.WriteJSONLine(l.screen, map[string]any{"stderr": string(bytes.TrimSuffix(line, []byte{'\r'}))})
 }

@@ -21,23 +21,23 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// Target is a server that a command line names.
+// Target is the server that a command line names.
 type Target struct {
-	// name is how the user knows the server; empty where only the server knows its name.
+	// Name is the user's name for the server, or "" if only the server knows its own name.
 	Name string
-	// origin says where the server comes from.
+	// Origin says where the server comes from: a command, a URL or the configuration.
 	Origin string
-	// dial is what package client dials.
+	// Dial is the target for [client.Dial].
 	Dial any
-	// header goes along with each request to a URL.
+	// Header is sent with each request to a URL.
 	Header http.Header
-	// options are those of its entry in the configuration.
+	// Options holds the options of the definition in the configuration.
 	Options client.Options
-	// close ends what was made for the target; nil: nothing was.
+	// close releases resources of the target. It may be nil.
 	close func()
 }
 
-// Label is how to call the server while it has not said its name.
+// Label returns a short text that identifies the server before it has sent its name.
 func (t Target) Label() string {
 	if t.Name != "" {
 		return t.Name
@@ -45,7 +45,8 @@ func (t Target) Label() string {
 	return term.Shorten(t.Origin, 60)
 }
 
-// CommandLine is the command line that does something with a thing of the server, for advice.
+// CommandLine returns a dowel command line for an item of the server, for advice. Without an item
+// it names only the server.
 func (t Target) CommandLine(do, thing string) string {
 	switch {
 	case t.Name == "":
@@ -56,7 +57,7 @@ func (t Target) CommandLine(do, thing string) string {
 	return "dowel " + do + " " + t.Name + "." + thing
 }
 
-// TargetFlags holds the flags that say which server, and how it is started.
+// TargetFlags holds the flags that select a server and say how to start it.
 type TargetFlags struct {
 	Url            string
 	Headers        []string
@@ -64,28 +65,31 @@ type TargetFlags struct {
 	Dir            string
 	BuiltinOptions []string
 
-	Found *Directory // which servers have names; nil before it is needed
+	Found *Directory // read on first use; see [TargetFlags.Directory]
 }
 
-func (w *TargetFlags) AddFlags(cmd *cobra.Command) {
+// AddFlags registers the flags.
+func (f *TargetFlags) AddFlags(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.StringVar(&w.Url, "url", "", "the server's `URL`")
-	flags.StringArrayVarP(&w.Headers, "header", "H", nil, "send a header field with each request to the --url (`'Name: value'`, repeatable)")
-	flags.StringArrayVarP(&w.Env, "env", "e", nil, "set a variable in the server's environment (`KEY=VALUE`, repeatable)")
-	flags.StringArrayVarP(&w.BuiltinOptions, "option", "O", nil, "an option of a built-in server (`NAME=VALUE`, repeatable; see dowel serve --help)")
-	flags.StringVar(&w.Dir, "dir", "", "the `folder` to start the server in")
+	flags.StringVar(&f.Url, "url", "", "the server's `URL`")
+	flags.StringArrayVarP(&f.Headers, "header", "H", nil, "send a header field with each request to the --url (`'Name: value'`, repeatable)")
+	flags.StringArrayVarP(&f.Env, "env", "e", nil, "set a variable in the server's environment (`KEY=VALUE`, repeatable)")
+	flags.StringArrayVarP(&f.BuiltinOptions, "option", "O", nil, "an option of a built-in server (`NAME=VALUE`, repeatable; see dowel serve --help)")
+	flags.StringVar(&f.Dir, "dir", "", "the `folder` to start the server in")
 }
 
+// NamingHelp explains in help texts how to name a server.
 const NamingHelp = `The server is named in one of three ways, the same in every command:
 
-  everything.echo        by its name: one of the running dowel (dowel up), else of your configuration, else built in
+  everything.echo        by its name: in the running dowel (dowel up), or else in your configuration, or else built in
   --url URL              by its URL
-  … -- npx -y @acme/mcp  by the command that starts it, behind --
+  … -- npx -y @acme/mcp  by the command that starts it, after --
 
-Without --url and --, the first word names it: SERVER.THING or SERVER THING.`
+Without --url and --, the first word names the server: SERVER.THING or SERVER THING.`
 
-// Resolve finds the server that a command line names. rest are the words about what to do there.
-func (w *TargetFlags) Resolve(cmd *cobra.Command, args []string) (t Target, rest []string, err error) {
+// Resolve returns the server that a command line names, and the other words. The error is a usage
+// error, or it says why the server cannot be used.
+func (f *TargetFlags) Resolve(cmd *cobra.Command, args []string) (t Target, rest []string, err error) {
 	words, command := args, []string(nil)
 	if dash := cmd.ArgsLenAtDash(); dash >= 0 {
 		words, command = args[:dash], args[dash:]
@@ -94,36 +98,37 @@ func (w *TargetFlags) Resolve(cmd *cobra.Command, args []string) (t Target, rest
 		}
 	}
 	switch {
-	case len(w.Headers) > 0 && w.Url == "":
+	case len(f.Headers) > 0 && f.Url == "":
 		return t, nil, exit.Usagef("--header is for servers at a --url")
-	case len(w.BuiltinOptions) > 0 && (w.Url != "" || command != nil):
+	case len(f.BuiltinOptions) > 0 && (f.Url != "" || command != nil):
 		return t, nil, exit.Usagef("--option is for built-in servers; write what the server takes behind its command")
-	case w.Url != "" && command != nil:
+	case f.Url != "" && command != nil:
 		return t, nil, exit.Usagef("the server is named twice: by --url and by the command behind --")
-	case w.Url != "":
-		t, err = w.ByURL()
+	case f.Url != "":
+		t, err = f.ByURL()
 		return t, words, err
 	case command != nil:
-		t, err = w.Started(command)
+		t, err = f.Started(command)
 		return t, words, err
 	case len(words) == 0 && cmd.Annotations[TakesAll] != "":
-		return w.Directory().all(), nil, nil
+		return f.Directory().newGatewayTarget(), nil, nil
 	case len(words) == 0:
 		return t, nil, exit.Usagef("no server is named: write one of %s, --url URL, or its command behind --",
-			strings.Join(w.Directory().Known(), ", "))
+			strings.Join(f.Directory().Known(), ", "))
 	}
-	name, thing, err := SplitName(words[0], w.Directory().Known())
+	name, thing, err := SplitName(words[0], f.Directory().Known())
 	if err != nil {
 		return t, nil, err
 	}
 	if thing != "" {
 		rest = []string{thing}
 	}
-	t, err = w.ByName(name)
+	t, err = f.ByName(name)
 	return t, append(rest, words[1:]...), err
 }
 
-// SplitName splits SERVER.THING, or takes SERVER alone. A server's name may hold dots, so the longest one counts.
+// SplitName splits SERVER.THING or SERVER. Names of servers may contain dots, so the longest known
+// name that fits wins. It also accepts SERVER__THING, the form on the wire.
 func SplitName(word string, known []string) (name, thing string, err error) {
 	for _, k := range known {
 		if (word == k || strings.HasPrefix(word, k+".")) && len(k) > len(name) {
@@ -133,7 +138,7 @@ func SplitName(word string, known []string) (name, thing string, err error) {
 	if name != "" {
 		return name, strings.TrimPrefix(word[len(name):], "."), nil
 	}
-	for _, k := range known { // as it is called on the wire
+	for _, k := range known { // the form on the wire
 		if strings.HasPrefix(word, k+"__") && len(k) > len(name) {
 			name = k
 		}
@@ -146,54 +151,56 @@ func SplitName(word string, known []string) (name, thing string, err error) {
 		wanted, suggest.Hint(wanted, known))
 }
 
-// TakesAll annotates commands that take all servers where none is named.
+// TakesAll is an annotation of commands that use all servers if the command line names no server.
 const TakesAll = "takes all"
 
-// Directory looks up once which servers have names.
-func (w *TargetFlags) Directory() *Directory {
-	if w.Found == nil {
-		w.Found = ReadDirectory()
+// Directory returns the directory of servers. It reads the directory at the first call.
+func (f *TargetFlags) Directory() *Directory {
+	if f.Found == nil {
+		f.Found = ReadDirectory()
 	}
-	return w.Found
+	return f.Found
 }
 
-// ByName is the one place that knows how to reach servers that have names.
-func (w *TargetFlags) ByName(name string) (Target, error) {
-	if t, ok, err := w.Directory().target(name); ok && len(w.BuiltinOptions) == 0 {
-		if err == nil && (len(w.Env) > 0 || w.Dir != "") {
-			err = exit.Usagef("--env and --dir are for servers that are started here; %s is that of %s", name, t.Origin)
+// ByName returns the server with the given name: from the directory, or else built in. With
+// --option it is always built in.
+func (f *TargetFlags) ByName(name string) (Target, error) {
+	if t, ok, err := f.Directory().findTarget(name); ok && len(f.BuiltinOptions) == 0 {
+		if err == nil && (len(f.Env) > 0 || f.Dir != "") {
+			err = exit.Usagef("--env and --dir are for servers that are started here; %s comes from %s", name, t.Origin)
 		}
 		return t, err
 	}
-	return w.BuiltIn(name)
+	return f.BuiltIn(name)
 }
 
-// BuiltIn is a server of this binary, which is started as a child.
-func (w *TargetFlags) BuiltIn(name string) (Target, error) {
+// BuiltIn returns a built-in server. It runs as a child process of the same binary.
+func (f *TargetFlags) BuiltIn(name string) (Target, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return Target{}, fmt.Errorf("dowel cannot find itself to start %s: %w", name, err)
 	}
-	options, err := builtin.ParseOptions(w.BuiltinOptions)
+	options, err := builtin.ParseOptions(f.BuiltinOptions)
 	if err == nil {
 		err = builtin.Check(name, options)
 	}
 	if err != nil {
 		return Target{}, exit.UsageError{Err: err}
 	}
-	command := append([]string{self, "serve", name}, w.BuiltinOptions...)
-	if keys := w.modelKeys(); name == "shell" && keys != "" && options["keys"] == "" {
+	command := append([]string{self, "serve", name}, f.BuiltinOptions...)
+	if keys := f.joinModelKeys(); name == "shell" && keys != "" && options["keys"] == "" {
 		command = append(command, "keys="+keys)
 	}
-	t, err := w.Started(command)
+	t, err := f.Started(command)
 	t.Name, t.Origin = name, "built into dowel"
 	return t, err
 }
 
-// modelKeys are those of a model's keys that --env sets, separated by commas: a shell hands on no others.
-func (w *TargetFlags) modelKeys() string {
+// joinModelKeys returns the variables of model keys that --env sets, separated by commas. The shell
+// server withholds other model keys from its commands.
+func (f *TargetFlags) joinModelKeys() string {
 	var set []string
-	for _, setting := range w.Env {
+	for _, setting := range f.Env {
 		if key, _, ok := strings.Cut(setting, "="); ok && slices.Contains(shell.ModelKeys, key) {
 			set = append(set, key)
 		}
@@ -201,23 +208,23 @@ func (w *TargetFlags) modelKeys() string {
 	return strings.Join(set, ",")
 }
 
-// ByURL is the one place that knows how to reach a URL.
-func (w *TargetFlags) ByURL() (Target, error) {
-	if len(w.Env) > 0 || w.Dir != "" {
-		return Target{}, exit.Usagef("--env and --dir are for servers that are started; %s runs already", w.Url)
+// ByURL returns the server at --url.
+func (f *TargetFlags) ByURL() (Target, error) {
+	if len(f.Env) > 0 || f.Dir != "" {
+		return Target{}, exit.Usagef("--env and --dir are for servers that are started; %s runs already", f.Url)
 	}
-	u, err := url.Parse(w.Url)
+	u, err := url.Parse(f.Url)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return Target{}, exit.Usagef("--url %s: write a URL such as http://127.0.0.1:8080/mcp", w.Url)
+		return Target{}, exit.Usagef("--url %s: write a URL such as http://127.0.0.1:8080/mcp", f.Url)
 	}
-	header, err := w.header()
-	return Target{Origin: u.Redacted(), Dial: w.Url, Header: header}, err
+	header, err := f.parseHeaders()
+	return Target{Origin: u.Redacted(), Dial: f.Url, Header: header}, err
 }
 
-// header reads the fields that are sent along.
-func (w *TargetFlags) header() (http.Header, error) {
+// parseHeaders parses the values of --header.
+func (f *TargetFlags) parseHeaders() (http.Header, error) {
 	h := http.Header{}
-	for _, field := range w.Headers {
+	for _, field := range f.Headers {
 		name, value, ok := strings.Cut(field, ":")
 		name, value = strings.TrimSpace(name), strings.TrimSpace(value)
 		if !ok || name == "" || strings.ContainsFunc(name, unicode.IsSpace) || strings.ContainsFunc(value, unicode.IsControl) {
@@ -228,10 +235,11 @@ func (w *TargetFlags) header() (http.Header, error) {
 	return h, nil
 }
 
-// Started is a server that is started by its command.
-func (w *TargetFlags) Started(command []string) (Target, error) {
+// Started returns a server that is started by its command, with the environment and folder of the
+// flags.
+func (f *TargetFlags) Started(command []string) (Target, error) {
 	env := map[string]string{}
-	for _, setting := range w.Env {
+	for _, setting := range f.Env {
 		key, value, ok := strings.Cut(setting, "=")
 		if !ok || key == "" {
 			return Target{}, exit.Usagef("--env %s: write KEY=VALUE", setting)
@@ -240,11 +248,11 @@ func (w *TargetFlags) Started(command []string) (Target, error) {
 	}
 	return Target{
 		Origin: term.Line(strings.Join(command, " ")),
-		Dial:   stdio.Command{Path: command[0], Args: slices.Clone(command[1:]), Env: env, Dir: w.Dir},
+		Dial:   stdio.Command{Path: command[0], Args: slices.Clone(command[1:]), Env: env, Dir: f.Dir},
 	}, nil
 }
 
-// Folder returns the absolute path of a folder that exists.
+// Folder returns the absolute path of a folder. It returns an error if the folder does not exist.
 func Folder(path string) (string, error) {
 	absolute, err := filepath.Abs(path)
 	if err != nil {
@@ -252,7 +260,7 @@ func Folder(path string) (string, error) {
 	}
 	info, err := os.Stat(absolute)
 	if err == nil && !info.IsDir() {
-		err = errors.New("it is no folder")
+		err = errors.New("it is not a folder")
 	}
 	return absolute, err
 }

@@ -62,11 +62,11 @@ func TestAim(t *testing.T) {
 		t.Run(test.words, func(t *testing.T) {
 			var got Target
 			var rest []string
-			var w TargetFlags
+			var f TargetFlags
 			cmd := &cobra.Command{SilenceErrors: true, SilenceUsage: true, Args: cobra.ArbitraryArgs}
-			w.AddFlags(cmd)
+			f.AddFlags(cmd)
 			cmd.RunE = func(cmd *cobra.Command, args []string) (err error) {
-				got, rest, err = w.Resolve(cmd, args)
+				got, rest, err = f.Resolve(cmd, args)
 				return err
 			}
 			cmd.SetArgs(append([]string{}, strings.Fields(test.words)...))

@@ -15,43 +15,45 @@ import (
 	"github.com/dowel-mcp/dowel/transport"
 )
 
-// wireLog shows the frames of a connection as they pass: one line for each, with its direction and the time since the
-// first. It has the form of JSON lines where a program reads it.
+// wireLog writes the frames of a connection as they pass: one line for each, with its direction and
+// the time since the first frame. With --json each line is a JSON object.
 type wireLog struct {
 	out  *term.Screen
 	json bool
 
-	mu    sync.Mutex
-	start time.Time
-	last  []byte // the frame that was received last
+	mu           sync.Mutex
+	start        time.Time
+	lastReceived []byte // the latest received frame
 }
 
-func newWire(out *term.Screen, json bool) *wireLog { return &wireLog{out: out, json: json} }
+func newWireLog(out *term.Screen, json bool) *wireLog { return &wireLog{out: out, json: json} }
 
-// tap is a [transport.Tap].
-func (w *wireLog) tap(f transport.Frame) {
+// logFrame implements [transport.Tap].
+func (w *wireLog) logFrame(f transport.Frame) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.start.IsZero() {
 		w.start = f.Time
 	}
 	data := bytes.TrimSpace(f.Data)
-	// What is no message comes twice: as it is received, and as it is found to be none.
+	// A malformed frame arrives twice: first as Received, then as Malformed. If it is not JSON, the
+	// second one shows it; else the second one refers to the first.
 	if f.Kind == transport.Received {
-		w.last = append(w.last[:0], data...)
+		w.lastReceived = append(w.lastReceived[:0], data...)
 		if rawjson.CheckAll(data) != nil {
 			return
 		}
 	}
-	again := f.Kind == transport.Malformed && bytes.Equal(data, w.last) && rawjson.CheckAll(data) == nil
+	again := f.Kind == transport.Malformed && bytes.Equal(data, w.lastReceived) && rawjson.CheckAll(data) == nil
 	if w.json {
-		w.object(f, data)
+		w.writeJSON(f, data)
 		return
 	}
-	w.line(f, data, again)
+	w.writeText(f, data, again)
 }
 
-func (w *wireLog) line(f transport.Frame, data []byte, again bool) {
+// writeText writes a frame as text. again means that the line before shows the same frame.
+func (w *wireLog) writeText(f transport.Frame, data []byte, again bool) {
 	arrow, note := "→", ""
 	paint := w.out.Cyan
 	switch f.Kind {
@@ -63,7 +65,7 @@ func (w *wireLog) line(f transport.Frame, data []byte, again bool) {
 			note, data = "no message (the line above)", nil
 		}
 	}
-	fmt.Fprintf(w.out, "%s %s %s%s\n", paint(arrow), w.out.Dim(fmt.Sprintf("%8.1fms", w.since(f))), paint(note), w.out.Clean(string(data)))
+	fmt.Fprintf(w.out, "%s %s %s%s\n", paint(arrow), w.out.Dim(fmt.Sprintf("%8.1fms", w.elapsedMS(f))), paint(note), w.out.Clean(string(data)))
 	for _, name := range slices.Sorted(maps.Keys(f.Header)) {
 		for _, value := range f.Header[name] {
 			fmt.Fprintf(w.out, "             %s\n", w.out.Dim(w.out.Clean(name+": "+value)))
@@ -71,7 +73,7 @@ func (w *wireLog) line(f transport.Frame, data []byte, again bool) {
 	}
 }
 
-// wireLine is a frame as a program reads it. A frame that is no JSON is text.
+// wireLine is the JSON form of a frame. A frame that is not JSON is in Text.
 type wireLine struct {
 	Wire   string              `json:"wire"` // sent, received, stray
 	MS     float64             `json:"ms"`
@@ -80,8 +82,9 @@ type wireLine struct {
 	Header map[string][]string `json:"header,omitempty"`
 }
 
-func (w *wireLog) object(f transport.Frame, data []byte) {
-	l := wireLine{Wire: f.Kind.String(), MS: w.since(f), Header: f.Header}
+// writeJSON writes a frame as a line of JSON.
+func (w *wireLog) writeJSON(f transport.Frame, data []byte) {
+	l := wireLine{Wire: f.Kind.String(), MS: w.elapsedMS(f), Header: f.Header}
 	if rawjson.CheckAll(data) == nil {
 		l.Frame = data
 	} else {
@@ -90,6 +93,7 @@ func (w *wireLog) object(f transport.Frame, data []byte) {
 	factory.WriteJSONLine(w.out, l)
 }
 
-func (w *wireLog) since(f transport.Frame) float64 {
+// elapsedMS returns the milliseconds between the first frame and f.
+func (w *wireLog) elapsedMS(f transport.Frame) float64 {
 	return float64(f.Time.Sub(w.start).Microseconds()) / 1000
 }

@@ -19,15 +19,16 @@ import (
 	"github.com/spf13/cobra"
 )
 
+// NewCommand returns the command discover.
 func NewCommand(f *factory.Factory) *cobra.Command {
 	conn := connect.New(f)
 	return conn.Command(&cobra.Command{
 		Use:   "discover SERVER",
-		Short: "Show what a server is: name, revision, capabilities, instructions",
-		Long: `Connect to a server and show what it says of itself, and which protocol revision is spoken with it.
+		Short: "Show a server's name, revision, capabilities and instructions",
+		Long: `Connect to a server and show its description of itself, and the protocol revision of the connection.
 
-With --json: revision, era (modern from 2026-07-28 on, else legacy), and result, which is what the server answered
-to server/discover; for a legacy server it is made of its answer to initialize.
+With --json: revision, era (modern from 2026-07-28 on, else legacy), and result. The result is the server's answer to
+server/discover, or for a legacy server the same information from its answer to initialize.
 
 ` + connect.NamingHelp,
 		Example: `  dowel discover everything
@@ -41,7 +42,7 @@ to server/discover; for a legacy server it is made of its answer to initialize.
 
 func runDiscover(ctx context.Context, conn *connect.Connection, t connect.Target, rest []string) error {
 	if len(rest) > 0 {
-		return exit.Usagef("%s is one word too many", rest[0])
+		return exit.Usagef("%s is one word too many: write SERVER", rest[0])
 	}
 	return conn.Do(ctx, t, func(c *client.Client) error {
 		raw, err := connect.Request(ctx, c, mcp.MethodDiscover, "", mcp.None{}, client.CallOptions{})
@@ -53,20 +54,22 @@ func runDiscover(ctx context.Context, conn *connect.Connection, t connect.Target
 				Revision mcp.Revision    `json:"revision"`
 				Era      string          `json:"era"`
 				Result   json.RawMessage `json:"result"`
-			}{c.Revision(), era(c.Revision()), raw}))
+			}{c.Revision(), eraName(c.Revision()), raw}))
 		}
 		showIdentity(conn.Factory, c, t, raw)
 		return nil
 	})
 }
 
-func era(r mcp.Revision) string {
+// eraName returns the era of a revision.
+func eraName(r mcp.Revision) string {
 	if r.Modern() {
 		return "modern"
 	}
 	return "legacy"
 }
 
+// showIdentity writes the identity of a server as text. raw is the result of server/discover.
 func showIdentity(f *factory.Factory, c *client.Client, t connect.Target, raw json.RawMessage) {
 	info := c.ServerInfo()
 	field := func(name, value string) {
@@ -83,16 +86,17 @@ func showIdentity(f *factory.Factory, c *client.Client, t connect.Target, raw js
 	field("description", term.Line(info.Description))
 	field("website", term.Line(info.WebsiteURL))
 	field("from", t.Origin)
-	field("revision", fmt.Sprintf("%s (%s)", c.Revision(), era(c.Revision())))
-	field("speaks", strings.Join(stringsIn(rawjson.Lookup(raw, "supportedVersions")), ", "))
-	field("capabilities", strings.Join(capabilities(rawjson.Lookup(raw, "capabilities")), ", "))
+	field("revision", fmt.Sprintf("%s (%s)", c.Revision(), eraName(c.Revision())))
+	field("speaks", strings.Join(decodeStrings(rawjson.Lookup(raw, "supportedVersions")), ", "))
+	field("capabilities", strings.Join(formatCapabilities(rawjson.Lookup(raw, "capabilities")), ", "))
 	if instructions := c.Instructions(); instructions != "" {
 		fmt.Fprintf(f.Stdout, "\n")
 		f.WriteText(instructions)
 	}
 }
 
-func stringsIn(array []byte) (all []string) {
+// decodeStrings decodes a JSON array of strings.
+func decodeStrings(array []byte) (all []string) {
 	for it := rawjson.Array(array); it.Next(); {
 		text, _ := rawjson.String(it.Value)
 		all = append(all, term.Line(text))
@@ -100,8 +104,9 @@ func stringsIn(array []byte) (all []string) {
 	return all
 }
 
-// capabilities names what is offered, with what is offered of it: "resources (subscribe)".
-func capabilities(raw json.RawMessage) []string {
+// formatCapabilities returns each capability with its parts, such as "resources (subscribe)",
+// sorted.
+func formatCapabilities(raw json.RawMessage) []string {
 	found := map[string]string{}
 	for it := rawjson.Object(raw); it.Next(); {
 		var parts []string

@@ -12,8 +12,8 @@ import (
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
-// WriteContent shows content: text as it is, and a line about everything else. What is binary goes to the folder or file of
-// --output, where that is given.
+// WriteContent writes content to stdout: text unchanged, and a line about every other block. If
+// save is not nil, it saves the binary blocks, or the text of content without binary blocks.
 func WriteContent(f *factory.Factory, content []mcp.Content, save *Saver) error {
 	for _, c := range content {
 		data, kind, uri := Binary(c)
@@ -39,7 +39,8 @@ func WriteContent(f *factory.Factory, content []mcp.Content, save *Saver) error 
 	return nil
 }
 
-// Binary returns the bytes of a block that is not text, what they are, and the resource's URI.
+// Binary returns the bytes of a binary block, a description of them, and the URI if the block is an
+// embedded resource. data is nil if the block is not binary.
 func Binary(c mcp.Content) (data []byte, kind, uri string) {
 	switch {
 	case c.Type == mcp.ContentImage, c.Type == mcp.ContentAudio:
@@ -55,29 +56,31 @@ func Binary(c mcp.Content) (data []byte, kind, uri string) {
 	return data, kind, uri
 }
 
+// writeBinary saves a binary block, or writes a line about it if save is nil.
 func writeBinary(f *factory.Factory, data []byte, kind, uri string, save *Saver) error {
 	about := strings.TrimSpace(fmt.Sprintf("%s, %s %s", kind, Bytes(len(data)), uri))
 	if save == nil {
 		f.WriteNote("[%s; -o FILE saves it]", about)
 		return nil
 	}
-	file, err := save.save(f.Stdout, data)
+	file, err := save.saveData(f.Stdout, data)
 	if err == nil && file != "-" {
 		f.WriteNote("[%s → %s]", about, file)
 	}
 	return err
 }
 
-// WriteText writes text to the file of --output, where there is nothing binary for it.
+// WriteText writes text to stdout, or saves it if save wants text. save may be nil.
 func WriteText(f *factory.Factory, text string, save *Saver) error {
-	if save == nil || !save.text {
+	if save == nil || !save.textOnly {
 		f.WriteText(text)
 		return nil
 	}
-	_, err := save.save(f.Stdout, []byte(text))
+	_, err := save.saveData(f.Stdout, []byte(text))
 	return err
 }
 
+// writeLink writes a line about a link to a resource.
 func writeLink(f *factory.Factory, l *mcp.Resource) {
 	about := term.Line(l.URI)
 	if l.Name != "" && l.Name != l.URI {
@@ -89,7 +92,7 @@ func writeLink(f *factory.Factory, l *mcp.Resource) {
 	fmt.Fprintf(f.Stdout, "%s %s\n", f.Stdout.Dim("[link]"), about)
 }
 
-// Bytes is a number of bytes for people.
+// Bytes formats a number of bytes for people, such as "1.5 KiB".
 func Bytes(n int) string {
 	switch {
 	case n >= 1<<20:

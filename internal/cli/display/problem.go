@@ -7,7 +7,7 @@ import (
 	"github.com/dowel-mcp/dowel/internal/config"
 )
 
-// problemLine is a problem as a program reads it.
+// problemLine is the JSON form of a problem.
 type problemLine struct {
 	Severity string `json:"severity"`
 	File     string `json:"file"`
@@ -18,6 +18,7 @@ type problemLine struct {
 	Hint     string `json:"hint,omitzero"`
 }
 
+// WriteProblem writes a problem of the configuration: as text, or as a line of JSON.
 func WriteProblem(f *factory.Factory, p config.Problem) {
 	if f.JSON {
 		factory.WriteJSONLine(f.Stdout, problemLine{p.Severity.String(), p.Path, p.Line, p.Column, p.Server, p.Message, p.Hint})

@@ -8,6 +8,8 @@ import (
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
+// WritePrompt writes the name, arguments and description of a prompt. Optional arguments are in
+// brackets.
 func WritePrompt(f *factory.Factory, p mcp.Prompt) {
 	WriteHeading(f, term.Line(p.Name), "")
 	var words []string

@@ -11,11 +11,12 @@ import (
 	"github.com/dowel-mcp/dowel/internal/term"
 )
 
-// ServerTable lays out servers in lines of at most so many characters: a row each, and below it what is wrong and what to do.
+// ServerTable lays out servers in lines of at most width characters: a row for each server, and
+// below it its problems and advice.
 func ServerTable(f *factory.Factory, servers []control.Server, width int) (lines []string) {
 	rows := [][]string{{"SERVER", "STATE", "ERA", "TOOLS", "SINCE", "FROM", "WHAT"}}
 	for _, s := range servers {
-		rows = append(rows, serverCells(s))
+		rows = append(rows, formatServerRow(s))
 	}
 	widths := term.ColumnWidths(rows)
 	for i, row := range rows {
@@ -27,7 +28,7 @@ func ServerTable(f *factory.Factory, servers []control.Server, width int) (lines
 		s := servers[i-1]
 		lines = append(lines, paintStatus(f, s.Status, term.Shorten(text, width), widths[0]))
 		const indent = "    "
-		for _, more := range serverProblems(s) {
+		for _, more := range describeProblems(s) {
 			for _, text := range term.Wrap(strings.Fields(more), width-len(indent)) {
 				lines = append(lines, f.Stdout.Dim(indent+text))
 			}
@@ -36,8 +37,8 @@ func ServerTable(f *factory.Factory, servers []control.Server, width int) (lines
 	return lines
 }
 
-// serverCells are the texts of a server's row.
-func serverCells(s control.Server) []string {
+// formatServerRow returns the cells of a server's row.
+func formatServerRow(s control.Server) []string {
 	era := s.Revision
 	if s.Era != "" {
 		era = s.Era + " " + s.Revision
@@ -53,8 +54,8 @@ func serverCells(s control.Server) []string {
 	return []string{term.Line(s.Name), s.Status.String(), era, tools, Age(time.Since(s.Since)), term.Line(s.Source), what}
 }
 
-// serverProblems say what is wrong with a server.
-func serverProblems(s control.Server) (lines []string) {
+// describeProblems returns the problems of a server, with advice.
+func describeProblems(s control.Server) (lines []string) {
 	switch s.Status {
 	case hub.Ready, hub.Starting:
 	case hub.Failed, hub.NeedsAuthorization:
@@ -77,7 +78,7 @@ func serverProblems(s control.Server) (lines []string) {
 	return lines
 }
 
-// Age is a duration in its largest unit.
+// Age formats a duration in its largest unit, such as "3h".
 func Age(d time.Duration) string {
 	switch {
 	case d < time.Minute:
@@ -90,8 +91,8 @@ func Age(d time.Duration) string {
 	return fmt.Sprintf("%dd", int(d.Hours()/24))
 }
 
-// paintStatus colours the state of a row, which begins behind the name.
-func paintStatus(f *factory.Factory, s hub.Status, row string, name int) string {
+// paintStatus colours the state in a row. The state follows the name, which is nameWidth wide.
+func paintStatus(f *factory.Factory, s hub.Status, row string, nameWidth int) string {
 	colour := f.Stdout.Dim
 	switch s {
 	case hub.Ready:
@@ -104,7 +105,7 @@ func paintStatus(f *factory.Factory, s hub.Status, row string, name int) string 
 		colour = f.Stdout.Yellow
 	}
 	runes := []rune(row)
-	from := name + 2
+	from := nameWidth + 2
 	to := from + len(s.String())
 	if to > len(runes) {
 		return row

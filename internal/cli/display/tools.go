@@ -11,6 +11,8 @@ import (
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
+// WriteTool writes the name, effects, arguments and description of a tool. gap puts an empty line
+// before it on a terminal.
 func WriteTool(f *factory.Factory, t *mcp.Tool, gap bool) {
 	out := f.Stdout
 	if gap && out.IsTerminal() {
@@ -26,7 +28,7 @@ func WriteTool(f *factory.Factory, t *mcp.Tool, gap bool) {
 	}
 }
 
-// WriteHeading writes a name at the left and words about it at the right.
+// WriteHeading writes a line with name at the left and words at the right.
 func WriteHeading(f *factory.Factory, name, words string) {
 	out := f.Stdout
 	if words == "" {
@@ -37,7 +39,8 @@ func WriteHeading(f *factory.Factory, name, words string) {
 	fmt.Fprintf(out, "%s%s%s\n", out.Bold(name), strings.Repeat(" ", gap), out.Yellow(words))
 }
 
-// FitLine cuts a line to what is left of the terminal's width.
+// FitLine shortens text to the terminal's width minus used columns. It returns text unchanged if
+// stdout is not a terminal.
 func FitLine(f *factory.Factory, text string, used int) string {
 	if !f.Stdout.IsTerminal() {
 		return text
@@ -45,7 +48,8 @@ func FitLine(f *factory.Factory, text string, used int) string {
 	return term.Shorten(text, f.Stdout.Columns()-used)
 }
 
-// Effects are the words for what the server says of a tool's effects; nothing where it says nothing.
+// Effects formats the annotations of a tool, such as "destructive, open world". It returns ""
+// for a tool without annotations.
 func Effects(t *mcp.Tool) string {
 	if t.Annotations == nil {
 		return ""
@@ -62,7 +66,7 @@ func Effects(t *mcp.Tool) string {
 	}
 	readOnly := t.Annotations.ReadOnlyHint
 	add(readOnly, "read-only", "")
-	if readOnly == nil || !*readOnly { // the next two mean nothing for what changes nothing
+	if readOnly == nil || !*readOnly { // the next two apply only to tools that change something
 		add(t.Annotations.DestructiveHint, "destructive", "additive")
 		add(t.Annotations.IdempotentHint, "idempotent", "")
 	}
@@ -70,7 +74,7 @@ func Effects(t *mcp.Tool) string {
 	return strings.Join(words, ", ")
 }
 
-// WriteArguments shows what a schema says of each property.
+// WriteArguments writes the name, kind, default and description of each property of a schema.
 func WriteArguments(f *factory.Factory, s toolargs.Spec) {
 	for _, p := range s.Properties() {
 		about := p.Kind()

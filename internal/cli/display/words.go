@@ -10,7 +10,7 @@ import (
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
-// Plural is a number of things, in words.
+// Plural formats a number of things, such as "1 tool" or "2 tools".
 func Plural(n int, thing string) string {
 	if n == 1 {
 		return "1 " + thing
@@ -18,13 +18,13 @@ func Plural(n int, thing string) string {
 	return fmt.Sprintf("%d %ss", n, thing)
 }
 
-// ProgressText is "[#####-----] 2/4 reading".
+// ProgressText formats progress, such as "[#####-----] 2/4 reading". The bar needs a total.
 func ProgressText(p mcp.ProgressParams) string {
-	text := number(p.Progress)
+	text := formatNumber(p.Progress)
 	if p.Total > 0 {
 		const width = 20
 		done := int(min(max(p.Progress/p.Total, 0), 1) * width)
-		text = fmt.Sprintf("[%s%s] %s/%s", strings.Repeat("#", done), strings.Repeat("-", width-done), text, number(p.Total))
+		text = fmt.Sprintf("[%s%s] %s/%s", strings.Repeat("#", done), strings.Repeat("-", width-done), text, formatNumber(p.Total))
 	}
 	if p.Message != "" {
 		text += " " + term.Line(p.Message)
@@ -32,9 +32,9 @@ func ProgressText(p mcp.ProgressParams) string {
 	return text
 }
 
-func number(f float64) string { return strconv.FormatFloat(f, 'f', -1, 64) }
+func formatNumber(f float64) string { return strconv.FormatFloat(f, 'f', -1, 64) }
 
-// Duration is "0.3s", "2s" or "2m05s".
+// Duration formats a duration, such as "0.3s", "2s" or "2m05s".
 func Duration(d time.Duration) string {
 	switch {
 	case d < time.Minute && d > 0 && d%time.Second == 0:
@@ -45,7 +45,7 @@ func Duration(d time.Duration) string {
 	return fmt.Sprintf("%dm%02ds", int(d.Minutes()), int(d.Seconds())%60)
 }
 
-// Count is "1 step" or "1,200 steps".
+// Count formats a number of things, such as "1 step" or "1,200 steps".
 func Count(n int, of string) string {
 	if n == 1 {
 		return "1 " + of
@@ -53,7 +53,7 @@ func Count(n int, of string) string {
 	return Thousands(n) + " " + of + "s"
 }
 
-// Thousands is a number with its thousands apart.
+// Thousands formats a number with commas between groups of three digits.
 func Thousands(n int) string {
 	text := fmt.Sprint(n)
 	for i := len(text) - 3; i > 0 && text[i-1] != '-'; i -= 3 {

@@ -4,5 +4,5 @@ package elicit
 
 import "os/exec"
 
-// detach lets a command live on when this process ends, which it does here anyway.
-func detach(*exec.Cmd) {}
+// detachCommand does nothing: on this system a command outlives its parent anyway.
+func detachCommand(*exec.Cmd) {}

@@ -7,5 +7,6 @@ import (
 	"syscall"
 )
 
-// detach lets a command live on when this process ends: its terminal hangs up on all others that it has started.
-func detach(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} }
+// detachCommand lets a command outlive this process. In its own session, the command gets no hangup
+// when the terminal closes.
+func detachCommand(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} }

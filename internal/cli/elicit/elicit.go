@@ -20,100 +20,106 @@ import (
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
-// Asker puts the questions of a server to the user: on the terminal, and with the answers of --answer. The client asks
-// one at a time.
+// Asker answers the questions of a server: with the answers of --answer, and by asking the user on
+// the terminal. It is not safe for concurrent use; a client asks one question at a time.
 type Asker struct {
 	Out     *term.Screen
-	In      *term.Lines // nil where there is no terminal
-	Origin  string      // where the server that asks comes from
+	In      *term.Lines // nil without a terminal
+	Origin  string      // where the asking server comes from
 	Answers []toolargs.Argument
 	Warn    func(format string, args ...any)
 }
 
-// What ends a question without its being answered.
-var errDeclined, errLeft = errors.New("declined"), errors.New("left unanswered")
+// Errors that end a question without an answer.
+var errDeclined, errUnanswered = errors.New("declined"), errors.New("left unanswered")
 
+// declineWord is the reply that declines a request.
 const declineWord = "/decline"
 
-// Ask implements [client.Options].Elicit.
-func (q *Asker) Ask(ctx context.Context, r *client.ElicitRequest) (*mcp.ElicitResult, error) {
-	q.Out.HoldStatus(true)
-	defer q.Out.HoldStatus(false)
-	content, err := q.answer(ctx, r)
+// Ask answers one request; it is for the Elicit option of a client. Without a terminal, a form that
+// the flags do not answer is a usage error.
+func (a *Asker) Ask(ctx context.Context, r *client.ElicitRequest) (*mcp.ElicitResult, error) {
+	a.Out.HoldStatus(true)
+	defer a.Out.HoldStatus(false)
+	content, err := a.answerRequest(ctx, r)
 	switch {
 	case errors.Is(err, errDeclined):
-		q.say(q.Out.Dim("declined"))
+		a.printLine(a.Out.Dim("declined"))
 		return &mcp.ElicitResult{Action: mcp.ElicitDecline}, nil
-	case errors.Is(err, errLeft), errors.Is(err, io.EOF):
-		q.say("\n" + q.Out.Dim("left unanswered"))
+	case errors.Is(err, errUnanswered), errors.Is(err, io.EOF):
+		a.printLine("\n" + a.Out.Dim("left unanswered"))
 		return &mcp.ElicitResult{Action: mcp.ElicitCancel}, nil
 	case err != nil:
-		q.Warn("a question of the server has no answer: %v", err) // a legacy server may keep it to itself
+		a.Warn("could not answer a question of the server: %v", err) // a legacy server may not report the error
 		return nil, err
 	}
 	return &mcp.ElicitResult{Action: mcp.ElicitAccept, Content: content}, nil
 }
 
-func (q *Asker) answer(ctx context.Context, r *client.ElicitRequest) (json.RawMessage, error) {
+// answerRequest answers a form, or asks the user to visit a URL.
+func (a *Asker) answerRequest(ctx context.Context, r *client.ElicitRequest) (json.RawMessage, error) {
 	if r.Mode == mcp.ElicitURL {
-		return nil, q.openURL(ctx, r)
+		return nil, a.openURL(ctx, r)
 	}
-	return q.form(ctx, r)
+	return a.fillForm(ctx, r)
 }
 
-// say writes a line where there is somebody to read it.
-func (q *Asker) say(format string, args ...any) {
-	if q.In != nil {
-		fmt.Fprintf(q.Out, format+"\n", args...)
+// printLine writes a line if the user is at a terminal.
+func (a *Asker) printLine(format string, args ...any) {
+	if a.In != nil {
+		fmt.Fprintf(a.Out, format+"\n", args...)
 	}
 }
 
-// asks says who asks, and what.
-func (q *Asker) asks(r *client.ElicitRequest, what string) {
-	q.say("\n%s %s %s", q.Out.Bold(term.RevealLine(r.Server)), q.Out.Dim("("+term.Shorten(q.Origin, 60)+")"), what)
+// printRequest writes the server and its message. action says what the server wants, such as
+// "asks:".
+func (a *Asker) printRequest(r *client.ElicitRequest, action string) {
+	a.printLine("\n%s %s %s", a.Out.Bold(term.RevealLine(r.Server)), a.Out.Dim("("+term.Shorten(a.Origin, 60)+")"), action)
 	for text := range strings.SplitSeq(strings.TrimSpace(term.Reveal(r.Message)), "\n") {
-		q.say("  %s", text)
+		a.printLine("  %s", text)
 	}
 }
 
-// prompt reads one line of the user.
-func (q *Asker) prompt(ctx context.Context, text string) (string, error) {
-	fmt.Fprint(q.Out, q.Out.Bold(text)+" ")
-	answer, err := q.In.Next(ctx)
+// readReply shows a prompt and reads one line. The error is errDeclined if the line is declineWord.
+func (a *Asker) readReply(ctx context.Context, text string) (string, error) {
+	fmt.Fprint(a.Out, a.Out.Bold(text)+" ")
+	answer, err := a.In.Next(ctx)
 	if err == nil && strings.TrimSpace(answer) == declineWord {
 		err = errDeclined
 	}
 	return answer, err
 }
 
-// form asks for each field that --answer does not give, until the user is content with all of them.
-func (q *Asker) form(ctx context.Context, r *client.ElicitRequest) (json.RawMessage, error) {
+// fillForm asks for each field that --answer does not give. If there is more than one answer, it
+// shows them for confirmation, and starts again if the user wants to edit.
+func (a *Asker) fillForm(ctx context.Context, r *client.ElicitRequest) (json.RawMessage, error) {
 	fields := toolargs.NewSpec(r.RequestedSchema).Properties()
-	given, err := q.given(fields)
+	given, err := a.readFlagAnswers(fields)
 	if err != nil {
 		return nil, err
 	}
-	if q.In == nil {
-		return given, unanswered(r, fields, given)
+	if a.In == nil {
+		return given, checkUnanswered(r, fields, given)
 	}
-	q.asks(r, "asks:")
-	q.say("%s", q.Out.Dim("  ("+declineWord+" says no, Ctrl-D leaves it unanswered)"))
+	a.printRequest(r, "asks:")
+	a.printLine("%s", a.Out.Dim("  ("+declineWord+" says no, Ctrl-D leaves it unanswered)"))
 	for {
-		content, asked, err := q.fields(ctx, fields, given)
+		content, asked, err := a.askFields(ctx, fields, given)
 		if err != nil || asked == 1 && len(fields) == 1 {
 			return content, err
 		}
-		again, err := q.confirm(ctx, r, asked)
+		again, err := a.confirmForm(ctx, r, asked)
 		if err != nil || !again {
 			return content, err
 		}
 	}
 }
 
-// given makes content of what --answer says of the fields.
-func (q *Asker) given(fields []toolargs.Property) (json.RawMessage, error) {
+// readFlagAnswers returns the content that --answer gives for the fields. The error is a usage
+// error.
+func (a *Asker) readFlagAnswers(fields []toolargs.Property) (json.RawMessage, error) {
 	words := map[string][]string{}
-	for _, answer := range q.Answers {
+	for _, answer := range a.Answers {
 		words[answer.Key] = append(words[answer.Key], answer.Value)
 	}
 	content := json.RawMessage("{}")
@@ -133,8 +139,9 @@ func (q *Asker) given(fields []toolargs.Property) (json.RawMessage, error) {
 	return content, nil
 }
 
-// unanswered is the error of a form that --answer leaves open, where nobody can be asked.
-func unanswered(r *client.ElicitRequest, fields []toolargs.Property, given json.RawMessage) error {
+// checkUnanswered returns a usage error if given lacks required fields without a default. It is for
+// forms without a terminal.
+func checkUnanswered(r *client.ElicitRequest, fields []toolargs.Property, given json.RawMessage) error {
 	var open []string
 	for _, f := range fields {
 		if f.Required && f.Fallback() == "" && rawjson.Lookup(given, f.Name) == nil {
@@ -144,19 +151,19 @@ func unanswered(r *client.ElicitRequest, fields []toolargs.Property, given json.
 	if open == nil {
 		return nil
 	}
-	return exit.Usagef("%s asks %q, and nobody answers; add %s", term.Line(r.Server), term.Line(r.Message), strings.Join(open, ", "))
+	return exit.Usagef("%s asks %q; run dowel on a terminal, or add %s", term.Line(r.Server), term.Line(r.Message), strings.Join(open, ", "))
 }
 
-// fields asks for all fields that are not given.
-func (q *Asker) fields(ctx context.Context, fields []toolargs.Property, given json.RawMessage) (content json.RawMessage, asked int, err error) {
+// askFields asks for each field that given lacks, and shows the others. asked counts the questions.
+func (a *Asker) askFields(ctx context.Context, fields []toolargs.Property, given json.RawMessage) (content json.RawMessage, asked int, err error) {
 	content = given
 	for _, f := range fields {
 		if value := rawjson.Lookup(given, f.Name); value != nil {
-			q.say("  %s: %s", term.RevealLine(f.Name), term.RevealLine(string(value)))
+			a.printLine("  %s: %s", term.RevealLine(f.Name), term.RevealLine(string(value)))
 			continue
 		}
 		asked++
-		value, err := q.field(ctx, f)
+		value, err := a.askField(ctx, f)
 		if err != nil {
 			return nil, asked, err
 		}
@@ -167,14 +174,14 @@ func (q *Asker) fields(ctx context.Context, fields []toolargs.Property, given js
 	return content, asked, nil
 }
 
-// confirm lets the user look at several answers before they go out.
-func (q *Asker) confirm(ctx context.Context, r *client.ElicitRequest, asked int) (again bool, err error) {
+// confirmForm asks whether to send the answers. again means that the user wants to edit them.
+func (a *Asker) confirmForm(ctx context.Context, r *client.ElicitRequest, asked int) (again bool, err error) {
 	question := fmt.Sprintf("Send this to %s? [Y/n/edit]", term.RevealLine(r.Server))
 	if asked == 0 {
 		question = "Agree? [Y/n]"
 	}
 	for {
-		answer, err := q.prompt(ctx, question)
+		answer, err := a.readReply(ctx, question)
 		if err != nil {
 			return false, err
 		}
@@ -189,7 +196,8 @@ func (q *Asker) confirm(ctx context.Context, r *client.ElicitRequest, asked int)
 	}
 }
 
-// AnswersFor are the answers to a server among those of --answer: SERVER.key takes the place of key.
+// AnswersFor returns the answers of --answer that apply to a server. SERVER.key applies only to
+// that server and takes precedence over key.
 func AnswersFor(server string, given []toolargs.Argument) (all []toolargs.Argument) {
 	own := map[string]bool{}
 	for _, answer := range given {

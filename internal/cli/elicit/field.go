@@ -8,11 +8,12 @@ import (
 	"github.com/dowel-mcp/dowel/internal/term"
 )
 
-// field asks for one field until the answer fits; nil leaves the field out.
-func (q *Asker) field(ctx context.Context, f toolargs.Property) (json.RawMessage, error) {
-	q.describe(f)
+// askField asks for one field until the answer is valid. A nil value means that the field is left
+// out.
+func (a *Asker) askField(ctx context.Context, f toolargs.Property) (json.RawMessage, error) {
+	a.describeField(f)
 	for {
-		answer, err := q.prompt(ctx, "  >")
+		answer, err := a.readReply(ctx, "  >")
 		if err != nil {
 			return nil, err
 		}
@@ -20,25 +21,26 @@ func (q *Asker) field(ctx context.Context, f toolargs.Property) (json.RawMessage
 		if err == nil {
 			return value, nil
 		}
-		q.say("  %s", q.Out.Yellow(term.Printable(err.Error())))
+		a.printLine("  %s", a.Out.Yellow(term.Printable(err.Error())))
 	}
 }
 
-func (q *Asker) describe(f toolargs.Property) {
+// describeField writes the title, description and choices of a field.
+func (a *Asker) describeField(f toolargs.Property) {
 	label := term.RevealLine(f.Text("title"))
 	if label == "" {
 		label = term.RevealLine(f.Name)
 	}
-	q.say("  %s %s", q.Out.Bold(label), q.Out.Dim("("+f.Demands()+")"))
+	a.printLine("  %s %s", a.Out.Bold(label), a.Out.Dim("("+f.Demands()+")"))
 	if about := term.RevealLine(f.Text("description")); about != "" {
-		q.say("    %s", about)
+		a.printLine("    %s", about)
 	}
 	choices, _ := f.Choices()
 	for i, c := range choices {
 		name := term.RevealLine(c.Text())
 		if c.Title != "" && c.Title != c.Text() {
-			name = term.RevealLine(c.Title) + " " + q.Out.Dim(name)
+			name = term.RevealLine(c.Title) + " " + a.Out.Dim(name)
 		}
-		q.say("    %d) %s", i+1, name)
+		a.printLine("    %d) %s", i+1, name)
 	}
 }

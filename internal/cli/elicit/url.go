@@ -13,33 +13,33 @@ import (
 	"github.com/dowel-mcp/dowel/client"
 )
 
-// openURL asks the user to visit a URL: it shows the whole of it, and opens nothing without consent. That the user agrees
-// does not say that what is to be done there has been done.
-func (q *Asker) openURL(ctx context.Context, r *client.ElicitRequest) error {
+// openURL shows the whole URL and asks whether to open it. A nil error means that the user agreed
+// to visit the page, not that the task there is finished.
+func (a *Asker) openURL(ctx context.Context, r *client.ElicitRequest) error {
 	u, err := url.Parse(r.URL)
 	if err != nil {
-		return fmt.Errorf("the server asks to visit what is no URL: %w", err)
+		return fmt.Errorf("the server sent an invalid URL: %w", err)
 	}
-	q.asks(r, "asks you to visit a page:")
+	a.printRequest(r, "asks you to visit a page:")
 	before, host, after := splitURL(r.URL)
-	q.say("\n    %s%s%s\n", before, q.Out.Styled("1;4", host), after)
+	a.printLine("\n    %s%s%s\n", before, a.Out.Styled("1;4", host), after)
 	for _, doubt := range urlWarnings(u) {
-		q.say("  %s %s", q.Out.Red("Careful:"), doubt)
+		a.printLine("  %s %s", a.Out.Red("Careful:"), doubt)
 	}
 	if u.Scheme != "https" && u.Scheme != "http" {
-		q.say("  dowel opens web pages only.")
+		a.printLine("  dowel opens web pages only.")
 		return errDeclined
 	}
-	q.say("%s", q.Out.Dim("  Nothing has been opened. Look at the name in bold: do you want to go there?"))
+	a.printLine("%s", a.Out.Dim("  Nothing has been opened. Look at the name in bold: do you want to go there?"))
 	for {
-		answer, err := q.prompt(ctx, "  [o]pen it, I open it [m]yself, [N]o:")
+		answer, err := a.readReply(ctx, "  [o]pen it, I open it [m]yself, [N]o:")
 		if err != nil {
 			return err
 		}
 		switch strings.ToLower(strings.TrimSpace(answer)) {
 		case "o", "open", "y", "yes":
 			if err := openPage(r.URL); err != nil {
-				q.say("  %v: please open it yourself", err)
+				a.printLine("  %v: please open it yourself", err)
 			}
 			return nil
 		case "m", "myself":
@@ -50,8 +50,8 @@ func (q *Asker) openURL(ctx context.Context, r *client.ElicitRequest) error {
 	}
 }
 
-// splitURL takes the host out of a URL, so that it can be shown apart. What a terminal would obey, and what is not ASCII and
-// could imitate something else, is shown escaped.
+// splitURL splits a URL around its host, so that the host can be highlighted. All parts are
+// escaped; see escapeURL. It parses like a browser, which treats a backslash as a slash.
 func splitURL(raw string) (before, host, after string) {
 	start := 0
 	if i := strings.Index(raw, "://"); i >= 0 {
@@ -67,6 +67,7 @@ func splitURL(raw string) (before, host, after string) {
 	return escapeURL(raw[:start]), escapeURL(raw[start:end]), escapeURL(raw[end:])
 }
 
+// escapeURL escapes control characters and characters outside ASCII, which could imitate others.
 func escapeURL(text string) string {
 	var b strings.Builder
 	for _, r := range text {
@@ -80,17 +81,17 @@ func escapeURL(text string) string {
 	return b.String()
 }
 
-// urlWarnings says what is suspicious about a URL.
+// urlWarnings returns a sentence for each suspicious part of a URL.
 func urlWarnings(u *url.URL) (all []string) {
 	host := strings.ToLower(u.Hostname())
 	switch {
 	case strings.Contains(host, "xn--"):
-		all = append(all, "the name holds punycode (xn--): it is shown by browsers in letters that can imitate another name")
+		all = append(all, "the name holds punycode (xn--): browsers show it in letters that can imitate another name")
 	case strings.ContainsFunc(host, func(r rune) bool { return r > 0x7f }):
 		all = append(all, "the name holds letters that can imitate others")
 	}
 	if u.User != nil {
-		all = append(all, "what stands before @ is not where the page is")
+		all = append(all, "the part before @ is not the name of the site")
 	}
 	if ip := net.ParseIP(host); u.Scheme == "http" && host != "localhost" && (ip == nil || !ip.IsLoopback()) {
 		all = append(all, "the page is not protected (http)")
@@ -98,7 +99,8 @@ func urlWarnings(u *url.URL) (all []string) {
 	return all
 }
 
-// openPage gives the URL to the desktop as one argument: no shell reads it. It does not wait for the browser.
+// openPage opens a URL in the browser of the desktop and does not wait for it. The URL is one
+// argument of a process; it never passes through a shell.
 func openPage(page string) error {
 	command := []string{"xdg-open", page}
 	switch runtime.GOOS {
@@ -108,7 +110,7 @@ func openPage(page string) error {
 		command = []string{"rundll32", "url.dll,FileProtocolHandler", page}
 	}
 	cmd := exec.Command(command[0], command[1:]...)
-	detach(cmd)
+	detachCommand(cmd)
 	if err := cmd.Start(); err != nil {
 		return err
 	}

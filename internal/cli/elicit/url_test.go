@@ -34,7 +34,7 @@ func TestDoubts(t *testing.T) {
 		{"https://xn--bnk-5cd.com/", "punycode"},
 		{"https://login.xn--bnk-5cd.com/", "punycode"},
 		{"https://b\u0430nk.com/", "imitate"},
-		{"https://bank.com@evil.com/", "before @"},
+		{"https://bank.com@evil.com/", "part before @"},
 		{"http://example.com/", "not protected"},
 	} {
 		u, err := url.Parse(test.url)

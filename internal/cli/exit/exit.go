@@ -15,7 +15,7 @@ import (
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
-// Exit codes; exitCodes says what they mean.
+// Exit codes; dowel help exit-codes explains them.
 const (
 	OK          = 0
 	Failed      = 1
@@ -25,23 +25,25 @@ const (
 	Timeout     = 124
 	Interrupted = 130
 
-	// Of dowel run, beside the others.
+	// Additional meanings for dowel run.
 	Budget   = 2
 	Approval = 3
 )
 
-// UsageError says that the command line cannot be used, and where it says what can.
+// UsageError says that the command line is wrong. See is the command line of the help to read.
 type UsageError struct {
 	Err error
-	See string // empty: the command's --help
+	See string // "" means the command's own --help
 }
 
 func (e UsageError) Error() string { return e.Err.Error() }
 func (e UsageError) Unwrap() error { return e.Err }
 
+// Usagef returns a [UsageError] with a formatted message.
 func Usagef(format string, args ...any) error { return UsageError{Err: fmt.Errorf(format, args...)} }
 
-// WithHelp adds to a usage error where to look.
+// WithHelp returns err with where as its help, if err is a usage error without one. It returns
+// other errors unchanged.
 func WithHelp(err error, where string) error {
 	var usage UsageError
 	if errors.As(err, &usage) && usage.See == "" {
@@ -59,17 +61,18 @@ type ConnectError struct {
 func (e ConnectError) Error() string { return "no connection to " + e.Server + ": " + e.Err.Error() }
 func (e ConnectError) Unwrap() error { return e.Err }
 
-// ToolError is what a tool says of its failure.
+// ToolError is the failure that a tool reports in its result.
 type ToolError struct{ Tool, Text string }
 
 func (e ToolError) Error() string { return e.Tool + ": " + e.Text }
 
-// Interruption is the cause of a context that a signal ended. Servers are told its words.
+// Interruption is the cause of a context that a signal cancelled. Its message is sent to servers as
+// the reason of the cancellation.
 type Interruption struct{ Signal os.Signal }
 
 func (e *Interruption) Error() string { return fmt.Sprintf("the user ended dowel (%v)", e.Signal) }
 
-// ExitCode is 128 and the number of the signal, as shells have it.
+// ExitCode returns 128 plus the number of the signal, as in shells.
 func (e *Interruption) ExitCode() int {
 	if number, ok := e.Signal.(syscall.Signal); ok {
 		return 128 + int(number)
@@ -77,11 +80,11 @@ func (e *Interruption) ExitCode() int {
 	return Interrupted
 }
 
-// ErrReaderGone is the cause of a context that ended because nobody reads the output any more.
+// ErrReaderGone is the cause of a context that ended because the reader of stdout closed the pipe.
 var ErrReaderGone = errors.New("nobody reads the output any more")
 
-// Code returns the exit code for the error of a command. An error with a method ExitStatus() int chooses its own code; an
-// interruption comes before it.
+// Code returns the exit code for the error of a command. An error with a method ExitStatus() int
+// chooses its own code, except that an [Interruption] takes precedence.
 func Code(err error) int {
 	var (
 		interrupted *Interruption
@@ -113,8 +116,8 @@ func Code(err error) int {
 	return Failed
 }
 
-// Advice tells the user what to do about an error. An error with a method Advice() string brings its own advice. The result is
-// empty if the message of the error says enough.
+// Advice returns a sentence that tells the user what to do about an error. An error with a method
+// Advice() string brings its own advice. The result is "" if the message of the error says enough.
 func Advice(err error) string {
 	var timeout *client.TimeoutError
 	var answered *mcp.Error
@@ -126,38 +129,38 @@ func Advice(err error) string {
 		flag := map[client.TimeoutKind]string{
 			client.TimeoutConnect: "--connect-timeout", client.TimeoutIdle: "--idle-timeout", client.TimeoutTotal: "--timeout",
 		}[timeout.Kind]
-		return "allow more with " + flag + "; --wire shows what was said until then"
+		return "allow more with " + flag + "; --wire shows the messages until then"
 	case errors.As(err, &answered) && answered.Code == mcp.CodeMissingCapability:
 		return missingCapabilityAdvice(answered)
 	}
 	return ""
 }
 
-// missingCapabilityAdvice names the flags that give a server what it asks of its client.
+// missingCapabilityAdvice names the flags that enable the client capabilities a server requires.
 func missingCapabilityAdvice(e *mcp.Error) string {
 	var data struct {
 		Required mcp.ClientCapabilities `json:"requiredCapabilities"`
 	}
-	_ = mcp.Decode(e.Data, &data) // without it there is no advice
+	_ = mcp.Decode(e.Data, &data) // the advice is optional
 	switch {
 	case data.Required.Elicitation != nil:
-		return "it wants to ask you something: run dowel on a terminal, or answer with --answer key=value"
+		return "the server asks you something: run dowel on a terminal, or answer with --answer key=value"
 	case data.Required.Sampling != nil:
-		return "it wants to ask a model something: answer with --sample-text TEXT"
+		return "the server asks a model something: answer with --sample-text TEXT"
 	case data.Required.Roots != nil:
-		return "it wants to know what it may work on: say so with --root DIR"
+		return "the server asks for folders to work on: name them with --root DIR"
 	}
 	return ""
 }
 
-// ProtocolError returns the error that a server answered with, nil if it did not.
+// ProtocolError returns the JSON-RPC error in err that a server answered with, or nil.
 func ProtocolError(err error) *mcp.Error {
 	var answered *mcp.Error
 	errors.As(err, &answered)
 	return answered
 }
 
-// Object is an error as a program reads it.
+// Object returns the JSON form of an error.
 func Object(err error, code int, advice string) map[string]any {
 	object := map[string]any{"message": err.Error(), "exit": code}
 	if answered := ProtocolError(err); answered != nil {

@@ -8,10 +8,13 @@ import (
 	"syscall"
 )
 
-// WithSignals returns a context that the first signal ends, so that calls are cancelled at their servers and servers
-// are ended. The second one ends dowel at once; servers that run then are ended without dowel.
+// WithSignals returns a context that the first SIGINT, SIGTERM or SIGHUP cancels with an
+// [Interruption], so that calls are cancelled and servers are stopped. The second signal exits at
+// once; servers notice that by themselves. notice receives a message for the user. Call the
+// returned function to stop handling signals.
 //
-// A write to a pipe that nobody reads becomes an error, instead of the process's end. The children do not inherit that.
+// WithSignals also turns a write to a closed pipe into an error; by default it would end the
+// process. Child processes do not inherit this.
 func WithSignals(ctx context.Context, notice func(string)) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	signals, pipes := make(chan os.Signal, 2), make(chan os.Signal, 1)
@@ -27,7 +30,7 @@ func WithSignals(ctx context.Context, notice func(string)) (context.Context, con
 				if !first {
 					os.Exit(cause.ExitCode())
 				}
-				notice(fmt.Sprintf("%v: ending; once more ends at once", s))
+				notice(fmt.Sprintf("%v: stopping; repeat it to stop at once", s))
 				cancel(cause)
 			case <-stop:
 				return

@@ -15,7 +15,7 @@ import (
 	"github.com/dowel-mcp/dowel/internal/term"
 )
 
-// Factory is one run of dowel.
+// Factory holds the state of one run of dowel. Its methods that write are safe for concurrent use.
 type Factory struct {
 	Stdin          io.Reader
 	Stdout, Stderr *term.Screen
@@ -23,17 +23,17 @@ type Factory struct {
 	JSON    bool
 	Verbose bool
 
-	Parsed bool // the command line was understood
+	Parsed bool // the command line was read; earlier errors are usage errors
 }
 
-// Notice says something on a terminal; programs have no use for it.
+// Notice writes text to stderr if that is a terminal.
 func (f *Factory) Notice(text string) {
 	if f.Stderr.IsTerminal() {
 		fmt.Fprintf(f.Stderr, "\n%s\n", f.Stderr.Dim(text))
 	}
 }
 
-// Warn says what the user should know although the command goes on.
+// Warn writes a warning to stderr: as text, or as a line of JSON.
 func (f *Factory) Warn(format string, args ...any) {
 	text := fmt.Sprintf(format, args...)
 	if f.JSON {

@@ -9,7 +9,8 @@ import (
 	"github.com/dowel-mcp/dowel/internal/term"
 )
 
-// logHandler shows what the packages below have to say: warnings, and everything with --verbose.
+// logHandler writes log records to stderr: warnings and errors, or everything with --verbose. It
+// labels errors as warnings.
 type logHandler struct {
 	screen  *term.Screen
 	verbose bool
@@ -17,18 +18,20 @@ type logHandler struct {
 	attrs   []slog.Attr
 }
 
+// LogHandler returns a [slog.Handler] that writes to stderr. It uses the flags at the time of the
+// call.
 func (f *Factory) LogHandler() *logHandler {
 	return &logHandler{screen: f.Stderr, verbose: f.Verbose, json: f.JSON}
 }
 
 // Enabled implements [slog.Handler].
-func (n *logHandler) Enabled(_ context.Context, level slog.Level) bool {
-	return level >= slog.LevelWarn || n.verbose
+func (h *logHandler) Enabled(_ context.Context, level slog.Level) bool {
+	return level >= slog.LevelWarn || h.verbose
 }
 
 // Handle implements [slog.Handler].
-func (n *logHandler) Handle(_ context.Context, r slog.Record) error {
-	attrs := n.attrs
+func (h *logHandler) Handle(_ context.Context, r slog.Record) error {
+	attrs := h.attrs
 	r.Attrs(func(a slog.Attr) bool {
 		attrs = append(attrs[:len(attrs):len(attrs)], a)
 		return true
@@ -41,15 +44,16 @@ func (n *logHandler) Handle(_ context.Context, r slog.Record) error {
 	if r.Level >= slog.LevelWarn {
 		level = "warning"
 	}
-	if n.json {
-		WriteJSONLine(n.screen, map[string]any{level: r.Message + details.String()})
+	if h.json {
+		WriteJSONLine(h.screen, map[string]any{level: r.Message + details.String()})
 		return nil
 	}
 	prefix := "dowel: " + level + ":"
-	_, err := fmt.Fprintf(n.screen, "%s %s%s\n", n.screen.Yellow(prefix), n.screen.Clean(r.Message), n.screen.Dim(details.String()))
+	_, err := fmt.Fprintf(h.screen, "%s %s%s\n", h.screen.Yellow(prefix), h.screen.Clean(r.Message), h.screen.Dim(details.String()))
 	return err
 }
 
+// quoteDetail returns text as one line of at most 200 characters, quoted if necessary.
 func quoteDetail(text string) string {
 	const most = 200
 	text = term.Shorten(term.Line(text), most)
@@ -60,11 +64,11 @@ func quoteDetail(text string) string {
 }
 
 // WithAttrs implements [slog.Handler].
-func (n *logHandler) WithAttrs(attrs []slog.Attr) slog.Handler {
-	more := *n
-	more.attrs = append(n.attrs[:len(n.attrs):len(n.attrs)], attrs...)
+func (h *logHandler) WithAttrs(attrs []slog.Attr) slog.Handler {
+	more := *h
+	more.attrs = append(h.attrs[:len(h.attrs):len(h.attrs)], attrs...)
 	return &more
 }
 
-// WithGroup implements [slog.Handler]; groups are not told apart.
-func (n *logHandler) WithGroup(string) slog.Handler { return n }
+// WithGroup implements [slog.Handler]. It ignores groups.
+func (h *logHandler) WithGroup(string) slog.Handler { return h }

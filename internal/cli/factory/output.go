@@ -10,7 +10,8 @@ import (
 	"github.com/dowel-mcp/dowel/internal/term"
 )
 
-// WriteDocument writes the one JSON document of a command: as the server sent it, and indented on a terminal.
+// WriteDocument writes the one JSON document of a command to stdout: unchanged, or indented if
+// stdout is a terminal.
 func (f *Factory) WriteDocument(raw json.RawMessage) error {
 	if f.Stdout.IsTerminal() {
 		raw = IndentJSON(raw)
@@ -19,7 +20,7 @@ func (f *Factory) WriteDocument(raw json.RawMessage) error {
 	return err
 }
 
-// WriteValue writes the one JSON document of a command that is dowel's own.
+// WriteValue encodes v and writes it as [Factory.WriteDocument] does.
 func (f *Factory) WriteValue(v any) error {
 	raw, err := json.Marshal(v)
 	if err != nil {
@@ -28,6 +29,7 @@ func (f *Factory) WriteValue(v any) error {
 	return f.WriteDocument(raw)
 }
 
+// IndentJSON returns raw indented by two spaces, or unchanged if it is not JSON.
 func IndentJSON(raw json.RawMessage) json.RawMessage {
 	var out bytes.Buffer
 	if json.Indent(&out, raw, "", "  ") != nil {
@@ -36,7 +38,7 @@ func IndentJSON(raw json.RawMessage) json.RawMessage {
 	return out.Bytes()
 }
 
-// WriteText writes foreign text, and ends its last line.
+// WriteText writes foreign text to stdout and ends its last line. It writes nothing for "".
 func (f *Factory) WriteText(text string) {
 	if text == "" {
 		return
@@ -44,15 +46,15 @@ func (f *Factory) WriteText(text string) {
 	if !strings.HasSuffix(text, "\n") {
 		text += "\n"
 	}
-	_, _ = io.WriteString(f.Stdout, f.Stdout.Clean(text)) // the screen knows when nobody reads
+	_, _ = io.WriteString(f.Stdout, f.Stdout.Clean(text)) // the screen keeps the error
 }
 
-// WriteNote writes a line of dowel's own among foreign text.
+// WriteNote writes a dimmed line to stdout, to tell dowel's words from foreign text.
 func (f *Factory) WriteNote(format string, args ...any) {
 	fmt.Fprintln(f.Stdout, f.Stdout.Dim(term.Line(fmt.Sprintf(format, args...))))
 }
 
-// WriteDocumentOr writes the document, unless there is none.
+// WriteDocumentOr returns err if it is not nil, else it writes the document.
 func (f *Factory) WriteDocumentOr(raw []byte, err error) error {
 	if err != nil {
 		return err
@@ -60,9 +62,9 @@ func (f *Factory) WriteDocumentOr(raw []byte, err error) error {
 	return f.WriteDocument(raw)
 }
 
-// WriteJSONLine writes a value as one line of JSON.
+// WriteJSONLine writes a value as one line of JSON. The value must be encodable.
 func WriteJSONLine(to io.Writer, value any) {
 	encoder := json.NewEncoder(to)
 	encoder.SetEscapeHTML(false)
-	_ = encoder.Encode(value) // it is made of what can be encoded, and the stream reports its own failure
+	_ = encoder.Encode(value) // the value is encodable, and the stream keeps its error
 }

@@ -16,18 +16,21 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// Places say where configuration and state are.
+// Places holds the flags --config and --project. The zero value means the usual files and the
+// current folder.
 type Places struct {
 	Files   []string
 	Project string
 }
 
+// AddFlags registers the flags.
 func (p *Places) AddFlags(cmd *cobra.Command) {
 	cmd.Flags().StringArrayVar(&p.Files, "config", nil, "read this `file` instead of all others (repeatable)")
 	cmd.Flags().StringVar(&p.Project, "project", "", "the `folder` of the project (default: the current one)")
 }
 
-// ConfigOptions says where the files are.
+// ConfigOptions returns absolute paths of the configuration. A file of --config that does not exist
+// is a usage error.
 func (p *Places) ConfigOptions() (config.Options, error) {
 	folder := p.Project
 	if folder == "" {
@@ -50,10 +53,10 @@ func (p *Places) ConfigOptions() (config.Options, error) {
 	return o, nil
 }
 
-// SocketPath is where a running dowel of the user is reached.
+// SocketPath returns the path of the control socket of the user's daemon.
 func (p *Places) SocketPath() string { return control.Path(runtimeDir(), StateDir()) }
 
-// StateDir is the folder of what dowel keeps of the user's choices; empty where there is none.
+// StateDir returns the folder of the state file, or "" if its place is unknown.
 func StateDir() string {
 	path, err := state.Path(runtime.GOOS, os.Getenv)
 	if err != nil {
@@ -62,11 +65,12 @@ func StateDir() string {
 	return filepath.Dir(path)
 }
 
-// OpenState opens what the user has chosen.
+// OpenState opens the file of the user's choices, and warns on stderr.
 func (f *Factory) OpenState() (*state.State, error) {
 	return OpenState(func(err error) { f.Warn("%v", err) })
 }
 
+// OpenState opens the file of the user's choices. It passes warnings to warn.
 func OpenState(warn func(error)) (*state.State, error) {
 	path, err := state.Path(runtime.GOOS, os.Getenv)
 	if err != nil {
@@ -75,7 +79,7 @@ func OpenState(warn func(error)) (*state.State, error) {
 	return state.Open(path, state.Options{Warn: warn})
 }
 
-// ReadConfig reads the configuration, and starts nothing.
+// ReadConfig reads the configuration. It starts no servers.
 func (f *Factory) ReadConfig(where Places) (*configured.Source, error) {
 	o, err := where.ConfigOptions()
 	if err != nil {
@@ -90,7 +94,7 @@ func (f *Factory) ReadConfig(where Places) (*configured.Source, error) {
 	return s, nil
 }
 
-// Definitions are those of the configuration.
+// Definitions returns the servers of the configuration.
 func (f *Factory) Definitions(where Places) ([]hub.Definition, error) {
 	s, err := f.ReadConfig(where)
 	if err != nil {
@@ -99,12 +103,15 @@ func (f *Factory) Definitions(where Places) ([]hub.Definition, error) {
 	return s.Look(), nil
 }
 
-// runtimeDir is the folder of what lives as long as the user's session; empty where there is none.
+// runtimeDir returns the folder for sockets of the user's session, or "" on systems without such a
+// folder.
 func runtimeDir() string { return os.Getenv("XDG_RUNTIME_DIR") }
 
+// RunningDaemon returns a client of the user's daemon. It does not connect.
 func RunningDaemon() *control.Client { return control.NewClient(new(Places).SocketPath()) }
 
-// DaemonOptions are the options of a daemon, or of a proxy for one, whose configuration is at some places.
+// DaemonOptions returns the options of a daemon, or of a proxy for it, with the given
+// configuration.
 func (f *Factory) DaemonOptions(where *Places) daemon.Options {
 	return daemon.Options{
 		ConfigGiven: len(where.Files) > 0 || where.Project != "",

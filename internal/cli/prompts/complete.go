@@ -15,13 +15,14 @@ import (
 	"github.com/spf13/cobra"
 )
 
+// NewCompleteCommand returns the command complete.
 func NewCompleteCommand(f *factory.Factory) *cobra.Command {
 	conn := connect.New(f)
 	return conn.Command(&cobra.Command{
 		Use:   "complete SERVER.PROMPT [KEY=VALUE]… KEY=TYPED",
-		Short: "Ask how an argument of a prompt or resource template can go on",
-		Long: `Ask a server how an argument can go on from what is typed of it, and print the values, best first.
-The last KEY is the one to complete; those before it are settled. In place of PROMPT, a resource template can stand.
+		Short: "Complete an argument of a prompt or resource template",
+		Long: `Ask a server to complete the beginning of an argument, and print the values, best first.
+The last KEY is the one to complete; the arguments before it are complete. A resource template can take the place of PROMPT.
 
 ` + connect.NamingHelp,
 		Example: `  dowel complete everything.test_prompt_with_arguments arg1=
@@ -34,7 +35,7 @@ The last KEY is the one to complete; those before it are settled. In place of PR
 
 func runComplete(ctx context.Context, conn *connect.Connection, t connect.Target, rest []string) error {
 	if len(rest) < 2 {
-		return exit.Usagef("write what to complete: a prompt or resource template, and KEY=TYPED")
+		return exit.Usagef("nothing to complete: write a prompt or resource template, and KEY=TYPED")
 	}
 	ref := mcp.PromptRef(rest[0])
 	if strings.Contains(rest[0], "://") || strings.Contains(rest[0], "{") {
@@ -46,8 +47,8 @@ func runComplete(ctx context.Context, conn *connect.Connection, t connect.Target
 	}
 	last := given[len(given)-1]
 	params := mcp.CompleteParams{Ref: ref, Argument: mcp.CompletionArgument{Name: last.Key, Value: last.Value}}
-	if settled := toolargs.Texts(given[:len(given)-1]); len(settled) > 0 {
-		params.Context = &mcp.CompletionContext{Arguments: settled}
+	if complete := toolargs.Texts(given[:len(given)-1]); len(complete) > 0 {
+		params.Context = &mcp.CompletionContext{Arguments: complete}
 	}
 	return conn.Do(ctx, t, func(c *client.Client) error {
 		raw, err := connect.Request(ctx, c, mcp.MethodComplete, rest[0], params, client.CallOptions{})
@@ -63,6 +64,7 @@ func runComplete(ctx context.Context, conn *connect.Connection, t connect.Target
 	})
 }
 
+// writeValues writes the values to stdout, and to stderr how many more exist.
 func writeValues(f *factory.Factory, found mcp.Completion) {
 	for _, value := range found.Values {
 		fmt.Fprintln(f.Stdout, term.Line(value))

@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
+// NewPromptCommand returns the command prompt.
 func NewPromptCommand(f *factory.Factory) *cobra.Command {
 	conn := connect.New(f)
 	return conn.Command(&cobra.Command{
@@ -34,7 +35,7 @@ func NewPromptCommand(f *factory.Factory) *cobra.Command {
 
 func runPrompt(ctx context.Context, conn *connect.Connection, t connect.Target, rest []string) error {
 	if len(rest) == 0 {
-		return exit.Usagef("no prompt is named: write SERVER.PROMPT, or PROMPT where the server is named by --url or behind --")
+		return exit.Usagef("no prompt is named: write SERVER.PROMPT, or PROMPT with --url or a command after --")
 	}
 	name := rest[0]
 	given, err := toolargs.ParseArguments(rest[1:])
@@ -58,6 +59,7 @@ func runPrompt(ctx context.Context, conn *connect.Connection, t connect.Target, 
 	})
 }
 
+// writeMessages writes the messages of a result, each after its role.
 func writeMessages(f *factory.Factory, c *client.Client, raw json.RawMessage) error {
 	var r mcp.GetPromptResult
 	if err := mcp.Decode(raw, &r); err != nil {

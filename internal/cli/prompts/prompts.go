@@ -14,12 +14,13 @@ import (
 	"github.com/spf13/cobra"
 )
 
+// NewCommand returns the command prompts.
 func NewCommand(f *factory.Factory) *cobra.Command {
 	conn := connect.New(f)
 	return conn.Command(&cobra.Command{
 		Use:   "prompts SERVER",
 		Short: "List a server's prompts",
-		Long: `List a server's prompts with their arguments. Those in brackets may be left out.
+		Long: `List a server's prompts with their arguments. Arguments in brackets may be left out.
 
 ` + connect.NamingHelp,
 		Example: `  dowel prompts everything

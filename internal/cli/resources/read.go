@@ -14,13 +14,14 @@ import (
 	"github.com/spf13/cobra"
 )
 
+// NewReadCommand returns the command read.
 func NewReadCommand(f *factory.Factory) *cobra.Command {
 	conn := connect.New(f)
 	output := ""
 	c := conn.Command(&cobra.Command{
 		Use:   "read SERVER URI",
 		Short: "Read a resource",
-		Long: `Read a resource and print its contents: text as it is, a line about what is binary.
+		Long: `Read a resource and print its contents: text unchanged, and a line about binary contents.
 
 ` + connect.NamingHelp,
 		Example: `  dowel read everything test://static-text
@@ -29,13 +30,13 @@ func NewReadCommand(f *factory.Factory) *cobra.Command {
 	}, func(ctx context.Context, t connect.Target, rest []string) error {
 		return runRead(ctx, conn, t, rest, output)
 	})
-	c.Flags().StringVarP(&output, "output", "o", "", "save what is binary, or else the text, in this `file`; - is stdout")
+	c.Flags().StringVarP(&output, "output", "o", "", "save binary contents in this `file`, or the text if there are none; - is stdout")
 	return c
 }
 
 func runRead(ctx context.Context, conn *connect.Connection, t connect.Target, rest []string, output string) error {
 	if len(rest) != 1 {
-		return exit.Usagef("one URI is read at a time: write SERVER URI, or URI where the server is named by --url or behind --")
+		return exit.Usagef("one URI is read at a time: write SERVER URI, or URI with --url or a command after --")
 	}
 	uri := rest[0]
 	return conn.Do(ctx, t, func(c *client.Client) error {
@@ -52,6 +53,7 @@ func runRead(ctx context.Context, conn *connect.Connection, t connect.Target, re
 	})
 }
 
+// writeContents writes or saves the contents of a resource. raw is the result for --json.
 func writeContents(f *factory.Factory, raw []byte, contents []mcp.ResourceContents, output string) error {
 	var content []mcp.Content
 	for _, part := range contents {

@@ -19,12 +19,13 @@ import (
 	"github.com/spf13/cobra"
 )
 
+// NewCommand returns the command resources.
 func NewCommand(f *factory.Factory) *cobra.Command {
 	conn := connect.New(f)
 	return conn.Command(&cobra.Command{
 		Use:   "resources SERVER",
 		Short: "List a server's resources and resource templates",
-		Long: `List a server's resources and, below them, its templates: {parts} in braces are for you to fill in.
+		Long: `List a server's resources and, below them, its templates. Fill in the {parts} in braces.
 
 ` + connect.NamingHelp,
 		Example: `  dowel resources everything
@@ -57,6 +58,7 @@ func runResources(ctx context.Context, conn *connect.Connection, t connect.Targe
 	})
 }
 
+// writeLists writes resources and templates as text.
 func writeLists(f *factory.Factory, c *client.Client, page, templatePage []byte) error {
 	resources, err := connect.DecodeItems[mcp.Resource](c, connect.ListResources, page)
 	if err != nil {
@@ -82,6 +84,7 @@ func writeLists(f *factory.Factory, c *client.Client, page, templatePage []byte)
 	return nil
 }
 
+// writeResource writes a resource or template. Arguments may be "".
 func writeResource(f *factory.Factory, uri, mimeType, detail, name, description string) {
 	words := slices.DeleteFunc([]string{detail, term.Line(mimeType)}, func(w string) bool { return w == "" })
 	display.WriteHeading(f, term.Line(uri), strings.Join(words, ", "))

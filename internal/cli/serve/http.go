@@ -17,18 +17,19 @@ import (
 	"github.com/dowel-mcp/dowel/transport/streamable"
 )
 
-// serveHTTP serves at an address until ctx ends.
+// serveHTTP serves h at an address until ctx ends. It then waits for calls in progress, but not
+// longer than [daemon.ShutdownTimeout].
 func serveHTTP(ctx context.Context, f *factory.Factory, name string, h mcp.Handler, opts daemon.ListenOptions) error {
 	listener, err := net.Listen("tcp", daemon.LocalAddress(opts.Address))
 	if err != nil {
 		return fmt.Errorf("--http %s: %w", opts.Address, err)
 	}
 	shared := transport.ServerOptions{Logger: slog.New(f.LogHandler())}
-	now := streamable.Handler(h, &streamable.Options{ServerOptions: shared, Guard: opts.Guard()})
-	old := sse.Handler(h, &sse.Options{ServerOptions: shared, Guard: opts.Guard()})
+	current := streamable.Handler(h, &streamable.Options{ServerOptions: shared, Guard: opts.Guard()})
+	legacy := sse.Handler(h, &sse.Options{ServerOptions: shared, Guard: opts.Guard()})
 	mux := http.NewServeMux()
-	mux.Handle("/mcp", now)
-	mux.Handle("/sse", old)
+	mux.Handle("/mcp", current)
+	mux.Handle("/sse", legacy)
 	web := &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute}
 	served := make(chan error, 1)
 	go func() { served <- web.Serve(listener) }()
@@ -36,7 +37,7 @@ func serveHTTP(ctx context.Context, f *factory.Factory, name string, h mcp.Handl
 	if f.JSON {
 		factory.WriteJSONLine(f.Stdout, map[string]any{"server": name, "url": at + "/mcp", "sse": at + "/sse"})
 	} else {
-		fmt.Fprintf(f.Stderr, "Serving %s at %s/mcp, and for clients of 2024 at %s/sse. Ctrl-C ends it.\n", name, at, at)
+		fmt.Fprintf(f.Stderr, "Serving %s at %s/mcp, and for clients of 2024 at %s/sse. Ctrl-C stops it.\n", name, at, at)
 	}
 	select {
 	case err := <-served:
@@ -45,9 +46,9 @@ func serveHTTP(ctx context.Context, f *factory.Factory, name string, h mcp.Handl
 	}
 	end, cancel := context.WithTimeout(context.WithoutCancel(ctx), daemon.ShutdownTimeout)
 	defer cancel()
-	err = daemon.Shutdown(end, now.Shutdown, old.Shutdown)
+	err = daemon.Shutdown(end, current.Shutdown, legacy.Shutdown)
 	if end.Err() != nil {
-		f.Warn("calls were not done within %v, and were cut off", daemon.ShutdownTimeout)
+		f.Warn("some calls did not finish within %v and were cancelled", daemon.ShutdownTimeout)
 	}
 	return errors.Join(err, daemon.Shutdown(end, web.Shutdown), web.Close())
 }

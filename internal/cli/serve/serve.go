@@ -21,28 +21,31 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// builtins are the names of the servers in this binary.
-func builtins() []string { return builtin.Names() }
+// builtinNames returns the names of the built-in servers.
+func builtinNames() []string { return builtin.Names() }
 
+// NewCommand returns the command serve.
 func NewCommand(f *factory.Factory) *cobra.Command {
 	var opts daemon.ListenOptions
 	cmd := &cobra.Command{
 		Use:   "serve SERVER [OPTION=VALUE]…",
 		Short: "Serve a built-in server over standard input and output, or over HTTP",
-		Long: `Serve a built-in server, in every protocol revision: over standard input and output, as the child of a client, until the
-client closes standard input; or with --http over HTTP, for any number of clients, until Ctrl-C. Then it is at /mcp
-(Streamable HTTP), and for clients of 2024 at /sse (HTTP+SSE). Over HTTP nobody has to say who they are: serve other
-machines only where all of them may use it; files and shell are served to this machine alone. Requests must name this
-machine, by an IP address or localhost; name it otherwise with --host, or web pages could reach it by a name of their own.
+		Long: `Serve a built-in server in every protocol revision. Without flags it is served over standard input and output, as the
+child of a client, until the client closes standard input. With --http it is served over HTTP to any number of clients
+until Ctrl-C: at /mcp (Streamable HTTP), and for clients of 2024 at /sse (HTTP+SSE).
 
-` + described(),
+HTTP clients need no login. Serve other machines only if all of them may use the server; files and shell are served to
+this machine only. Requests must address this machine by an IP address or localhost. Allow other names with --host;
+without this rule, web pages could reach the server by a name of their own.
+
+` + describeBuiltins(),
 		Example: `  dowel serve files roots=. read-only=true
   dowel serve shell sandbox=true
   dowel serve everything --http 8080
   dowel serve kv path=notes.db`,
 		Args: cobra.ArbitraryArgs,
 		ValidArgsFunction: func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-			return offered(args), cobra.ShellCompDirectiveNoFileComp
+			return completeArgs(args), cobra.ShellCompDirectiveNoFileComp
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			f.Parsed = true
@@ -50,20 +53,20 @@ machine, by an IP address or localhost; name it otherwise with --host, or web pa
 		},
 	}
 	cmd.Flags().StringVar(&opts.Address, "http", "", "serve over HTTP at an `address`: 8080, or 0.0.0.0:8080 for other machines too")
-	cmd.Flags().StringSliceVar(&opts.Hosts, "host", nil, "with --http, a `name` under which the server is reached; * is any")
-	cmd.Flags().StringSliceVar(&opts.Origins, "origin", nil, "with --http, an `origin` whose web pages may use the server, such as https://app.example.com; * is any")
+	cmd.Flags().StringSliceVar(&opts.Hosts, "host", nil, "with --http, a `name` that requests may use for this machine; * allows any")
+	cmd.Flags().StringSliceVar(&opts.Origins, "origin", nil, "with --http, an `origin` of web pages that may use the server, such as https://app.example.com; * allows any")
 	return cmd
 }
 
-// loopback reports whether an address, which has a port, is reached from this machine alone.
-func loopback(address string) bool {
+// isLoopback reports whether only this machine can reach an address. The address must have a port.
+func isLoopback(address string) bool {
 	host, _, err := net.SplitHostPort(address)
 	ip, notIP := netip.ParseAddr(host)
 	return err == nil && (host == "localhost" || notIP == nil && ip.Unmap().IsLoopback())
 }
 
-// described tells of the servers and their options.
-func described() string {
+// describeBuiltins returns the help text for the servers and their options.
+func describeBuiltins() string {
 	var b strings.Builder
 	for _, d := range builtin.Describe() {
 		fmt.Fprintf(&b, "%s: %s\n", d.Name, d.Description)
@@ -74,10 +77,10 @@ func described() string {
 	return strings.TrimSpace(b.String())
 }
 
-// offered completes the words behind dowel serve.
-func offered(args []string) []string {
+// completeArgs returns completions for the words after dowel serve.
+func completeArgs(args []string) []string {
 	if len(args) == 0 {
-		return builtins()
+		return builtinNames()
 	}
 	var all []string
 	for _, d := range builtin.Describe() {
@@ -92,10 +95,10 @@ func offered(args []string) []string {
 
 func runServe(ctx context.Context, f *factory.Factory, args []string, opts daemon.ListenOptions) error {
 	if len(args) == 0 {
-		return exit.Usagef("no server is named: there are %s", strings.Join(builtins(), ", "))
+		return exit.Usagef("no server is named: there are %s", strings.Join(builtinNames(), ", "))
 	}
-	if opts.Address != "" && daemon.IsLocal(args[0]) && !loopback(daemon.LocalAddress(opts.Address)) {
-		return exit.Usagef("--http %s: %s acts on this machine, and over HTTP nobody has to say who they are: serve it at 127.0.0.1, or to others through dowel up, whose gateway can ask for a token", opts.Address, args[0])
+	if opts.Address != "" && daemon.IsLocal(args[0]) && !isLoopback(daemon.LocalAddress(opts.Address)) {
+		return exit.Usagef("--http %s: %s acts on this machine, and HTTP clients need no login: serve it at 127.0.0.1, or use dowel up, which can require a token", opts.Address, args[0])
 	}
 	options, err := builtin.ParseOptions(args[1:])
 	if err != nil {
@@ -113,10 +116,10 @@ func runServe(ctx context.Context, f *factory.Factory, args []string, opts daemo
 	case opts.Address != "":
 		return serveHTTP(ctx, f, args[0], s, opts)
 	case len(opts.Hosts)+len(opts.Origins) > 0:
-		return exit.Usagef("--host and --origin are for --http")
+		return exit.Usagef("--host and --origin need --http")
 	}
 	if term.Terminal(f.Stdin) != nil {
-		f.Notice("Serving " + args[0] + " to who writes JSON-RPC here; Ctrl-D ends it. Clients start it by themselves: dowel tools " + args[0])
+		f.Notice("Serving " + args[0] + ": reading JSON-RPC from this terminal; Ctrl-D stops it. Clients start it by themselves: dowel tools " + args[0])
 	}
 	return stdio.Serve(ctx, s, stdio.Options{ServerOptions: transport.ServerOptions{Logger: slog.New(f.LogHandler())}})
 }

@@ -1,7 +1,7 @@
 // Package toolargs turns words of a command line into the arguments of a tool. A [Spec] is the
 // tool's JSON Schema as far as that needs it: it tells the type that a word such as count=3 or
-// tags=a means. Whether a value is valid is package schema's to say; a schema that cannot be
-// understood lets every value pass, since the server checks it again.
+// tags=a means. Package schema decides whether a value is valid. A schema that cannot be compiled
+// accepts every value: the server checks the arguments again.
 package toolargs
 
 import (
@@ -22,19 +22,21 @@ import (
 // Argument is a word of the form key=value.
 type Argument struct{ Key, Value string }
 
+// ParseArguments parses words of the form key=value. The error is a usage error.
 func ParseArguments(words []string) ([]Argument, error) {
 	var all []Argument
 	for _, word := range words {
 		key, value, ok := strings.Cut(word, "=")
 		if !ok || key == "" {
-			return nil, exit.Usagef("%q is no argument: write key=value, or give all of them with --args JSON", word)
+			return nil, exit.Usagef("%q is not an argument: write key=value, or give all arguments with --args JSON", word)
 		}
 		all = append(all, Argument{key, value})
 	}
 	return all, nil
 }
 
-// Texts returns arguments that are all text, such as those of a prompt.
+// Texts returns arguments as a map. It is for arguments that are always text, as in prompts. If a
+// key occurs several times, the last value wins.
 func Texts(given []Argument) map[string]string {
 	all := map[string]string{}
 	for _, g := range given {
@@ -43,7 +45,8 @@ func Texts(given []Argument) map[string]string {
 	return all
 }
 
-// ReadObject returns the object that the flag --args holds: JSON, @file, or @- for standard input.
+// ReadObject returns the JSON object that --args gives: JSON, @FILE, or @- for standard input. An
+// empty flag means {}. The error is a usage error.
 func ReadObject(flag string, stdin io.Reader) (json.RawMessage, error) {
 	raw, err := []byte(flag), error(nil)
 	switch file, at := strings.CutPrefix(flag, "@"); {
@@ -58,7 +61,7 @@ func ReadObject(flag string, stdin io.Reader) (json.RawMessage, error) {
 		return nil, exit.Usagef("--args: %v", err)
 	}
 	if err := rawjson.CheckAll(raw); err != nil {
-		return nil, exit.Usagef("--args: this is no JSON: %v", err)
+		return nil, exit.Usagef("--args: this is not JSON: %v", err)
 	}
 	if !rawjson.IsObject(raw) {
 		return nil, exit.Usagef("--args: the arguments must be an object, such as {\"key\":\"value\"}")
@@ -66,7 +69,8 @@ func ReadObject(flag string, stdin io.Reader) (json.RawMessage, error) {
 	return raw, nil
 }
 
-// Complete puts the given arguments into base, each as the value that the tool's schema means.
+// Complete adds the given arguments to base and returns the result. It converts each value as the
+// tool's schema says, and checks the result. A usage error lists all mistakes at once.
 func Complete(input Spec, base json.RawMessage, given []Argument) (json.RawMessage, error) {
 	values := map[string][]string{}
 	for _, g := range given {
@@ -75,7 +79,7 @@ func Complete(input Spec, base json.RawMessage, given []Argument) (json.RawMessa
 	object, errs := base, []error(nil)
 	for _, g := range given {
 		words := values[g.Key]
-		delete(values, g.Key) // later ones of the same key are in words
+		delete(values, g.Key) // words holds all values of the key
 		if words == nil {
 			continue
 		}
@@ -87,7 +91,7 @@ func Complete(input Spec, base json.RawMessage, given []Argument) (json.RawMessa
 		object = next
 	}
 	if errs == nil {
-		errs = missing(input, object)
+		errs = checkRequired(input, object)
 	}
 	if errs != nil {
 		return nil, exit.UsageError{Err: errors.Join(errs...)}
@@ -95,9 +99,9 @@ func Complete(input Spec, base json.RawMessage, given []Argument) (json.RawMessa
 	return object, Check(input, object)
 }
 
-// setArgument sets the member of object that a key means.
+// setArgument returns a copy of object with the argument key set to the value of words.
 func setArgument(input Spec, object json.RawMessage, key string, words []string) (json.RawMessage, error) {
-	path, leaf, err := input.path(key)
+	path, leaf, err := input.findPath(key)
 	if err != nil {
 		return nil, err
 	}
@@ -108,24 +112,25 @@ func setArgument(input Spec, object json.RawMessage, key string, words []string)
 	return setPath(object, path, value)
 }
 
-// path finds what a key means: a property, or, with dots, one of an object within. What a property is called comes first,
-// since its name may hold dots too.
-func (s Spec) path(key string) (path []string, leaf Spec, err error) {
-	if p, ok := s.property(key); ok {
+// findPath returns the path and the schema of the property that a key names. KEY.MEMBER names a
+// property of an inner object. A property with exactly this name takes precedence, because names
+// may contain dots.
+func (s Spec) findPath(key string) (path []string, leaf Spec, err error) {
+	if p, ok := s.findProperty(key); ok {
 		return []string{key}, p.Spec, nil
 	}
 	for at := strings.LastIndexByte(key, '.'); at > 0; at = strings.LastIndexByte(key[:at], '.') {
-		p, ok := s.property(key[:at])
-		if !ok || !p.holdsMembers() {
+		p, ok := s.findProperty(key[:at])
+		if !ok || !p.allowsObject() {
 			continue
 		}
-		path, leaf, err := p.path(key[at+1:])
+		path, leaf, err := p.findPath(key[at+1:])
 		if err != nil {
 			return nil, leaf, fmt.Errorf("in %s: %w", key[:at], err)
 		}
 		return append([]string{key[:at]}, path...), leaf, nil
 	}
-	if others, open := s.others(); open {
+	if others, open := s.additionalSchema(); open {
 		return []string{key}, others, nil
 	}
 	var known []string
@@ -135,9 +140,9 @@ func (s Spec) path(key string) (path []string, leaf Spec, err error) {
 	return nil, s, fmt.Errorf("there is no argument %s%s", key, suggest.Hint(key, known))
 }
 
-// holdsMembers reports whether a value may be an object.
-func (s Spec) holdsMembers() bool {
-	types := s.types()
+// allowsObject reports whether a value may be an object.
+func (s Spec) allowsObject() bool {
+	types := s.allowedTypes()
 	if types == nil {
 		return true
 	}
@@ -149,17 +154,17 @@ func (s Spec) holdsMembers() bool {
 	return false
 }
 
-// ReadWords makes a value of the words of one key: several are a list.
+// ReadWords returns the JSON value of the words of one key. Several words make a list.
 func (s Spec) ReadWords(words []string) (json.RawMessage, error) {
 	if len(words) == 1 {
-		return s.readWord(words[0])
+		return s.parseWord(words[0])
 	}
-	if types := s.types(); types != nil && !strings.Contains(strings.Join(types, " "), "array") {
+	if types := s.allowedTypes(); types != nil && !strings.Contains(strings.Join(types, " "), "array") {
 		return nil, fmt.Errorf("is given %d times, and takes one value", len(words))
 	}
 	list := json.RawMessage{'['}
 	for i, word := range words {
-		item, err := s.items().readWord(word)
+		item, err := s.itemSchema().parseWord(word)
 		if err != nil {
 			return nil, err
 		}
@@ -171,7 +176,8 @@ func (s Spec) ReadWords(words []string) (json.RawMessage, error) {
 	return append(list, ']'), nil
 }
 
-// setPath returns a copy of object with the value at the path; objects on the way are made.
+// setPath returns a copy of object with the value at path. It adds inner objects if they are
+// missing.
 func setPath(object json.RawMessage, path []string, value json.RawMessage) (json.RawMessage, error) {
 	if len(path) == 1 {
 		return rawjson.Set(object, path[0], value), nil
@@ -181,7 +187,7 @@ func setPath(object json.RawMessage, path []string, value json.RawMessage) (json
 	case inner == nil:
 		inner = json.RawMessage("{}")
 	case !rawjson.IsObject(inner):
-		return nil, fmt.Errorf("argument %s: it is given as a value, and as an object by %s", path[0], strings.Join(path, "."))
+		return nil, fmt.Errorf("argument %s: it is given as a value, but %s needs an object", path[0], strings.Join(path, "."))
 	}
 	inner, err := setPath(inner, path[1:], value)
 	if err != nil {
@@ -190,8 +196,9 @@ func setPath(object json.RawMessage, path []string, value json.RawMessage) (json
 	return rawjson.Set(object, path[0], inner), nil
 }
 
-// missing names the required arguments that object lacks, with what the tool says of them.
-func missing(input Spec, object json.RawMessage) []error {
+// checkRequired returns an error for each required argument that object lacks, with its
+// description.
+func checkRequired(input Spec, object json.RawMessage) []error {
 	var errs []error
 	for _, p := range input.Properties() {
 		if !p.Required || rawjson.Lookup(object, p.Name) != nil {
@@ -206,11 +213,12 @@ func missing(input Spec, object json.RawMessage) []error {
 	return errs
 }
 
-// Check holds the arguments to the tool's schema, where it can be used for that.
+// Check validates the arguments against the tool's schema. It accepts everything if the schema
+// cannot be compiled.
 func Check(input Spec, object json.RawMessage) error {
 	compiled, err := schema.Compile(input.raw)
 	if err != nil {
-		return nil // the server knows its own schema
+		return nil // leave the check to the server
 	}
 	if err := compiled.Validate(object); err != nil {
 		return exit.Usagef("the arguments do not fit: %w", err)

@@ -16,44 +16,45 @@ import (
 	"github.com/dowel-mcp/dowel/schema"
 )
 
-// Choices returns the choices of a field, and whether several may be taken.
-func (f Property) Choices() (choices []choice, several bool) {
-	if choices := f.choices(); choices != nil {
+// Choices returns the choices of a field, and whether the user may take several. choices is nil if
+// the field accepts other values.
+func (p Property) Choices() (choices []choice, several bool) {
+	if choices := p.allowedChoices(); choices != nil {
 		return choices, false
 	}
-	return f.items().choices(), true
+	return p.itemSchema().allowedChoices(), true
 }
 
-// Demands says what the field takes: "integer, 0 to 150, required".
-func (f Property) Demands() string {
-	kind := f.Kind()
-	switch choices, several := f.Choices(); {
+// Demands describes the values that the field accepts, such as "integer, 0 to 150, required".
+func (p Property) Demands() string {
+	kind := p.Kind()
+	switch choices, several := p.Choices(); {
 	case choices != nil && several:
 		kind = "numbers or names, with commas between them"
 	case choices != nil:
 		kind = "number or name"
-	case f.Kind() == "boolean":
+	case p.Kind() == "boolean":
 		kind = "yes or no"
-	case f.Kind() == "string":
+	case p.Kind() == "string":
 		kind = "text"
 	}
 	parts := []string{kind}
-	if format := f.Text("format"); format != "" {
+	if format := p.Text("format"); format != "" {
 		parts[0] = term.RevealLine(format)
 	}
-	if bounds := f.bounds("minimum", "maximum", ""); bounds != "" {
+	if bounds := p.formatBounds("minimum", "maximum", ""); bounds != "" {
 		parts = append(parts, bounds)
 	}
-	if bounds := f.bounds("minLength", "maxLength", " characters"); bounds != "" {
+	if bounds := p.formatBounds("minLength", "maxLength", " characters"); bounds != "" {
 		parts = append(parts, bounds)
 	}
-	if bounds := f.bounds("minItems", "maxItems", " of them"); bounds != "" {
+	if bounds := p.formatBounds("minItems", "maxItems", " of them"); bounds != "" {
 		parts = append(parts, bounds)
 	}
-	switch fallback := f.Fallback(); {
+	switch fallback := p.Fallback(); {
 	case fallback != "":
 		parts = append(parts, "Enter takes "+term.RevealLine(fallback))
-	case f.Required:
+	case p.Required:
 		parts = append(parts, "required")
 	default:
 		parts = append(parts, "Enter leaves it out")
@@ -61,8 +62,10 @@ func (f Property) Demands() string {
 	return strings.Join(parts, ", ")
 }
 
-func (f Property) bounds(least, most, unit string) string {
-	low, high := string(rawjson.Lookup(f.raw, least)), string(rawjson.Lookup(f.raw, most))
+// formatBounds formats the limits in the keywords least and most, such as "0 to 150", or "" without
+// limits.
+func (p Property) formatBounds(least, most, unit string) string {
+	low, high := string(rawjson.Lookup(p.raw, least)), string(rawjson.Lookup(p.raw, most))
 	switch {
 	case low != "" && high != "":
 		return low + " to " + high + unit
@@ -74,44 +77,46 @@ func (f Property) bounds(least, most, unit string) string {
 	return ""
 }
 
-// ReadAnswer reads what the user typed; nil leaves the field out.
-func (f Property) ReadAnswer(answer string) (value json.RawMessage, err error) {
+// ReadAnswer converts the answer that the user typed to a JSON value and checks it. A nil value
+// means that the field is left out.
+func (p Property) ReadAnswer(answer string) (value json.RawMessage, err error) {
 	trimmed := strings.TrimSpace(answer)
 	if trimmed == "" {
-		return f.emptyAnswer()
+		return p.readEmptyAnswer()
 	}
-	switch choices, several := f.Choices(); {
+	switch choices, several := p.Choices(); {
 	case choices != nil && several:
-		value, err = pickSeveral(choices, trimmed)
+		value, err = parseChoices(choices, trimmed)
 	case choices != nil:
-		value, err = pick(choices, trimmed)
-	case f.Kind() == "boolean":
-		value, err = yesOrNo(trimmed)
-	case slices.Contains(f.types(), "string"):
-		value, err = f.readWord(answer)
+		value, err = parseChoice(choices, trimmed)
+	case p.Kind() == "boolean":
+		value, err = parseYesNo(trimmed)
+	case slices.Contains(p.allowedTypes(), "string"):
+		value, err = p.parseWord(answer)
 	default:
-		value, err = f.readWord(trimmed)
+		value, err = p.parseWord(trimmed)
 	}
 	if err == nil {
-		err = f.Check(value)
+		err = p.Check(value)
 	}
 	return value, err
 }
 
-// emptyAnswer is an empty answer: the default, or none.
-func (f Property) emptyAnswer() (json.RawMessage, error) {
-	if fallback := rawjson.Lookup(f.raw, "default"); fallback != nil {
+// readEmptyAnswer returns the value of an empty answer: the default, or nil. It is an error if the
+// field is required and lacks a default.
+func (p Property) readEmptyAnswer() (json.RawMessage, error) {
+	if fallback := rawjson.Lookup(p.raw, "default"); fallback != nil {
 		return fallback, nil
 	}
-	if f.Required {
+	if p.Required {
 		return nil, errors.New("an answer is needed")
 	}
 	return nil, nil
 }
 
-// Check checks a value against the field's own schema, and its format.
-func (f Property) Check(value json.RawMessage) error {
-	if compiled, err := schema.Compile(f.raw); err == nil {
+// Check validates a value against the schema and the format of the field.
+func (p Property) Check(value json.RawMessage) error {
+	if compiled, err := schema.Compile(p.raw); err == nil {
 		if err := compiled.Validate(value); err != nil {
 			return err
 		}
@@ -120,10 +125,10 @@ func (f Property) Check(value json.RawMessage) error {
 	if !ok {
 		return nil
 	}
-	return checkFormat(f.Text("format"), text)
+	return checkFormat(p.Text("format"), text)
 }
 
-// checkFormat checks the formats that forms know.
+// checkFormat checks the formats that elicitation forms define. It accepts other formats.
 func checkFormat(format, text string) (err error) {
 	example := ""
 	switch format {
@@ -152,7 +157,8 @@ func checkFormat(format, text string) (err error) {
 	return nil
 }
 
-func yesOrNo(answer string) (json.RawMessage, error) {
+// parseYesNo converts an answer to true or false.
+func parseYesNo(answer string) (json.RawMessage, error) {
 	switch strings.ToLower(answer) {
 	case "y", "yes", "true":
 		return json.RawMessage("true"), nil
@@ -162,8 +168,9 @@ func yesOrNo(answer string) (json.RawMessage, error) {
 	return nil, errors.New("answer yes or no")
 }
 
-// pick finds a choice by its value, its title or its number, in this order: a value may look like a number.
-func pick(choices []choice, answer string) (json.RawMessage, error) {
+// parseChoice returns the value of the choice that answer names: by value, by title or by number,
+// in this order, because a value may look like a number.
+func parseChoice(choices []choice, answer string) (json.RawMessage, error) {
 	for _, name := range []func(choice) string{choice.Text, func(c choice) string { return c.Title }} {
 		for _, c := range choices {
 			if answer != "" && strings.EqualFold(name(c), answer) {
@@ -177,10 +184,11 @@ func pick(choices []choice, answer string) (json.RawMessage, error) {
 	return nil, fmt.Errorf("%q is none of the choices: answer with a number from 1 to %d, or a name", answer, len(choices))
 }
 
-func pickSeveral(choices []choice, answer string) (json.RawMessage, error) {
+// parseChoices returns a list of the choices that answer names, separated by commas.
+func parseChoices(choices []choice, answer string) (json.RawMessage, error) {
 	list := json.RawMessage{'['}
 	for i, part := range strings.Split(answer, ",") {
-		value, err := pick(choices, strings.TrimSpace(part))
+		value, err := parseChoice(choices, strings.TrimSpace(part))
 		if err != nil {
 			return nil, err
 		}

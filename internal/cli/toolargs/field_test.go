@@ -40,7 +40,7 @@ func TestEntered(t *testing.T) {
 		{"mail", "Ada <ada@example.com>", "", "of the format email"},
 		{"mail", "ada", "", "of the format email"},
 	} {
-		f, ok := NewSpec(json.RawMessage(formOfAllKinds)).property(test.field)
+		f, ok := NewSpec(json.RawMessage(formOfAllKinds)).findProperty(test.field)
 		if !ok {
 			t.Fatalf("no field %s", test.field)
 		}
@@ -57,7 +57,7 @@ func TestEntered(t *testing.T) {
 // A choice that looks like a number is found by its value before its place.
 func TestPickByValueFirst(t *testing.T) {
 	choices := []choice{{value: json.RawMessage(`"2"`)}, {value: json.RawMessage(`"1"`)}}
-	if got, err := pick(choices, "1"); err != nil || string(got) != `"1"` {
+	if got, err := parseChoice(choices, "1"); err != nil || string(got) != `"1"` {
 		t.Errorf("got %s, %v", got, err)
 	}
 }
@@ -91,7 +91,7 @@ func TestDemands(t *testing.T) {
 		"days":   "numbers or names, with commas between them, at least 1 of them, Enter leaves it out",
 		"mail":   "email, Enter leaves it out",
 	} {
-		f, _ := NewSpec(json.RawMessage(formOfAllKinds)).property(field)
+		f, _ := NewSpec(json.RawMessage(formOfAllKinds)).findProperty(field)
 		if got := f.Demands(); got != want {
 			t.Errorf("%s: got %q, want %q", field, got, want)
 		}

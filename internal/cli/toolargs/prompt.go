@@ -10,7 +10,8 @@ import (
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
-// CheckPrompt tells what is missing or misspelt before the server is asked.
+// CheckPrompt checks the names of the arguments for a prompt. A usage error lists all missing and
+// unknown arguments.
 func CheckPrompt(p mcp.Prompt, given map[string]string) error {
 	var errs []error
 	var known []string

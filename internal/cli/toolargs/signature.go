@@ -8,24 +8,26 @@ import (
 	"github.com/dowel-mcp/dowel/internal/term"
 )
 
-// Kind is what a value may be, in a word or two: "integer", "string…", "red|green".
+// Kind describes the type of a value in a word or two: "integer", "string…" for a list,
+// "red|green".
 func (s Spec) Kind() string {
-	if choices := s.choices(); choices != nil {
-		return listed(choices)
+	if choices := s.allowedChoices(); choices != nil {
+		return joinChoices(choices)
 	}
-	types := slices.DeleteFunc(slices.Clone(s.types()), func(t string) bool { return t == "null" })
+	types := slices.DeleteFunc(slices.Clone(s.allowedTypes()), func(t string) bool { return t == "null" })
 	if len(types) == 0 {
 		return "any"
 	}
 	for i, t := range types {
 		if t == "array" {
-			types[i] = s.items().plural()
+			types[i] = s.itemSchema().formatListKind()
 		}
 	}
 	return strings.Join(slices.Compact(types), "|")
 }
 
-func (s Spec) plural() string {
+// formatListKind returns the kind of a list with items of this schema, such as "string…".
+func (s Spec) formatListKind() string {
 	kind := "any"
 	if len(s.raw) > 0 {
 		kind = s.Kind()
@@ -36,7 +38,8 @@ func (s Spec) plural() string {
 	return kind + "…"
 }
 
-func listed(choices []choice) string {
+// joinChoices joins at most six choices, such as "red|green".
+func joinChoices(choices []choice) string {
 	const most = 6
 	var texts []string
 	for i, c := range choices {
@@ -49,7 +52,8 @@ func listed(choices []choice) string {
 	return strings.Join(texts, "|")
 }
 
-// Signature shows how the arguments are written; those in brackets may be left out.
+// Signature returns a word for each argument, such as "a=number" or "[b=string]". Optional
+// arguments are in brackets and follow the required ones.
 func Signature(input Spec) []string {
 	var words []string
 	for _, required := range []bool{true, false} {
@@ -67,7 +71,7 @@ func Signature(input Spec) []string {
 	return words
 }
 
-// Fallback is the default, as it is written on the command line.
+// Fallback returns the default as one writes it on the command line, or "" without a default.
 func (s Spec) Fallback() string {
 	value := rawjson.Lookup(s.raw, "default")
 	if value == nil {

@@ -11,54 +11,58 @@ import (
 	"github.com/dowel-mcp/dowel/internal/suggest"
 )
 
-// Spec is a JSON Schema, as far as the command line understands it: enough to know what a word was meant to be. Whether
-// a value is valid is package schema's to say.
+// Spec is a JSON Schema, as far as the command line needs it to convert words to values. Package
+// schema decides whether a value is valid. The zero value accepts every value.
 type Spec struct {
 	root, raw json.RawMessage
-	level     int // of items within items
+	itemDepth int // how many levels of items lead here
 }
 
+// NewSpec returns the spec of a JSON Schema. It does not copy raw.
 func NewSpec(raw json.RawMessage) Spec { return Spec{root: raw, raw: raw} }
 
-// within returns a schema that is a part of this one.
-func (s Spec) within(raw json.RawMessage) Spec { return Spec{s.root, raw, s.level} }
+// subschema returns the spec of a part of this schema. References still start at the root.
+func (s Spec) subschema(raw json.RawMessage) Spec { return Spec{s.root, raw, s.itemDepth} }
 
-// Schemas may be circular, and are somebody else's.
+// Limits for schemas of servers, which may be circular.
 const (
-	maxSteps  = 256 // references and alternatives that are followed for one schema
-	maxLevels = 8   // of items within items
+	maxSteps     = 256 // references and alternatives followed for one schema
+	maxItemDepth = 8   // levels of items within items
 )
 
-// alternatives returns the schemas that a value may match: this one, or those it is made of.
-func (s Spec) alternatives() []Spec {
+// listAlternatives returns the schemas that a value may match, with references, anyOf and oneOf
+// resolved. It returns a schema without these as the only alternative.
+func (s Spec) listAlternatives() []Spec {
 	steps := maxSteps
-	return s.expand(&steps)
+	return s.expandAlternatives(&steps)
 }
 
-func (s Spec) expand(steps *int) []Spec {
+// expandAlternatives is listAlternatives with a limit of steps, which it counts down.
+func (s Spec) expandAlternatives(steps *int) []Spec {
 	if *steps--; *steps < 0 {
 		return nil
 	}
 	if ref, ok := rawjson.String(rawjson.Lookup(s.raw, "$ref")); ok {
-		return s.target(ref).expand(steps)
+		return s.resolveRef(ref).expandAlternatives(steps)
 	}
 	for _, keyword := range []string{"anyOf", "oneOf"} {
 		var all []Spec
 		for it := rawjson.Array(rawjson.Lookup(s.raw, keyword)); it.Next(); {
-			all = append(all, s.within(it.Value).expand(steps)...)
+			all = append(all, s.subschema(it.Value).expandAlternatives(steps)...)
 		}
 		if all != nil && rawjson.Lookup(s.raw, "properties") == nil {
 			return all
 		}
 	}
 	if only := rawjson.Array(rawjson.Lookup(s.raw, "allOf")); only.Next() && rawjson.Lookup(s.raw, "type") == nil {
-		return s.within(only.Value).expand(steps) // the others narrow it: for the check
+		return s.subschema(only.Value).expandAlternatives(steps) // the other parts only narrow it; [Check] applies them
 	}
 	return []Spec{s}
 }
 
-// target follows a reference within the document.
-func (s Spec) target(ref string) Spec {
+// resolveRef returns the schema that a reference within the document points to. For other
+// references it returns an empty schema.
+func (s Spec) resolveRef(ref string) Spec {
 	pointer, ok := strings.CutPrefix(ref, "#")
 	at := s.root
 	for _, name := range strings.Split(strings.TrimPrefix(pointer, "/"), "/") {
@@ -71,14 +75,14 @@ func (s Spec) target(ref string) Spec {
 	if !ok {
 		at = nil
 	}
-	return s.within(at)
+	return s.subschema(at)
 }
 
-// types returns the names of the types that a value may have; none where any may.
-func (s Spec) types() []string {
+// allowedTypes returns the names of the types that a value may have, or nil if all are allowed.
+func (s Spec) allowedTypes() []string {
 	var types []string
-	for _, alternative := range s.alternatives() {
-		own := alternative.ownTypes()
+	for _, alternative := range s.listAlternatives() {
+		own := alternative.declaredTypes()
 		if own == nil {
 			return nil
 		}
@@ -87,7 +91,8 @@ func (s Spec) types() []string {
 	return slices.Compact(types)
 }
 
-func (s Spec) ownTypes() []string {
+// declaredTypes returns the types that the schema itself declares or implies, without alternatives.
+func (s Spec) declaredTypes() []string {
 	declared := rawjson.Lookup(s.raw, "type")
 	if name, ok := rawjson.String(declared); ok {
 		return []string{name}
@@ -97,7 +102,7 @@ func (s Spec) ownTypes() []string {
 		name, _ := rawjson.String(it.Value)
 		types = append(types, name)
 	}
-	for _, c := range s.ownChoices() {
+	for _, c := range s.declaredChoices() {
 		types = append(types, typeOf(c.value))
 	}
 	switch {
@@ -134,7 +139,7 @@ type choice struct {
 	Title string
 }
 
-// Text is the value as it is written on a command line.
+// Text returns the value as one writes it on a command line.
 func (c choice) Text() string {
 	if text, ok := rawjson.String(c.value); ok {
 		return text
@@ -142,12 +147,12 @@ func (c choice) Text() string {
 	return string(c.value)
 }
 
-// choices returns the only values that are allowed; none where others are.
-func (s Spec) choices() []choice {
+// allowedChoices returns the allowed values of an enumeration, or nil if other values are allowed.
+func (s Spec) allowedChoices() []choice {
 	var all []choice
-	for _, alternative := range s.alternatives() {
-		own := alternative.ownChoices()
-		if own == nil && !slices.Equal(alternative.ownTypes(), []string{"null"}) {
+	for _, alternative := range s.listAlternatives() {
+		own := alternative.declaredChoices()
+		if own == nil && !slices.Equal(alternative.declaredTypes(), []string{"null"}) {
 			return nil
 		}
 		all = append(all, own...)
@@ -155,7 +160,8 @@ func (s Spec) choices() []choice {
 	return all
 }
 
-func (s Spec) ownChoices() []choice {
+// declaredChoices returns the values of const or enum in the schema itself.
+func (s Spec) declaredChoices() []choice {
 	var all []choice
 	if value := rawjson.Lookup(s.raw, "const"); value != nil {
 		return []choice{{value, s.Text("title")}}
@@ -170,44 +176,46 @@ func (s Spec) ownChoices() []choice {
 	return all
 }
 
-// Text returns a member that is a string.
+// Text returns the value of a keyword if it is a string, else "".
 func (s Spec) Text(keyword string) string {
 	text, _ := rawjson.String(rawjson.Lookup(s.raw, keyword))
 	return text
 }
 
-// items is the schema of an array's items.
-func (s Spec) items() Spec {
-	for _, alternative := range s.alternatives() {
+// itemSchema returns the schema of an array's items. It is empty if the schema does not
+// declare items, or if they are nested too deeply.
+func (s Spec) itemSchema() Spec {
+	for _, alternative := range s.listAlternatives() {
 		if items := rawjson.Lookup(alternative.raw, "items"); items != nil {
-			inner := s.within(items)
-			if inner.level++; inner.level <= maxLevels {
+			inner := s.subschema(items)
+			if inner.itemDepth++; inner.itemDepth <= maxItemDepth {
 				return inner
 			}
 		}
 	}
-	return s.within(nil)
+	return s.subschema(nil)
 }
 
-// Property is a member that a schema names.
+// Property is a named property of an object schema.
 type Property struct {
 	Spec
 	Name     string
 	Required bool
 }
 
-// Properties returns the members that the schema names, in its order.
+// Properties returns the named properties in the order of the schema.
 func (s Spec) Properties() []Property {
 	var all []Property
-	for _, alternative := range s.alternatives() {
+	for _, alternative := range s.listAlternatives() {
 		for it := rawjson.Object(rawjson.Lookup(alternative.raw, "properties")); it.Next(); {
-			all = append(all, Property{s.within(it.Value), string(it.Key), alternative.requires(string(it.Key))})
+			all = append(all, Property{s.subschema(it.Value), string(it.Key), alternative.isRequired(string(it.Key))})
 		}
 	}
 	return all
 }
 
-func (s Spec) requires(name string) bool {
+// isRequired reports whether the schema requires the property.
+func (s Spec) isRequired(name string) bool {
 	for it := rawjson.Array(rawjson.Lookup(s.raw, "required")); it.Next(); {
 		if required, _ := rawjson.String(it.Value); required == name {
 			return true
@@ -216,7 +224,8 @@ func (s Spec) requires(name string) bool {
 	return false
 }
 
-func (s Spec) property(name string) (Property, bool) {
+// findProperty returns the named property. ok is false if the schema does not name it.
+func (s Spec) findProperty(name string) (p Property, ok bool) {
 	all := s.Properties()
 	if i := slices.IndexFunc(all, func(p Property) bool { return p.Name == name }); i >= 0 {
 		return all[i], true
@@ -224,56 +233,60 @@ func (s Spec) property(name string) (Property, bool) {
 	return Property{}, false
 }
 
-// others is the schema of members that the schema does not name. It is open where the schema says so, or names none.
-func (s Spec) others() (of Spec, open bool) {
-	for _, alternative := range s.alternatives() {
+// additionalSchema returns the schema of properties that the schema does not name. open reports
+// whether it allows them: it says so, or it names no properties.
+func (s Spec) additionalSchema() (additional Spec, open bool) {
+	for _, alternative := range s.listAlternatives() {
 		more := rawjson.Lookup(alternative.raw, "additionalProperties")
 		switch {
 		case rawjson.IsObject(more), string(more) == "true":
-			return s.within(more), true
+			return s.subschema(more), true
 		case more == nil && rawjson.Lookup(alternative.raw, "properties") == nil:
-			return s.within(nil), true
+			return s.subschema(nil), true
 		}
 	}
 	return Spec{}, false
 }
 
-// readWord reads a word as the JSON value that the schema means. A schema that allows strings and nothing else takes the word as
-// it is, whatever it looks like.
-func (s Spec) readWord(word string) (json.RawMessage, error) {
-	if choices := s.choices(); choices != nil {
-		return chosen(choices, word)
+// parseWord converts a word to a JSON value of an allowed type. If the schema allows only strings,
+// the word becomes a string even if it looks like another JSON value.
+func (s Spec) parseWord(word string) (json.RawMessage, error) {
+	if choices := s.allowedChoices(); choices != nil {
+		return findChoice(choices, word)
 	}
-	types := s.types()
-	if value := json.RawMessage(strings.TrimSpace(word)); rawjson.CheckAll(value) == nil && takes(types, value) {
+	types := s.allowedTypes()
+	if value := json.RawMessage(strings.TrimSpace(word)); rawjson.CheckAll(value) == nil && acceptsLiteral(types, value) {
 		return value, nil
 	}
 	if slices.Contains(types, "array") {
-		if item, err := s.items().readWord(word); err == nil {
+		if item, err := s.itemSchema().parseWord(word); err == nil {
 			return slices.Concat([]byte{'['}, item, []byte{']'}), nil
 		}
 	}
 	if types == nil || slices.Contains(types, "string") {
 		return rawjson.AppendString(nil, word), nil
 	}
-	return nil, fmt.Errorf("must be %s, and %q is not", wanted(types), word)
+	return nil, fmt.Errorf("must be %s, and %q is not", describeTypes(types), word)
 }
 
-// takes reports whether a word that reads as a JSON value is one: a string in quotes is not, where strings are allowed.
-func takes(types []string, value []byte) bool {
+// acceptsLiteral reports whether the word is to be read as the JSON value that it looks like. A
+// string in quotes is not, if the types allow strings: the quotes then belong to the text.
+func acceptsLiteral(types []string, value []byte) bool {
 	kind := typeOf(value)
 	return types == nil || slices.Contains(types, kind) && kind != "string" || kind == "number" && slices.Contains(types, "integer")
 }
 
-var articles = map[string]string{
+// typeWords describes the JSON types for error messages.
+var typeWords = map[string]string{
 	"string": "text", "number": "a number", "integer": "a whole number", "boolean": "true or false", "null": "null",
 	"array": "a list (give the key several times, or write JSON)", "object": "an object (write JSON, or key.member=value)",
 }
 
-func wanted(types []string) string {
+// describeTypes formats types for error messages.
+func describeTypes(types []string) string {
 	var words []string
 	for _, t := range types {
-		word, ok := articles[t]
+		word, ok := typeWords[t]
 		if !ok {
 			word = t
 		}
@@ -282,8 +295,8 @@ func wanted(types []string) string {
 	return strings.Join(words, " or ")
 }
 
-// chosen finds the choice that a word names.
-func chosen(choices []choice, word string) (json.RawMessage, error) {
+// findChoice returns the value of the choice that a word names.
+func findChoice(choices []choice, word string) (json.RawMessage, error) {
 	var texts []string
 	for _, c := range choices {
 		if c.Text() == word {

@@ -17,6 +17,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
+// NewCommand returns the command tools.
 func NewCommand(f *factory.Factory) *cobra.Command {
 	conn := connect.New(f)
 	return conn.Command(&cobra.Command{
@@ -26,8 +27,9 @@ func NewCommand(f *factory.Factory) *cobra.Command {
 
 		Use:   "tools [SERVER[.TOOL]]",
 		Short: "List a server's tools, or show one in full",
-		Long: `List a server's tools: how each is called, what it does, and what the server says of its effects.
-Arguments in brackets may be left out. With a tool's name, show all of that tool. Without a server, list those of all.
+		Long: `List a server's tools: how to call each tool, what it does, and its effects as the server declares them.
+Arguments in brackets may be left out. With a tool's name, show that tool in full. Without a server, list the tools of
+all servers.
 
 ` + connect.NamingHelp,
 		Example: `  dowel tools everything
@@ -61,6 +63,7 @@ func runTools(ctx context.Context, conn *connect.Connection, t connect.Target, r
 	})
 }
 
+// showTool writes everything about one tool.
 func showTool(ctx context.Context, f *factory.Factory, c *client.Client, name string) error {
 	t, raw, err := connect.FindTool(ctx, c, name)
 	if err != nil || f.JSON {

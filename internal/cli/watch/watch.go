@@ -26,16 +26,17 @@ type Options struct {
 	count int
 }
 
+// NewCommand returns the command watch.
 func NewCommand(f *factory.Factory) *cobra.Command {
 	conn := connect.New(f)
 	var opts Options
 	c := conn.Command(&cobra.Command{
 		Use:   "watch SERVER [URI]…",
-		Short: "Print what changes at a server, until Ctrl-C",
+		Short: "Print changes at a server, until Ctrl-C",
 		Long: `Print a line for each change: of the lists of tools, prompts and resources, and of the resources with the given URIs.
-A lost connection is restored, and a server that was started is started again; what may have been missed meanwhile is
-printed as a gap. It ends after --count changes, or after --timeout with exit code 124. With --json each change is a line
-with time, method and params, or gap.
+If the connection is lost, dowel restores it, or starts the server again if dowel had started it. A line "gap" says that
+changes may have been missed meanwhile. The command ends after --count changes, or after --timeout with exit code 124.
+With --json each change is a line with time, method and params, or gap.
 
 ` + connect.NamingHelp,
 		Example: `  dowel watch everything
@@ -47,7 +48,7 @@ with time, method and params, or gap.
 		return runWatch(ctx, conn, t, opts)
 	})
 	c.Flags().StringArrayVar(&opts.uris, "uri", nil, "a resource to watch (`URI`, repeatable; the same as a word)")
-	c.Flags().IntVarP(&opts.count, "count", "n", 0, "end after so many changes; 0: never")
+	c.Flags().IntVarP(&opts.count, "count", "n", 0, "end after this `number` of changes; 0: never")
 	return c
 }
 
@@ -63,46 +64,47 @@ func runWatch(ctx context.Context, conn *connect.Connection, t connect.Target, o
 		ctx, cancel = context.WithTimeoutCause(ctx, conn.TotalTimeout, &client.TimeoutError{Kind: client.TimeoutTotal, After: conn.TotalTimeout})
 		defer cancel()
 	}
-	show := &changes{app: conn.Factory, count: opts.count, enough: func() { end(errEnough) }}
+	show := &changePrinter{factory: conn.Factory, limit: opts.count, onLimit: func() { end(errLimitReached) }}
 	failed := make(chan error, 1)
 	o.Restart = client.Restart{}
-	o.OnState = func(s client.State) { watchState(conn.Factory, s, failed) }
+	o.OnState = func(s client.State) { reportState(conn.Factory, s, failed) }
 	// Some servers announce changes without saying for which subscription.
-	o.Notifications = []client.NotificationHandler{{Handle: show.stray}}
+	o.Notifications = []client.NotificationHandler{{Handle: show.printNotification}}
 	err = conn.DoWithOptions(ctx, t, o, func(c *client.Client) error {
 		filter := mcp.SubscriptionFilter{
 			ToolsListChanged: true, PromptsListChanged: true, ResourcesListChanged: true, ResourceSubscriptions: opts.uris,
 		}
 		subscription, err := c.Watch(ctx, filter)
 		if errors.Is(err, client.ErrNothingToWatch) && len(opts.uris) == 0 {
-			return waitIdle(ctx, conn.Factory, c, failed)
+			return waitWithoutChanges(ctx, conn.Factory, c, failed)
 		}
 		if err != nil {
 			return err
 		}
-		tellRefused(ctx, conn.Factory, c, opts.uris, subscription.Acknowledged().ResourceSubscriptions)
+		warnUnwatched(ctx, conn.Factory, c, opts.uris, subscription.Acknowledged().ResourceSubscriptions)
 		for change, err := range subscription.Changes() {
 			if err != nil {
 				return err
 			}
-			show.change(change)
+			show.printChange(change)
 		}
 		return context.Cause(ctx)
 	})
 	switch {
-	case errors.Is(err, errEnough):
+	case errors.Is(err, errLimitReached):
 		return nil
 	case opts.count > 0 && errors.Is(err, context.DeadlineExceeded):
-		return fmt.Errorf("%d of %d changes came: %w", show.number(), opts.count, err)
+		return fmt.Errorf("%d of %d changes came: %w", show.shownCount(), opts.count, err)
 	}
 	return err
 }
 
-// errEnough is the cause of a context that ended because --count was reached.
-var errEnough = errors.New("all changes that were asked for have come")
+// errLimitReached is the cause of a context that ended because --count was reached.
+var errLimitReached = errors.New("all requested changes have come")
 
-// waitIdle watches a server that announces no changes: it may come and go, and log.
-func waitIdle(ctx context.Context, f *factory.Factory, c *client.Client, failed <-chan error) error {
+// waitWithoutChanges waits while the connection to a server that announces no changes lasts. It may
+// be lost and restored, and the server may log.
+func waitWithoutChanges(ctx context.Context, f *factory.Factory, c *client.Client, failed <-chan error) error {
 	f.Warn("%s announces no changes; only its connection and, with --log, its messages are watched", c.ServerInfo().Name)
 	select {
 	case <-ctx.Done():
@@ -112,45 +114,46 @@ func waitIdle(ctx context.Context, f *factory.Factory, c *client.Client, failed 
 	}
 }
 
-// changes shows changes, whoever brings them, until they are enough.
-type changes struct {
-	app    *factory.Factory
-	enough func()
+// changePrinter writes changes until it reaches a limit. It is safe for concurrent use.
+type changePrinter struct {
+	factory *factory.Factory
+	onLimit func() // called once, when the limit is reached
 
 	mu    sync.Mutex
-	count int // 0: they are never enough
-	seen  int
+	limit int // 0: no limit
+	shown int
 }
 
-func (s *changes) change(c client.Change) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.count > 0 && s.seen == s.count {
+// printChange writes a change, unless the limit is reached.
+func (p *changePrinter) printChange(c client.Change) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.limit > 0 && p.shown == p.limit {
 		return
 	}
-	change(s.app, c)
-	if s.seen++; s.seen == s.count {
-		s.enough()
+	writeChange(p.factory, c)
+	if p.shown++; p.shown == p.limit {
+		p.onLimit()
 	}
 }
 
-// number is how many changes have been shown.
-func (s *changes) number() int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.seen
+// shownCount returns the number of written changes.
+func (p *changePrinter) shownCount() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.shown
 }
 
-// stray takes a notification that belongs to no subscription.
-func (s *changes) stray(n mcp.Notification) {
+// printNotification writes the change of a notification that belongs to no subscription.
+func (p *changePrinter) printNotification(n mcp.Notification) {
 	switch n.Method {
 	case mcp.NotificationToolsChanged, mcp.NotificationPromptsChanged, mcp.NotificationResourcesChanged, mcp.NotificationResourceUpdated:
 		uri, _ := rawjson.String(rawjson.Lookup(n.Params, "uri"))
-		s.change(client.Change{Method: n.Method, URI: uri, Params: n.Params})
+		p.printChange(client.Change{Method: n.Method, URI: uri, Params: n.Params})
 	}
 }
 
-// changeLine is a change as a program reads it.
+// changeLine is the JSON form of a change.
 type changeLine struct {
 	Time   time.Time       `json:"time"`
 	Method string          `json:"method,omitempty"`
@@ -158,16 +161,18 @@ type changeLine struct {
 	Gap    bool            `json:"gap,omitempty"`
 }
 
-func change(f *factory.Factory, c client.Change) {
+// writeChange writes a change as text, or as a line of JSON.
+func writeChange(f *factory.Factory, c client.Change) {
 	now := time.Now()
 	if f.JSON {
 		factory.WriteJSONLine(f.Stdout, changeLine{now, c.Method, c.Params, c.Gap})
 		return
 	}
-	fmt.Fprintf(f.Stdout, "%s %s\n", f.Stdout.Dim(now.Format(time.TimeOnly)), changeText(c))
+	fmt.Fprintf(f.Stdout, "%s %s\n", f.Stdout.Dim(now.Format(time.TimeOnly)), formatChange(c))
 }
 
-func changeText(c client.Change) string {
+// formatChange describes a change in a few words.
+func formatChange(c client.Change) string {
 	switch {
 	case c.Gap:
 		return "gap: changes may have been missed"
@@ -183,9 +188,9 @@ func changeText(c client.Change) string {
 	return term.Line(c.Method)
 }
 
-// tellRefused names the resources of which the server will not tell: those that it does not watch, and those that it does not
-// have, although it has agreed to watch them.
-func tellRefused(ctx context.Context, f *factory.Factory, c *client.Client, wanted, granted []string) {
+// warnUnwatched warns of resources for which the server may never announce a change: it did not
+// grant the subscription, or it granted it for a resource that it does not list.
+func warnUnwatched(ctx context.Context, f *factory.Factory, c *client.Client, wanted, granted []string) {
 	var agreed []string
 	for _, uri := range wanted {
 		if !slices.Contains(granted, uri) {
@@ -194,20 +199,20 @@ func tellRefused(ctx context.Context, f *factory.Factory, c *client.Client, want
 		}
 		agreed = append(agreed, uri)
 	}
-	for _, uri := range notListed(ctx, c, agreed) {
-		f.Warn("the server has no resource %s in its lists: it may never announce a change of it", uri)
+	for _, uri := range findUnlisted(ctx, c, agreed) {
+		f.Warn("the server does not list the resource %s: it may never announce a change of it", uri)
 	}
 }
 
-// notListed returns the URIs that the server neither lists nor has a template for. Where its lists cannot be read, it returns
-// none.
-func notListed(ctx context.Context, c *client.Client, uris []string) []string {
+// findUnlisted returns the URIs that match neither a resource nor a template of the server. It
+// returns nil if the list of resources cannot be read.
+func findUnlisted(ctx context.Context, c *client.Client, uris []string) []string {
 	if len(uris) == 0 {
 		return nil
 	}
 	for page, err := range connect.ListTemplates.Pages(ctx, c) {
 		if err != nil {
-			break // many servers do not have any
+			break // many servers do not support templates
 		}
 		for it := rawjson.Array(rawjson.Lookup(page, connect.ListTemplates.Member)); it.Next(); {
 			template, _ := rawjson.String(rawjson.Lookup(it.Value, "uriTemplate"))
@@ -227,8 +232,8 @@ func notListed(ctx context.Context, c *client.Client, uris []string) []string {
 	return uris
 }
 
-// watchState tells of a connection that comes and goes.
-func watchState(f *factory.Factory, s client.State, failed chan<- error) {
+// reportState warns of a lost or restored connection, and sends the error of a failed one.
+func reportState(f *factory.Factory, s client.State, failed chan<- error) {
 	switch {
 	case s.Status == client.Failed && s.Err != nil:
 		failed <- s.Err
