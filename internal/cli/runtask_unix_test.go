@@ -109,8 +109,8 @@ func TestRunTaskApprovals(t *testing.T) {
 	p.expectSuccess("stored\n", "run", "Store it.")
 	p.expectSuccess("allowed by the configuration\n", "run", "Show me.")
 	p.expectSuccess("keys.set needs an approval again", "trust", "--tool", "--revoke", "keys.set")
-	p.expectSuccess("keys.* needs no approval any more", "trust", "--tool", "keys.*")
-	if out := p.run("trust", "--tool", "--revoke", "keys.set"); out.code != exit.Usage || !strings.Contains(out.stderr, "revoke all with dowel trust --tool --revoke 'keys.*'") {
+	p.expectSuccess("keys.* no longer needs an approval", "trust", "--tool", "keys.*")
+	if out := p.runDowel("trust", "--tool", "--revoke", "keys.set"); out.code != exit.Usage || !strings.Contains(out.stderr, "revoke all with dowel trust --tool --revoke 'keys.*'") {
 		t.Errorf("%+v", out)
 	}
 	p.expectSuccess("keys: a model calls all of its tools", "trust", "--tool", "--list")
