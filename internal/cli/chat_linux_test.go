@@ -491,6 +491,6 @@ func TestChatTerminated(t *testing.T) {
 	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
-	p.expect("ending")
+	p.expect("stopping")
 	p.expectExit(128 + int(syscall.SIGTERM))
 }

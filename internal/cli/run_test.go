@@ -152,7 +152,7 @@ func TestFailures(t *testing.T) {
 		{[]string{"tools", "--log", "loud"}, 2, "the levels are [debug", false},
 		{[]string{"tools", "--root", "/nonexistent"}, 2, "--root /nonexistent", false},
 		{[]string{"tools", "--timeout", "soon"}, 2, "--timeout", false},
-		{[]string{"call", "--message", "x"}, 2, "written without dashes: message=…", false},
+		{[]string{"call", "--message", "x"}, 2, "write arguments of tools and prompts without dashes: message=…", false},
 		{[]string{"tols"}, 2, `unknown command "tols"`, true},
 		{[]string{"tools", "--", "/nonexistent/server"}, 3, "no connection to /nonexistent/server: start", true},
 		{[]string{"tools", "--url", "http://localhost/mcp", "--"}, 2, "there is no command behind --", true},

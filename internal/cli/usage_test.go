@@ -21,7 +21,7 @@ func TestUsage(t *testing.T) {
 		{"tools everything -y", "unknown flag -y"},
 		{"servers add foo --ulr x", "did you mean --url?"},
 		{"tools --jsn", "unknown flag --jsn; did you mean --json?"},
-		{"call everything.echo --message hi", "written without dashes: message=…"},
+		{"call everything.echo --message hi", "write arguments of tools and prompts without dashes: message=…"},
 		{"servers logs", "NAME is missing: write dowel servers logs NAME, such as dowel servers logs github"},
 		{"servers disable", "NAME is missing: write dowel servers disable NAME…, such as dowel servers disable github"},
 		{"servers remove", "NAME is missing: write dowel servers remove NAME, such as dowel servers remove github"},
