@@ -78,8 +78,9 @@ type Event struct {
 	Missed int        `json:"missed,omitzero"`
 }
 
-// Describe returns the state of an upstream.
-func Describe(u *hub.Upstream, c *hub.Catalog) Server {
+// Describe returns the state of an upstream of a hub. It reads the state before the catalog:
+// the catalog of a ready upstream has its items, an older one may lack them.
+func Describe(h *hub.Hub, u *hub.Upstream) Server {
 	s, info, def := u.State(), u.Info(), u.Definition()
 	d := Server{
 		Name: u.Name(), Status: s.Status, Since: s.Since, Cause: s.Cause, Attempt: s.Attempt, Next: s.Next,
@@ -99,6 +100,7 @@ func Describe(u *hub.Upstream, c *hub.Catalog) Server {
 	if s.Diagnosis != nil {
 		d.Problem, d.Advice = s.Diagnosis.Summary, s.Diagnosis.Advice
 	}
+	c := h.Catalog()
 	d.Tools, d.Prompts = c.Count(u, hub.Tool), c.Count(u, hub.Prompt)
 	d.Resources = c.Count(u, hub.Resource) + c.Count(u, hub.Template)
 	for _, q := range u.Quarantined() {
@@ -110,9 +112,8 @@ func Describe(u *hub.Upstream, c *hub.Catalog) Server {
 // DescribeAll returns the states of all upstreams of a hub.
 func DescribeAll(h *hub.Hub) []Server {
 	all := []Server{}
-	c := h.Catalog()
 	for _, u := range h.Upstreams() {
-		all = append(all, Describe(u, c))
+		all = append(all, Describe(h, u))
 	}
 	return all
 }

@@ -174,7 +174,7 @@ func (v *statusView) startMessage() string {
 func (v *statusView) formatEvent(e hub.Event) string {
 	text := e.Time.Format(time.TimeOnly) + " " + term.Line(e.Upstream) + ": " + e.State.Status.String()
 	if u := v.daemon.Hub.Upstream(e.Upstream); e.State.Status == hub.Ready && u != nil {
-		s := control.Describe(u, v.daemon.Hub.Catalog())
+		s := control.Describe(v.daemon.Hub, u)
 		return fmt.Sprintf("%s, %s %s, %d tools, %s", text, s.Era, s.Revision, s.Tools, term.Line(s.Cause))
 	}
 	if d := e.State.Diagnosis; d != nil && e.State.Status != hub.Starting {
