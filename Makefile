@@ -7,7 +7,7 @@ MAKEFLAGS += --no-print-directory
 
 # A count, not a time: the fuzzer's own deadline is now and then reported as a failure of the target.
 FUZZTIME ?= 40000x
-# A release has a binary for each platform. The release stage of make test builds all of them.
+# A release has a binary for each platform. The archives stage of make test builds all of them.
 PLATFORMS := linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64
 STAGES := check vet unit allocations fuzz archives interop conformance
 
@@ -33,7 +33,7 @@ check: bin/golangci-lint ## formatting and lint
 	bin/golangci-lint run
 
 # go vet type-checks whole packages. On other systems only the packages that have files of their own for a system differ;
-# the release stage compiles everything for every platform.
+# the archives stage compiles the program for every platform.
 vet: ## go vet: everything on Linux, and what differs on macOS and Windows
 	@go vet ./...
 	for system in darwin windows; do
