@@ -9,9 +9,11 @@ MAKEFLAGS += --no-print-directory
 FUZZTIME ?= 40000x
 # A release has a binary for each platform. The archives stage of make test builds all of them.
 PLATFORMS := linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64
+# The packages of the unit stages: make unit PACKAGES=./hub
+PACKAGES ?= ./...
 STAGES := check vet unit allocations fuzz archives interop conformance
 
-.PHONY: test long check vet unit allocations fuzz archives release interop interop-deps conformance conformance-deps redis nginx bubblewrap bench floor build clean help
+.PHONY: test long check vet unit unit-busy unit-single allocations fuzz archives release interop interop-deps conformance conformance-deps redis nginx bubblewrap bench floor build clean help
 
 test: ## everything: all stages run, also after a failure
 	@go run ./internal/testall $(STAGES)
@@ -46,27 +48,32 @@ vet: ## go vet: everything on Linux, and what differs on macOS and Windows
 	cd ../bench && go vet ./...
 	cd ../tools && go vet ./...
 
-# Tests that need a Redis get one of their own, on a socket in a temporary folder.
-unit: bin/gotestsum redis nginx bubblewrap ## the module's own tests, with the race detector
-	@dir=$$(mktemp -d); trap 'kill $$(cat $$dir/pid) 2>/dev/null || true; sleep 0.2; rm -rf $$dir' EXIT
-	redis-server --port 0 --unixsocket $$dir/redis.sock --pidfile $$dir/pid --daemonize yes --save "" --dir $$dir >/dev/null
-	DOWEL_TEST_REDIS=unix://$$dir/redis.sock DOWEL_TEST_NGINX=$$(command -v nginx || echo /usr/sbin/nginx) DOWEL_TEST_BWRAP=$$(command -v bwrap) \
-		bin/gotestsum --format pkgname --format-hide-empty-pkg --jsonfile "$${DOWEL_TEST_EVENTS:-$$dir}/unit.json" -- -race -timeout 15m ./...
+# set_up_unit begins the recipe of each unit stage. It starts a Redis for the tests, on a socket in a temporary folder, and
+# sets the variables that the tests read. At the end of the recipe, the trap ends Redis and the processes in burners by their ids.
+define set_up_unit
+dir=$$(mktemp -d); burners=
+trap 'kill $$burners $$(cat $$dir/pid) 2>/dev/null || true; sleep 0.2; rm -rf $$dir' EXIT
+redis-server --port 0 --unixsocket $$dir/redis.sock --pidfile $$dir/pid --daemonize yes --save "" --dir $$dir >/dev/null
+export DOWEL_TEST_REDIS=unix://$$dir/redis.sock DOWEL_TEST_NGINX=$$(command -v nginx || echo /usr/sbin/nginx) DOWEL_TEST_BWRAP=$$(command -v bwrap)
+events=$${DOWEL_TEST_EVENTS:-$$dir}
+endef
 
-# The processes that burn processor time end with the target: the trap ends them by their ids.
-long: bin/gotestsum release ## hours: unit tests ten times on a busy machine and once on one processor, and the release with its first run
-	@burners=; trap 'kill $$burners 2>/dev/null || true' EXIT
+unit: bin/gotestsum redis nginx bubblewrap ## the module's own tests, with the race detector
+	@$(set_up_unit)
+	bin/gotestsum --format pkgname --format-hide-empty-pkg --jsonfile $$events/unit.json -- -race -timeout 15m $(PACKAGES)
+
+long: ## hours: unit tests ten times on a busy machine and once on one processor, and the release with its first run
+	@go run ./internal/testall unit-busy unit-single release
+
+# Each package runs ten times in one process; its time limit is for all ten.
+unit-busy: bin/gotestsum redis nginx bubblewrap
+	@$(set_up_unit)
 	for i in 1 2; do (while :; do :; done) & burners="$$burners $$!"; done
-	failed=
-	for i in $$(seq 10); do
-		echo "unit tests on a busy machine, run $$i of 10"
-		bin/gotestsum --format pkgname --format-hide-empty-pkg -- -count=1 -timeout 30m ./... || failed="$$failed $$i"
-	done
-	kill $$burners; burners=
-	echo "unit tests on one processor"
-	GOMAXPROCS=1 bin/gotestsum --format pkgname --format-hide-empty-pkg -- -count=1 -timeout 30m ./... || failed="$$failed GOMAXPROCS=1"
-	if [ -n "$$failed" ]; then echo "make long: these runs failed:$$failed"; exit 1; fi
-	echo "make long: every run passed"
+	bin/gotestsum --format pkgname --format-hide-empty-pkg --jsonfile $$events/unit-busy.json -- -count=10 -timeout 4h $(PACKAGES)
+
+unit-single: bin/gotestsum redis nginx bubblewrap
+	@$(set_up_unit)
+	GOMAXPROCS=1 bin/gotestsum --format pkgname --format-hide-empty-pkg --jsonfile $$events/unit-single.json -- -count=1 -timeout 1h $(PACKAGES)
 
 allocations: bin/gotestsum ## allocation counts do not depend on the machine, but on the race detector
 	@events=$${DOWEL_TEST_EVENTS:-$$(mktemp -d)}

@@ -20,6 +20,7 @@ type testEvent struct {
 
 // testCounts sums up the events of one stage. Subtests count as tests.
 type testCounts struct {
+	runs            int // of the test that ran most often; more than one after go test -count
 	passed          int
 	failed, skipped []testOutcome
 }
@@ -52,6 +53,7 @@ func (c *testCounts) readFile(name string) error {
 	}
 	defer f.Close()
 	lastOutput := map[string]string{} // of each test, to find the reason of a skip
+	started := map[string]int{}       // how often each test started
 	lines := bufio.NewReader(f)
 	for {
 		line, err := lines.ReadBytes('\n')
@@ -60,14 +62,17 @@ func (c *testCounts) readFile(name string) error {
 		}
 		var e testEvent
 		if json.Unmarshal(line, &e) == nil {
-			c.addEvent(e, lastOutput)
+			c.addEvent(e, lastOutput, started)
 		}
 	}
 }
 
-func (c *testCounts) addEvent(e testEvent, lastOutput map[string]string) {
+func (c *testCounts) addEvent(e testEvent, lastOutput map[string]string, started map[string]int) {
 	key := e.Package + " " + e.Test
 	switch e.Action {
+	case "run":
+		started[key]++
+		c.runs = max(c.runs, started[key])
 	case "output":
 		if skipMessage.MatchString(e.Output) {
 			lastOutput[key] = strings.TrimSpace(e.Output)

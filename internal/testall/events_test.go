@@ -10,6 +10,7 @@ import (
 )
 
 const recordedEvents = `{"Action":"run","Package":"github.com/dowel-mcp/dowel/hub","Test":"TestStart"}
+{"Action":"run","Package":"github.com/dowel-mcp/dowel/hub","Test":"TestStart"}
 {"Action":"output","Package":"github.com/dowel-mcp/dowel/hub","Test":"TestStart/slow","Output":"    start_test.go:3: boom\n"}
 {"Action":"fail","Package":"github.com/dowel-mcp/dowel/hub","Test":"TestStart/slow"}
 {"Action":"fail","Package":"github.com/dowel-mcp/dowel/hub","Test":"TestStart"}
@@ -30,6 +31,9 @@ func TestReadEvents(t *testing.T) {
 	counts, err := readEvents(folder)
 	if err != nil {
 		t.Fatal(err)
+	}
+	if counts.runs != 2 {
+		t.Errorf("%d runs, want 2", counts.runs)
 	}
 	if counts.passed != 1 {
 		t.Errorf("%d tests passed, want 1", counts.passed)

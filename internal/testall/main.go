@@ -1,6 +1,6 @@
-// Command testall runs the stages of make test one after another, also when one of them fails, and
-// ends with a summary: the result and the time of each stage, every test that was skipped with its
-// reason, and every failure with the command that repeats it.
+// Command testall runs the stages of make test or make long one after another, also when one of
+// them fails, and ends with a summary: the result, the time and the counts of each stage, every
+// test that was skipped with its reason, and every failure with the command that repeats it.
 //
 // Usage, from the root of the repository:
 //
@@ -114,7 +114,7 @@ func runStage(name, folder string) (stageResult, error) {
 
 // writeSummary reports whether all stages ran and passed.
 func writeSummary(w io.Writer, results []stageResult) bool {
-	fmt.Fprintf(w, "\n=== summary\n%-14s %-8s %8s %8s %8s %8s\n", "stage", "result", "time", "passed", "failed", "skipped")
+	fmt.Fprintf(w, "\n=== summary\n%-14s %-8s %8s %5s %8s %8s %8s\n", "stage", "result", "time", "runs", "passed", "failed", "skipped")
 	ok := true
 	var total testCounts
 	for _, r := range results {
@@ -126,7 +126,7 @@ func writeSummary(w io.Writer, results []stageResult) bool {
 			word = "FAILED"
 		}
 		ok = ok && !r.failed && !r.skipped
-		fmt.Fprintf(w, "%-14s %-8s %8s %8d %8d %8d\n", r.name, word, r.elapsed.Round(time.Second), r.tests.passed, len(r.tests.failed), len(r.tests.skipped))
+		fmt.Fprintf(w, "%-14s %-8s %8s %5d %8d %8d %8d\n", r.name, word, r.elapsed.Round(time.Second), r.tests.runs, r.tests.passed, len(r.tests.failed), len(r.tests.skipped))
 		total.passed += r.tests.passed
 		total.failed = append(total.failed, r.tests.failed...)
 		total.skipped = append(total.skipped, r.tests.skipped...)
@@ -140,7 +140,7 @@ func writeSummary(w io.Writer, results []stageResult) bool {
 		}
 	}
 	if ok {
-		fmt.Fprintln(w, "make test: every stage passed")
+		fmt.Fprintln(w, "every stage passed")
 	}
 	// Stages without tests of their own count as one test each, so that a failure always shows here.
 	passed, failed := total.passed, len(total.failed)
