@@ -1,11 +1,10 @@
-// Package builtin holds the servers that ship in the binary, by name. Each is a package that can be
-// used by itself:
+// Package builtin opens the servers that ship in the binary, by name. Each has its own package:
 //
 //	everything   every feature of the protocol, to try a client with
 //	weather      alerts and forecasts of the US National Weather Service
 //	kv           keys and values, on disk or in a Redis
 //	files        the files in some folders, and nothing outside them
-//	shell        a shell that lives on between calls
+//	shell        commands in a shell that keeps its state between calls
 package builtin
 
 import (
@@ -42,7 +41,7 @@ type Description struct {
 	Local bool
 }
 
-// Option is one that [New] takes.
+// Option describes an option of [New].
 type Option struct {
 	Name        string
 	Description string
@@ -51,44 +50,44 @@ type Option struct {
 type entry struct {
 	Description
 	open func(opts values) (Server, error)
-	path string // the option that is a path, or several as in PATH; empty: none is
+	path string // the name of the option that holds a path or, for roots, a list of paths; may be empty
 }
 
-// table lists the servers in the order in which people see them.
+// table lists the servers in the order in which users see them.
 var table = []entry{
 	{Description{"everything", "Every feature of the protocol, to try a client with", []Option{
 		{"page-size", "how many items a page of a list holds, default " + strconv.Itoa(server.DefaultPageSize)},
 	}, false}, openEverything, ""},
 	{Description{"weather", "Alerts and forecasts of the US National Weather Service", []Option{
 		{"base-url", "where the API is, default " + weather.DefaultBaseURL},
-		{"user-agent", "who asks: a name and a way to get in touch"},
+		{"user-agent", "your name and contact address, as the API requires"},
 		{"timeout", "of each request to the API, default " + weather.DefaultTimeout.String()},
 	}, false}, openWeather, ""},
-	{Description{"kv", "Keys and values, on disk or in a Redis that several share", []Option{
+	{Description{"kv", "Keys and values, on disk or in a Redis that several servers share", []Option{
 		{"path", "the data file, default dowel/kv.db in the user's data folder"},
-		{"redis", "the URL of a Redis to use in place of a file, such as redis://localhost:6379/0"},
-		{"prefix", "what names in the Redis begin with, default " + kv.DefaultPrefix},
+		{"redis", "the URL of a Redis that replaces the file, such as redis://localhost:6379/0"},
+		{"prefix", "the beginning of all names in the Redis, default " + kv.DefaultPrefix},
 		{"memory", "true keeps everything in memory, until the process ends"},
 	}, false}, openKV, "path"},
 	{Description{"files", "The files in some folders: read, search, edit, watch; nothing outside them", []Option{
 		{"roots", "the folders, separated by " + string(filepath.ListSeparator) + " as in PATH, default the current one"},
-		{"read-only", "true leaves out the tools that change files"},
+		{"read-only", "true removes the tools that change files"},
 	}, true}, openFiles, "roots"},
-	{Description{"shell", "A bash that lives on between calls; a command may do whatever you may", []Option{
-		{"dir", "the folder in which shells begin, default the current one"},
-		{"sandbox", "true runs commands in a bubblewrap sandbox (Linux): they write to dir and /tmp alone"},
+	{Description{"shell", "A bash that keeps its state between calls; its commands have all of your permissions", []Option{
+		{"dir", "the folder in which shells start, default the current one"},
+		{"sandbox", "true runs commands in a bubblewrap sandbox (Linux): they can write only to dir and /tmp"},
 		{"network", "true lets sandboxed commands use the network"},
-		{"clean-env", "true keeps the environment, and the secrets in it, from commands; a sandbox does so anyway"},
-		{"keys", "the keys of models that commands see, separated by commas: of " + strings.Join(shell.ModelKeys, ", ") + "; default none but those of --env"},
-		{"timeout", "how long a call waits for its command, default " + formatDuration(shell.DefaultTimeout)},
-		{"idle", "after how long without a call a shell ends, default " + formatDuration(shell.DefaultIdle)},
-		{"max-shells", "how many there are at a time, default " + strconv.Itoa(shell.DefaultMaxShells)},
-		{"max-output", "the characters of output in one result, default " + strconv.Itoa(shell.DefaultMaxOutput)},
-		{"shell", "the program: a bash, or any POSIX sh, default bash"},
+		{"clean-env", "true hides your environment, and the secrets in it, from commands; a sandbox always does"},
+		{"keys", "the API keys that commands may see, separated by commas: " + strings.Join(shell.ModelKeys, ", ") + "; default none"},
+		{"timeout", "the time that a call waits for its command, default " + formatDuration(shell.DefaultTimeout)},
+		{"idle", "the time without a call after which a shell ends, default " + formatDuration(shell.DefaultIdle)},
+		{"max-shells", "the maximal number of open shells, default " + strconv.Itoa(shell.DefaultMaxShells)},
+		{"max-output", "the maximal number of characters of output in one result, default " + strconv.Itoa(shell.DefaultMaxOutput)},
+		{"shell", "the program: bash, or any POSIX sh, default bash"},
 	}, true}, openShell, "dir"},
 }
 
-// Names returns the names of the servers.
+// Names returns the names of the servers, in the order of [Describe].
 func Names() []string {
 	var names []string
 	for _, e := range table {
@@ -97,7 +96,7 @@ func Names() []string {
 	return names
 }
 
-// Describe returns the descriptions of all servers.
+// Describe returns the descriptions of all servers. The caller may change them.
 func Describe() []Description {
 	var all []Description
 	for _, e := range table {
@@ -108,8 +107,8 @@ func Describe() []Description {
 	return all
 }
 
-// OptionError is the error for an unknown server and for unusable options, which the user can
-// correct. All other errors of [New] come from the server itself.
+// OptionError is the error for an unknown server or an unusable option, which the user can correct.
+// All other errors of [New] come from the server itself.
 type OptionError struct{ reason string }
 
 func (e *OptionError) Error() string { return e.reason }
@@ -118,9 +117,9 @@ func newOptionError(format string, args ...any) error {
 	return &OptionError{fmt.Sprintf(format, args...)}
 }
 
-// New opens the server of that name. An option that the server does not have is an error, and so is
-// a value that it cannot use; one with an empty value counts as absent. An unknown name's error
-// names the nearest one.
+// New opens the named server. If opts has several maps, a later one wins. An option with an empty
+// value counts as absent. The error for an unknown name or option, or for an unusable value, is an
+// [*OptionError]. The caller must close the server.
 func New(name string, opts ...map[string]string) (Server, error) {
 	given := map[string]string{}
 	for _, o := range opts {
@@ -137,7 +136,8 @@ func New(name string, opts ...map[string]string) (Server, error) {
 	return s, nil
 }
 
-// Check reports whether there is a server of that name with options of these names.
+// Check returns an [*OptionError] unless there is a server of that name with options of these
+// names. It does not check the values.
 func Check(name string, opts map[string]string) error {
 	_, err := lookupEntry(name, opts)
 	return err
@@ -146,7 +146,7 @@ func Check(name string, opts map[string]string) error {
 func lookupEntry(name string, opts map[string]string) (e entry, err error) {
 	i := slices.IndexFunc(table, func(e entry) bool { return e.Name == name })
 	if i < 0 {
-		return e, newOptionError("there is no built-in server %q: %s", name, suggestName(name, Names()))
+		return e, newOptionError("no built-in server is named %q: %s", name, suggestName(name, Names()))
 	}
 	var known []string
 	for _, o := range table[i].Options {
@@ -160,13 +160,14 @@ func lookupEntry(name string, opts map[string]string) (e entry, err error) {
 	return table[i], nil
 }
 
-// ParseOptions reads options written as name=value, such as the words of a command line.
+// ParseOptions reads options written as name=value, such as the words of a command line. The error
+// is an [*OptionError].
 func ParseOptions(words []string) (map[string]string, error) {
 	opts := map[string]string{}
 	for _, word := range words {
 		name, value, ok := strings.Cut(word, "=")
 		if !ok || name == "" {
-			return nil, newOptionError("%q is no option: write it as name=value", word)
+			return nil, newOptionError("%q is not an option: want name=value", word)
 		}
 		if _, twice := opts[name]; twice {
 			return nil, newOptionError("the option %s is given twice", name)
@@ -176,24 +177,25 @@ func ParseOptions(words []string) (map[string]string, error) {
 	return opts, nil
 }
 
-// Anchored makes the paths in options, written as name=value, absolute: they are relative to a
-// folder now, and need not mean the same to the process that opens the server. A server of files or
-// commands that are in the current folder unless an option says otherwise gets that option.
+// Anchored makes relative paths in options absolute, because the process that opens the server may
+// have another working folder. words are options written as name=value; paths in them are relative
+// to folder. If a server that acts on the current folder has no option for it, Anchored adds the
+// option with folder.
 func Anchored(name string, words []string, folder string) []string {
 	i := slices.IndexFunc(table, func(e entry) bool { return e.Name == name })
 	if i < 0 || table[i].path == "" {
 		return words
 	}
 	var all []string
-	said := false
+	hasPath := false
 	for _, word := range words {
 		if option, value, _ := strings.Cut(word, "="); option == table[i].path && value != "" {
-			said = true
+			hasPath = true
 			word = option + "=" + anchorPath(value, folder, option == "roots")
 		}
 		all = append(all, word)
 	}
-	if !said && table[i].Local && !strings.ContainsRune(folder, filepath.ListSeparator) {
+	if !hasPath && table[i].Local && !strings.ContainsRune(folder, filepath.ListSeparator) {
 		all = append(all, table[i].path+"="+folder)
 	}
 	return all
@@ -212,7 +214,7 @@ func anchorPath(value, folder string, several bool) string {
 	return strings.Join(paths, string(filepath.ListSeparator))
 }
 
-// suggestName returns a suggestion for an unknown name, or "".
+// suggestName returns a question with the nearest known name or, if none is near, all known names.
 func suggestName(name string, known []string) string {
 	nearest, least := "", max(len(name)/2, 1)+1
 	for _, k := range known {
@@ -223,5 +225,5 @@ func suggestName(name string, known []string) string {
 	if nearest != "" {
 		return fmt.Sprintf("did you mean %s?", nearest)
 	}
-	return "there are " + strings.Join(known, ", ")
+	return "want " + strings.Join(known, ", ")
 }

@@ -102,7 +102,7 @@ func TestShellOptions(t *testing.T) {
 	if err != nil || r.Folder != dir || r.Omitted != 4 || !strings.HasPrefix(r.Output, "[]\n") {
 		t.Errorf("got %+v, %v", r, err)
 	}
-	if _, err := client.Call[shell.Result](t.Context(), c, "run", map[string]string{"command": "pwd"}); err == nil || !strings.Contains(err.Error(), "as there can be, 1") {
+	if _, err := client.Call[shell.Result](t.Context(), c, "run", map[string]string{"command": "pwd"}); err == nil || !strings.Contains(err.Error(), "the maximum of 1 open shells") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -149,32 +149,32 @@ func TestErrors(t *testing.T) {
 		{"KV", nil, "did you mean kv?"},
 		{"everythign", nil, "did you mean everything?"},
 		{"filesystem", nil, "did you mean files?"},
-		{"database", nil, "there are everything, weather, kv, files, shell"},
-		{"", nil, "there are everything, weather, kv"},
+		{"database", nil, "want everything, weather, kv, files, shell"},
+		{"", nil, "want everything, weather, kv"},
 		{"weather", map[string]string{"baseurl": "x"}, "did you mean base-url?"},
-		{"kv", map[string]string{"colour": "x"}, "there are path, redis, prefix, memory"},
+		{"kv", map[string]string{"colour": "x"}, "want path, redis, prefix, memory"},
 		{"weather", map[string]string{"base-url": "x"}, "not the URL of an API"},
-		{"weather", map[string]string{"timeout": "15"}, "write a duration"},
-		{"everything", map[string]string{"page-size": "0"}, "write a number from 1"},
-		{"kv", map[string]string{"memory": "maybe"}, "write true or false"},
-		{"kv", map[string]string{"path": "a", "redis": "b"}, "give one of"},
-		{"kv", map[string]string{"memory": "true", "redis": "b"}, "give one of"},
+		{"weather", map[string]string{"timeout": "15"}, "want a duration"},
+		{"everything", map[string]string{"page-size": "0"}, "want a whole number, at least 1"},
+		{"kv", map[string]string{"memory": "maybe"}, "want true or false"},
+		{"kv", map[string]string{"path": "a", "redis": "b"}, "exclude each other"},
+		{"kv", map[string]string{"memory": "true", "redis": "b"}, "exclude each other"},
 		{"kv", map[string]string{"prefix": "a:"}, "give redis as well"},
 		{"kv", map[string]string{"redis": "localhost"}, "the Redis URL cannot be used"},
 		{"files", map[string]string{"root": "."}, "did you mean roots?"},
-		{"files", map[string]string{"read-only": "yes"}, "read-only=yes: write true or false"},
+		{"files", map[string]string{"read-only": "yes"}, "read-only=yes: want true or false"},
 		{"files", map[string]string{"roots": "nosuchfolder"}, `roots=nosuchfolder: there is no folder "nosuchfolder"`},
 		{"files", map[string]string{"roots": "builtin_test.go"}, `"builtin_test.go" is no folder`},
-		{"shell", map[string]string{"sandbox": "on"}, "sandbox=on: write true or false"},
+		{"shell", map[string]string{"sandbox": "on"}, "sandbox=on: want true or false"},
 		{"shell", map[string]string{"network": "true"}, "give sandbox=true as well"},
 		{"shell", map[string]string{"network": "false"}, "give sandbox=true as well"},
-		{"shell", map[string]string{"timeout": "60"}, "timeout=60: write a duration such as 30s"},
-		{"shell", map[string]string{"timeout": "2h"}, "timeout=2h: write at most 1h"},
-		{"shell", map[string]string{"idle": "-1s"}, "idle=-1s: write a duration"},
-		{"shell", map[string]string{"max-shells": "0"}, "max-shells=0: write a number from 1"},
-		{"shell", map[string]string{"max-output": "much"}, "max-output=much: write a number from 1"},
-		{"shell", map[string]string{"dir": "nosuchfolder"}, "the folder for shells"},
-		{"shell", map[string]string{"shell": "nosuchshell"}, "the program for shells"},
+		{"shell", map[string]string{"timeout": "60"}, "timeout=60: want a duration such as 30s"},
+		{"shell", map[string]string{"timeout": "2h"}, "timeout=2h: want at most 1h"},
+		{"shell", map[string]string{"idle": "-1s"}, "idle=-1s: want a duration"},
+		{"shell", map[string]string{"max-shells": "0"}, "max-shells=0: want a whole number"},
+		{"shell", map[string]string{"max-output": "much"}, "max-output=much: want a whole number"},
+		{"shell", map[string]string{"dir": "nosuchfolder"}, "the folder of the shells"},
+		{"shell", map[string]string{"shell": "nosuchshell"}, "the option shell"},
 	} {
 		s, err := New(test.name, test.opts)
 		if s != nil || err == nil || !strings.Contains(err.Error(), test.want) {

@@ -50,13 +50,13 @@ func openStore(opts values) (kv.Store, error) {
 	path, redis := opts["path"], opts["redis"]
 	switch {
 	case path != "" && redis != "" || inMemory && (path != "" || redis != ""):
-		return nil, newOptionError("give one of the options path, redis and memory: they are different places for the data")
+		return nil, newOptionError("the options path, redis and memory exclude each other: give only one of them")
 	case opts["prefix"] != "" && redis == "":
-		return nil, newOptionError("the option prefix is about names in a Redis: give redis as well")
+		return nil, newOptionError("the option prefix applies only to a Redis: give redis as well")
 	case inMemory:
 		return kv.Memory(), nil
 	case redis != "":
-		return kv.Redis(context.Background(), redis, opts["prefix"]) // which takes seconds at most
+		return kv.Redis(context.Background(), redis, opts["prefix"]) // Redis has a time limit of its own
 	case path == "":
 		if path, err = kv.DefaultPath(); err != nil {
 			return nil, err
@@ -95,9 +95,9 @@ func openShell(opts values) (Server, error) {
 	}
 	switch {
 	case opts["network"] != "" && !o.Sandbox:
-		return nil, newOptionError("the option network is about the sandbox: give sandbox=true as well")
+		return nil, newOptionError("the option network applies only to a sandbox: give sandbox=true as well")
 	case o.Timeout > shell.MaxTimeout:
-		return nil, newOptionError("timeout=%s: write at most %s", opts["timeout"], formatDuration(shell.MaxTimeout))
+		return nil, newOptionError("timeout=%s: want at most %s", opts["timeout"], formatDuration(shell.MaxTimeout))
 	}
 	s, err := shell.New(o)
 	switch {
@@ -119,7 +119,7 @@ func (v values) parseFlag(name string) (bool, error) {
 	}
 	on, err := strconv.ParseBool(v[name])
 	if err != nil {
-		return false, newOptionError("%s=%s: write true or false", name, v[name])
+		return false, newOptionError("%s=%s: want true or false", name, v[name])
 	}
 	return on, nil
 }
@@ -130,7 +130,7 @@ func (v values) parseNumber(name string) (int, error) {
 	}
 	n, err := strconv.Atoi(v[name])
 	if err != nil || n < 1 {
-		return 0, newOptionError("%s=%s: write a number from 1", name, v[name])
+		return 0, newOptionError("%s=%s: want a whole number, at least 1", name, v[name])
 	}
 	return n, nil
 }
@@ -141,12 +141,13 @@ func (v values) parseDuration(name string) (time.Duration, error) {
 	}
 	d, err := time.ParseDuration(v[name])
 	if err != nil || d <= 0 {
-		return 0, newOptionError("%s=%s: write a duration such as 30s or 5m", name, v[name])
+		return 0, newOptionError("%s=%s: want a duration such as 30s or 5m", name, v[name])
 	}
 	return d, nil
 }
 
-// formatDuration is a duration as a person writes it.
+// formatDuration formats a duration without the trailing zero units of [time.Duration.String]: 30m,
+// not 30m0s.
 func formatDuration(d time.Duration) string {
 	text := d.String()
 	for _, zero := range []string{"m0s", "h0m"} {
@@ -157,7 +158,8 @@ func formatDuration(d time.Duration) string {
 	return text
 }
 
-// asServer keeps a nil pointer from becoming a Server that is not nil.
+// asServer returns a nil Server if err is not nil; a nil pointer would become a Server that is not
+// nil.
 func asServer[S Server](s S, err error) (Server, error) {
 	if err != nil {
 		return nil, err
@@ -165,7 +167,7 @@ func asServer[S Server](s S, err error) (Server, error) {
 	return s, nil
 }
 
-// ticking is a server that something happens at.
+// ticking is the server everything with its periodic changes; stop ends them.
 type ticking struct {
 	*server.Server
 	stop func()

@@ -49,7 +49,7 @@ func TestInterruptIgnored(t *testing.T) {
 		s.do("trap '' INT")
 		s.begin("sleep 1000")
 		r := s.call(args{"shell": s.handle, "command": "ctrl+c", "timeout": 0.05})
-		if r.State != Running || !strings.Contains(r.Note, "has not heeded the interrupt") {
+		if r.State != Running || !strings.Contains(r.Note, "has not reacted to the interrupt") {
 			s.Errorf("got %s", show(r))
 		}
 		old := s.process()

@@ -9,14 +9,14 @@ import (
 	"strings"
 )
 
-// A mark is written into the stream of a shell's output where a command begins or ends. Its bytes
+// A mark is a message in the stream of a shell's output: a command begins, or has ended. Its bytes
 // are
 //
-//	RS token ":" number ":" "b" US              the command with this number begins
-//	RS token ":" number ":" status ":" folder US   it has ended
+//	RS token ":" number ":" "b" US                 the command with this number begins
+//	RS token ":" number ":" status ":" folder US   the command has ended
 //
-// with a token that no command prints by accident. Each mark is one write, so no other output gets
-// into it.
+// with a token that no command prints by accident. The shell writes a mark with one write, so other
+// output cannot get between its bytes.
 type mark struct {
 	number int
 	begin  bool
@@ -30,19 +30,19 @@ const (
 	maxMark         = 8 << 10 // bytes
 )
 
-// newToken returns 38 decimal digits. No program has such a name, so the line that holds them is
-// harmless wherever the shell starts to read it.
+// newToken returns 38 random decimal digits. After an interrupt, a shell may run only the rest of a
+// line; if the rest begins with the token, the shell finds no program of that name.
 func newToken() string {
 	n, err := rand.Int(rand.Reader, new(big.Int).Exp(big.NewInt(10), big.NewInt(38), nil))
 	if err != nil {
-		panic(err) // which package rand rules out
+		panic(err) // impossible: reading from crypto/rand does not fail
 	}
 	return fmt.Sprintf("%038d", n)
 }
 
-// splitter tells marks from text.
+// splitter separates marks from text in a stream.
 type splitter struct {
-	prefix []byte // of a mark
+	prefix []byte // the first bytes of each mark
 	held   []byte // bytes that may become a mark
 }
 
@@ -50,8 +50,8 @@ func newSplitter(token string) *splitter {
 	return &splitter{prefix: []byte(string(rune(recordSeparator)) + token + ":")}
 }
 
-// splitMarks calls text and found in the order of the stream. Their arguments are valid until they
-// return.
+// splitMarks reads the next part of the stream and calls text and found in its order. They must not
+// keep their arguments. A mark may span several parts.
 func (s *splitter) splitMarks(data []byte, text func([]byte), found func(mark)) {
 	if len(s.held) > 0 {
 		data = append(s.held, data...)
@@ -111,12 +111,13 @@ func (s *splitter) parseMark(data []byte) (m mark, size int, more bool) {
 	return m, end + 1, false
 }
 
-// streamFD is the descriptor of the stream. The shell's own stdout and stderr lead to the null
-// device, because prompts, traces of the lines below and output of traps between commands belong to
-// no command.
+// streamFD is the descriptor of the output stream. The shell's own stdout and stderr are the null
+// device, because prompts, traces (set -x) of the lines below and the output of traps between
+// commands do not belong to any command.
 const streamFD = "7"
 
-// startLine prepares a shell. An endLine follows it, whose mark reports that the shell is ready.
+// startLine prepares a shell. The caller sends an endLine with number 0 after it, to learn when the
+// shell is ready.
 func startLine(bash bool) string {
 	options := "set +m"
 	if bash {
@@ -130,7 +131,7 @@ func startLine(bash bool) string {
 // The redirections apply to eval as a whole, and end with it.
 func commandLine(token string, number, status int, command string) string {
 	if strings.HasSuffix(command, `\`) {
-		command += "\n" // a missing line after a backslash ends some shells
+		command += "\n" // some shells end if no line follows a backslash
 	}
 	before := ""
 	if status != 0 {
@@ -140,16 +141,16 @@ func commandLine(token string, number, status int, command string) string {
 		token, number, streamFD, before, strings.ReplaceAll(command+"\n", `'`, `'\''`), streamFD, streamFD)
 }
 
-// endLine makes the shell report how a command ended. It is a line of its own, because an interrupt
-// or an error discards the line that is being executed. It is sent when the command has begun,
+// endLine makes the shell report how a command ended. It is a separate line, because an interrupt or
+// an error discards the line that the shell is executing. It is sent after the command has begun,
 // because some shells also discard the lines that they have read ahead.
 func endLine(token string, number int) string {
 	return fmt.Sprintf(`\command printf \\036%%s:%%s:%%s:%%s\\037 %s %d "$?" "$PWD" >&%s;set +e`+"\n", token, number, streamFD)
 }
 
-// againLine is an endLine for a shell that may have been interrupted while it read the one before,
-// of which it then takes any end for a line. That may have an open quote, which is closed; else it
-// is in a comment.
+// againLine is an endLine for a shell that may have been interrupted while it read the previous one,
+// so that it takes any rest of that line for a command. If the rest has an open double quote, the
+// quote below closes it; otherwise the quote is in a comment.
 func againLine(token string, number int) string {
 	return "\n#\"\n" + endLine(token, number)
 }

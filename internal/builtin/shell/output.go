@@ -6,18 +6,18 @@ import (
 	"unicode/utf8"
 )
 
-// output collects the output of commands, and keeps the beginning and the end of it. All counts are
-// of characters.
+// output collects the output of commands and keeps its beginning and its end. It counts characters,
+// not bytes.
 type output struct {
 	half    int // how many characters are kept at each end
 	head    []byte
-	inHead  int
-	tail    []byte // at least the last half characters that are not in head
-	total   int    // since take
+	inHead  int    // the number of characters in head
+	tail    []byte // text after head; trimTail cuts it to its last half characters
+	total   int    // the number of characters since takeNew
 	partial []byte // the first bytes of an incomplete character
 }
 
-// addBytes takes bytes that may be anything, and end anywhere.
+// addBytes adds output. p may hold invalid UTF-8 and may end inside a character.
 func (o *output) addBytes(p []byte) {
 	if len(o.partial) > 0 {
 		p = append(o.partial, p...)
@@ -48,13 +48,13 @@ func (o *output) appendText(p []byte) {
 	}
 }
 
-// trimTail leaves half characters of the tail.
+// trimTail cuts tail to its last o.half characters.
 func (o *output) trimTail() {
 	rest := lastCharacters(o.tail, o.half)
 	o.tail = o.tail[:copy(o.tail, rest)]
 }
 
-// takeNew returns the output since the last take, and the number of characters omitted in its
+// takeNew returns the output since the last takeNew, and the number of characters omitted in its
 // middle.
 func (o *output) takeNew() (text string, omitted int) {
 	if len(o.partial) > 0 {
@@ -64,14 +64,14 @@ func (o *output) takeNew() (text string, omitted int) {
 	omitted = o.total - o.inHead - utf8.RuneCount(o.tail)
 	text = string(o.head)
 	if omitted > 0 {
-		text += fmt.Sprintf("\n[… %d characters left out …]\n", omitted)
+		text += fmt.Sprintf("\n[… %d characters omitted …]\n", omitted)
 	}
 	text += string(o.tail)
 	*o = output{half: o.half}
 	return text, omitted
 }
 
-// latestText returns the last n characters at most.
+// latestText returns at most the last n characters of the output.
 func (o *output) latestText(n int) string {
 	if in := utf8.RuneCount(o.tail); in < n {
 		return string(lastCharacters(o.head, n-in)) + string(o.tail)
@@ -79,7 +79,7 @@ func (o *output) latestText(n int) string {
 	return string(lastCharacters(o.tail, n))
 }
 
-// lastCharacters returns the last n characters of p at most.
+// lastCharacters returns at most the last n characters of p.
 func lastCharacters(p []byte, n int) []byte {
 	at := len(p)
 	for ; n > 0 && at > 0; n-- {
@@ -89,7 +89,7 @@ func lastCharacters(p []byte, n int) []byte {
 	return p[at:]
 }
 
-// countIncomplete returns how many bytes at the end of p begin a character that does not end there.
+// countIncomplete returns the number of bytes at the end of p that are an incomplete character.
 func countIncomplete(p []byte) int {
 	for n := 1; n < utf8.UTFMax && n <= len(p); n++ {
 		if end := p[len(p)-n:]; utf8.RuneStart(end[0]) {
@@ -102,7 +102,7 @@ func countIncomplete(p []byte) int {
 	return 0
 }
 
-// validText makes text of p.
+// validText replaces invalid UTF-8 by U+FFFD and NUL by U+2400.
 func validText(p []byte) []byte {
 	if !utf8.Valid(p) {
 		p = bytes.ToValidUTF8(p, []byte("\uFFFD"))

@@ -27,16 +27,16 @@ func TestOutput(t *testing.T) {
 	}{
 		{5, "", "", 0},
 		{5, "abcdefghij", "abcdefghij", 0},
-		{5, "abcdefghijk", "abcde\n[… 1 characters left out …]\nghijk", 1},
-		{2, "äöüßñ€", "äö\n[… 2 characters left out …]\nñ€", 2},
-		{5, long, "01234\n[… 19990 characters left out …]\n56789", 19990},
+		{5, "abcdefghijk", "abcde\n[… 1 characters omitted …]\nghijk", 1},
+		{2, "äöüßñ€", "äö\n[… 2 characters omitted …]\nñ€", 2},
+		{5, long, "01234\n[… 19990 characters omitted …]\n56789", 19990},
 		{5000, long[:10000], long[:10000], 0},
 		{9, "a\x00b", "a␀b", 0},
 		{9, "a\xffb", "a\uFFFDb", 0},
 		{9, "\xe2\x82", "\uFFFD", 0},
 		{9, "x\xe2\x82\xacy", "x€y", 0},
 		{9, "x\xf0\x9f\x8e", "x\uFFFD", 0},
-		{0, "abc", "\n[… 3 characters left out …]\n", 3},
+		{0, "abc", "\n[… 3 characters omitted …]\n", 3},
 	} {
 		for _, size := range []int{1, 2, 3, 7, 1000, 1 << 20} {
 			if got, omitted := collect(c.half, size, c.in); got != c.want || omitted != c.omitted {

@@ -12,64 +12,65 @@ import (
 )
 
 const (
-	noTime       = -1                     // for stdio.Command: the shell is not waited for at all
-	killAfter    = 500 * time.Millisecond // the time of a shell's processes to clean up
+	noGrace      = -1                     // Grace of stdio.Command: Close does not wait for the shell to end by itself
+	killAfter    = 500 * time.Millisecond // from the signal to end until the processes are killed
 	startBound   = 10 * time.Second
-	maxReminders = 100 // for each command; few enough to fit a pipe that the shell does not read
+	maxReminders = 100 // again lines for one command; they fit into the pipe even if the shell reads nothing
 )
 
-// shell is one process of a shell, from its start to its end. A goroutine reads its output.
+// shell is one process of a shell, from its start to its end. The goroutine readOutput reads its
+// output.
 type shell struct {
 	handle     string
 	principal  string
 	token      string
 	child      *stdio.Child
 	group      int         // the process group of the shell itself
-	idle       *time.Timer // guarded by Server.mu, as are calls and restarting
-	calls      int         // in flight
+	idle       *time.Timer // ends the unused shell; guarded by Server.mu, as are calls and restarting
+	calls      int         // the number of calls that use the shell
 	restarting bool
-	ready      chan struct{} // closed with the mark of the startLine
-	exited     chan struct{} // closed once everything has ended
+	ready      chan struct{} // closed when the shell has run the start line
+	exited     chan struct{} // closed when all processes of the shell have ended
 
-	input sync.Mutex // held while writing to the shell, from the decision to write; taken before mu
+	// input is held from the decision to write to the shell until the write is done. It is locked
+	// before mu.
+	input sync.Mutex
 
-	mu      sync.Mutex
-	splits  *splitter
-	unread  output
-	printed int      // characters, ever
-	number  int      // of the latest command
-	running *command // nil: none
-	// finished is a command whose end has not been in a result yet.
-	finished *command
-	status   int // of the latest command
-	folder   string
-	note     string  // a note for the next result
-	ended    *ending // nil: not yet
-	reason   string  // why the server ends it
-	// unsettled: it was interrupted, and has done nothing since that shows that it knows.
-	unsettled bool
+	mu        sync.Mutex
+	splits    *splitter
+	unread    output   // output that no result has returned yet
+	printed   int      // the number of characters that the shell has printed since its start
+	number    int      // of the latest command
+	running   *command // nil if no command runs
+	finished  *command // a command that has ended, but no result has reported it yet; nil if none
+	status    int      // exit status of the latest command
+	folder    string
+	note      string  // for the next result
+	ended     *ending // nil until the shell has ended
+	reason    string  // why the server ends the shell; empty if it does not
+	unsettled bool    // the shell was interrupted; see settleInterrupt
 }
 
-// command is one that runs or has run.
+// command is a command that runs or has run.
 type command struct {
 	number     int
 	began      time.Time
-	earlier    int      // the status of the command before
-	printed    int      // characters, by the shell, before it
-	hasBegun   bool     // the shell has read all of it
-	interrupt  bool     // as soon as it has begun
-	children   []string // of the shell, when that was last interrupted
-	reminders  int
-	isSettling bool          // not a command of the client, see settleInterrupt
-	before     *command      // nil, or one that had ended since a call waited for it
+	earlier    int           // exit status of the previous command, for $?
+	printed    int           // value of shell.printed when the command began
+	hasBegun   bool          // the shell has read all of the command
+	interrupt  bool          // interrupt the command when it has begun; stays true
+	children   []string      // children of the shell at its last interrupt, as groupChildren lists them
+	reminders  int           // the number of again lines sent
+	isSettling bool          // not a command of the client; see settleInterrupt
+	before     *command      // a previous command that ended unreported; nil if none
 	status     int           // set before done is closed
-	done       chan struct{} // closed when the shell has said that it has ended
+	done       chan struct{} // closed when the shell has reported the end of the command
 }
 
-// ending says how a shell ended.
+// ending is the end of a shell.
 type ending struct {
 	how    string
-	status *int // nil where it is unknown
+	status *int // nil if unknown
 }
 
 // startShell starts a shell and returns when it is ready for a command.
@@ -84,7 +85,7 @@ func startShell(ctx context.Context, p program, half int) (*shell, error) {
 		ready: make(chan struct{}), exited: make(chan struct{}),
 	}
 	go sh.readOutput()
-	// The reader notices a failure.
+	// If the write fails, readOutput notices that the shell has ended.
 	_, _ = child.Write([]byte(startLine(p.bash) + endLine(token, 0)))
 	bound := time.NewTimer(startBound)
 	defer bound.Stop()
@@ -95,7 +96,7 @@ func startShell(ctx context.Context, p program, half int) (*shell, error) {
 		}
 		return sh, nil
 	case <-sh.exited:
-		return nil, fmt.Errorf("the shell ended at its start: %w", child.ExitError())
+		return nil, fmt.Errorf("the shell ended while it started: %w", child.ExitError())
 	case <-ctx.Done():
 		err = ctx.Err()
 	case <-bound.C:
@@ -119,12 +120,13 @@ func (sh *shell) readOutput() {
 			time.Sleep(time.Millisecond) // slows down endless output, which would keep two processors busy
 		}
 	}
-	_ = sh.child.Close() // an unkillable process is not waited for
+	_ = sh.child.Close() // fails if a process cannot be killed; nothing else can be done about it
 	endSession(sh.child.PID())
 	sh.noteExit()
 }
 
-// feedOutput takes a part of the stream. It reports whether more has come than anybody will read.
+// feedOutput processes a part of the stream. flood is true if the shell prints much more than a
+// result can hold.
 func (sh *shell) feedOutput(p []byte) (flood bool) {
 	var begun *command
 	interrupt := false
@@ -136,7 +138,7 @@ func (sh *shell) feedOutput(p []byte) (flood bool) {
 	})
 	flood = sh.unread.total > 1<<20 && len(p) > 32<<10
 	sh.mu.Unlock()
-	if begun != nil { // so the pipe is empty, and this does not wait
+	if begun != nil { // the shell has read everything before, so the pipe has room and Write does not block
 		sh.input.Lock()
 		_, _ = sh.child.Write([]byte(endLine(sh.token, begun.number)))
 		sh.input.Unlock()
@@ -175,7 +177,7 @@ func (sh *shell) noteMark(m mark) {
 	close(c.done)
 }
 
-// noteReady notes that the shell is ready.
+// noteReady records that the shell is ready.
 func (sh *shell) noteReady(m mark) {
 	select {
 	case <-sh.ready:
@@ -186,7 +188,7 @@ func (sh *shell) noteReady(m mark) {
 	}
 }
 
-// noteExit notes how the shell ended.
+// noteExit records how the shell ended.
 func (sh *shell) noteExit() {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
@@ -205,8 +207,8 @@ func (sh *shell) noteExit() {
 	sh.ended, sh.running = e, nil
 }
 
-// endShell ends the shell with all processes in it, and waits for them. Only the first reason is
-// reported.
+// endShell ends the shell and all of its processes, and waits for them. If it is called more than
+// once, the first reason is reported.
 func (sh *shell) endShell(reason string) {
 	sh.mu.Lock()
 	select {
@@ -221,14 +223,14 @@ func (sh *shell) endShell(reason string) {
 	<-sh.exited
 }
 
-// noteRestart has the first result say that the shell is not the one before.
+// noteRestart adds a note to the first result: the shell is a new one under an old handle.
 func (sh *shell) noteRestart() {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
 	if sh.note != "" {
 		sh.note = "; " + sh.note
 	}
-	sh.note = "the shell was restarted, in the folder where shells begin" + sh.note
+	sh.note = "the shell was restarted in its initial folder" + sh.note
 }
 
 // isGone reports whether the shell has ended.

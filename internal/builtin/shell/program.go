@@ -20,7 +20,7 @@ type program struct {
 	command   stdio.Command
 	bash      bool
 	sandboxed bool
-	note      string // a note about it for the model
+	note      string // added to the tool's description and to the first result of a shell; may be empty
 }
 
 // resolveProgram determines the program for the options.
@@ -34,14 +34,14 @@ func (o *Options) resolveProgram() (p program, err error) {
 	if p.bash {
 		args = []string{"--norc", "--noediting", "-i", "+m"}
 	} else {
-		p.note = fmt.Sprintf("there is no bash: commands run in %s, so keep to POSIX sh", path)
+		p.note = fmt.Sprintf("bash is not installed; commands run in %s: use only POSIX sh syntax", path)
 		if o.Shell != "" {
-			p.note = fmt.Sprintf("commands run in %s: keep to POSIX sh", path)
+			p.note = fmt.Sprintf("commands run in %s: use only POSIX sh syntax", path)
 		}
 	}
 	p.command = stdio.Command{
 		Path: path, Args: args, Dir: o.Dir, Env: map[string]string{"TERM": "dumb", "PAGER": "cat", "ENV": ""}, CleanEnv: o.CleanEnv,
-		Grace: noTime, KillAfter: killAfter, StderrRing: 4 << 10,
+		Grace: noGrace, KillAfter: killAfter, StderrRing: 4 << 10,
 	}
 	if !o.CleanEnv && !o.Sandbox {
 		o.setEnvironment(&p.command)
@@ -55,28 +55,30 @@ func (o *Options) resolveProgram() (p program, err error) {
 	return p, nil
 }
 
-// setEnvironment gives a command the environment of this process, without the keys that it is not
-// to have.
+// setEnvironment gives a command the environment of this process, except the [ModelKeys] that are
+// not in o.Keys. It leaves c alone if none of these is set: c then inherits the environment.
 func (o *Options) setEnvironment(c *stdio.Command) {
-	kept := func(name string) bool { return !slices.Contains(ModelKeys, name) || slices.Contains(o.Keys, name) }
-	if !slices.ContainsFunc(ModelKeys, func(name string) bool { _, set := os.LookupEnv(name); return set && !kept(name) }) {
-		return // it inherits everything by itself
+	passes := func(name string) bool { return !slices.Contains(ModelKeys, name) || slices.Contains(o.Keys, name) }
+	if !slices.ContainsFunc(ModelKeys, func(name string) bool { _, set := os.LookupEnv(name); return set && !passes(name) }) {
+		return
 	}
 	c.CleanEnv = true
 	for _, variable := range os.Environ() {
 		name, value, _ := strings.Cut(variable, "=")
-		if _, given := c.Env[name]; !given && name != "" && name != "PWD" && kept(name) { // PWD is where the command begins
+		// The shell sets PWD to the folder in which it starts.
+		if _, given := c.Env[name]; !given && name != "" && name != "PWD" && passes(name) {
 			c.Env[name] = value
 		}
 	}
 }
 
-// findShell returns the path of the shell of that name, or of the first candidate that there is.
+// findShell returns the path of the named shell, or of the first candidate that exists if name is
+// empty.
 func findShell(name string, candidates ...string) (string, error) {
 	if name != "" {
 		path, err := exec.LookPath(name)
 		if err != nil {
-			return "", fmt.Errorf("the program for shells: %w", err)
+			return "", fmt.Errorf("the option shell: %w", err)
 		}
 		return filepath.Abs(path)
 	}
@@ -85,20 +87,20 @@ func findShell(name string, candidates ...string) (string, error) {
 			return path, nil
 		}
 	}
-	return "", errors.New("neither bash nor sh is on PATH or in /bin: install bash, or name a POSIX shell")
+	return "", errors.New("neither bash nor sh is on PATH or in /bin: install bash, or set the option shell to a POSIX shell")
 }
 
-// wrapInSandbox has the program run in bubblewrap.
+// wrapInSandbox changes the command so that the program runs in bubblewrap.
 func (p *program) wrapInSandbox(o *Options) error {
 	bwrap, err := exec.LookPath("bwrap")
 	if err != nil {
-		return fmt.Errorf("%w: install the package bubblewrap (Linux only), or do without the sandbox: %w", ErrSandbox, err)
+		return fmt.Errorf("%w: install the package bubblewrap (Linux only), or turn the sandbox off: %w", ErrSandbox, err)
 	}
-	if o.Dir, err = filepath.EvalSymlinks(o.Dir); err != nil { // bwrap mounts nothing at a link
-		return fmt.Errorf("the folder for shells: %w", err)
+	if o.Dir, err = filepath.EvalSymlinks(o.Dir); err != nil { // bwrap cannot mount at a symbolic link
+		return fmt.Errorf("the folder of the shells: %w", err)
 	}
 	args := append(sandboxOptions(o.Dir, homeFolders(), o.Network), "--", p.command.Path)
-	if err := tryOut(bwrap, args); err != nil {
+	if err := testSandbox(bwrap, args); err != nil {
 		return err
 	}
 	p.command.Args = append(args, p.command.Args...)
@@ -109,9 +111,9 @@ func (p *program) wrapInSandbox(o *Options) error {
 	return nil
 }
 
-// tryOut runs a command that does nothing in the sandbox: in many containers bubblewrap is there
-// and may do nothing, and that had better be known before the first command.
-func tryOut(bwrap string, args []string) error {
+// testSandbox runs an empty command in the sandbox. In many containers bubblewrap is installed but
+// lacks permissions; the user should learn that when the server starts, not from the first command.
+func testSandbox(bwrap string, args []string) error {
 	ctx, cancel := context.WithTimeout(context.Background(), startBound)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, bwrap, append(slices.Clone(args), "-c", ":")...)
@@ -120,14 +122,15 @@ func tryOut(bwrap string, args []string) error {
 	if err == nil {
 		return nil
 	}
-	if said := strings.TrimSpace(string(out[:min(len(out), 500)])); said != "" {
-		err = errors.New(strings.ToValidUTF8(said, "\uFFFD"))
+	if message := strings.TrimSpace(string(out[:min(len(out), 500)])); message != "" {
+		err = errors.New(strings.ToValidUTF8(message, "\uFFFD"))
 	}
-	return fmt.Errorf("%w: bubblewrap is installed and fails; where user namespaces are not allowed, as in many containers, allow them or do without the sandbox: %w", ErrSandbox, err)
+	return fmt.Errorf("%w: bubblewrap is installed but fails. If this system does not allow user namespaces, as in many containers, allow them or turn the sandbox off: %w", ErrSandbox, err)
 }
 
-// sandboxOptions returns bwrap's options. Later ones are mounted over earlier ones. The shell has a
-// session of its own, and so a process group that can be interrupted without bwrap.
+// sandboxOptions returns the options of bwrap. It mounts them in order, so a later mount hides an
+// earlier one. --new-session gives the shell a process group without bwrap, so that an interrupt
+// does not reach bwrap.
 func sandboxOptions(dir string, homes []string, network bool) []string {
 	args := []string{
 		"--die-with-parent", "--new-session", "--unshare-all", "--cap-drop", "ALL",
@@ -143,7 +146,7 @@ func sandboxOptions(dir string, homes []string, network bool) []string {
 		}
 	}
 	if slices.Contains([]string{"/", "/dev", "/proc"}, dir) {
-		return append(args, "--chdir", dir) // nothing that could be made writable
+		return append(args, "--chdir", dir) // these folders must stay read-only
 	}
 	return append(args, "--bind", dir, dir, "--chdir", dir)
 }
@@ -154,7 +157,7 @@ func containsPath(dir, inner string) bool {
 	return err == nil && rel != ".." && !strings.HasPrefix(rel, "../")
 }
 
-// homeFolders returns the user's home folders: from the environment, and from the account.
+// homeFolders returns the home folders of the environment and of the account, which can differ.
 func homeFolders() (all []string) {
 	named, _ := os.UserHomeDir()
 	dirs := []string{named}

@@ -37,7 +37,7 @@ func TestMissingBash(t *testing.T) {
 		{"", []string{"bash", dir + "/bash", dir + "/sh"}, filepath.Join(dir, "sh")},
 		{"", []string{"bash"}, "error: neither bash nor sh"},
 		{"sh", nil, filepath.Join(dir, "sh")},
-		{"nosuchshell", []string{"sh"}, "error: the program for shells"},
+		{"nosuchshell", []string{"sh"}, "error: the option shell"},
 	} {
 		got, err := findShell(c.name, c.candidates...)
 		if err != nil {
@@ -49,7 +49,7 @@ func TestMissingBash(t *testing.T) {
 	}
 	o := Options{Shell: "sh"}
 	p, err := o.resolveProgram()
-	if err != nil || p.bash || !strings.Contains(p.note, "keep to POSIX sh") {
+	if err != nil || p.bash || !strings.Contains(p.note, "use only POSIX sh syntax") {
 		t.Errorf("got %+v, %v", p, err)
 	}
 }
@@ -63,9 +63,9 @@ func TestBadOptions(t *testing.T) {
 		o    Options
 		want string
 	}{
-		{Options{Dir: file + "/none"}, "the folder for shells"},
-		{Options{Dir: file}, "is no folder"},
-		{Options{Shell: "nosuchshell"}, "the program for shells"},
+		{Options{Dir: file + "/none"}, "the folder of the shells"},
+		{Options{Dir: file}, "is not a folder"},
+		{Options{Shell: "nosuchshell"}, "the option shell"},
 		{Options{Timeout: -1}, "must not be negative"},
 		{Options{Timeout: 2 * MaxTimeout}, "at most 1h"},
 		{Options{MaxShells: -1}, "must not be negative"},
@@ -75,7 +75,7 @@ func TestBadOptions(t *testing.T) {
 		}
 	}
 	w := open(t, Options{Shell: "false"})
-	w.fail(args{"command": "echo"}, "no shell could be opened: the shell ended at its start")
+	w.fail(args{"command": "echo"}, "could not open a shell: the shell ended while it started")
 }
 
 func TestEnvironment(t *testing.T) {
@@ -96,7 +96,7 @@ func TestModelKeys(t *testing.T) {
 	open(t, Options{Dir: dir, Keys: []string{"OPENAI_API_KEY"}}).session().wants(show, 0, "known=yes dumb one none "+dir+"\n")
 	open(t, Options{Dir: dir, Keys: ModelKeys}).session().wants(show, 0, "known=yes dumb one two "+dir+"\n")
 	open(t, Options{Dir: dir, Env: map[string]string{"ANTHROPIC_API_KEY": "three"}}).session().wants(show, 0, "known=yes dumb none three "+dir+"\n")
-	if _, err := New(Options{Keys: []string{"A_SECRET"}}); err == nil || !strings.Contains(err.Error(), "none of OPENAI_API_KEY, ANTHROPIC_API_KEY") {
+	if _, err := New(Options{Keys: []string{"A_SECRET"}}); err == nil || !strings.Contains(err.Error(), "want OPENAI_API_KEY or ANTHROPIC_API_KEY") {
 		t.Errorf("got the error %v", err)
 	}
 }

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// runCommand gives the shell a command. It is an error if one runs.
+// runCommand starts a command in the shell. It fails if another command runs.
 func (sh *shell) runCommand(text string) (*command, error) {
 	sh.input.Lock()
 	defer sh.input.Unlock()
@@ -18,23 +18,24 @@ func (sh *shell) runCommand(text string) (*command, error) {
 		}
 		if c.isSettling {
 			if !sh.settleInterrupt(c) {
-				return nil, fmt.Errorf("the shell %s has not answered since it was interrupted: call with restart to end it and begin anew", sh.handle)
+				return nil, fmt.Errorf("the shell %s has not answered since it was interrupted: call with restart to end it and open a new one", sh.handle)
 			}
 			continue
 		}
-		// Write fails if the shell has ended; the caller that waits for the command notices that.
+		// Write fails if the shell has ended; awaitCommand notices that.
 		_, _ = sh.child.Write([]byte(commandLine(sh.token, c.number, c.earlier, text)))
 		return c, nil
 	}
 }
 
-// nextCommand makes a command the running one: one that settles the shell, where that was
-// interrupted.
+// nextCommand returns a new command and makes it the running one. If the shell has been interrupted,
+// the new command is a settling one: the caller must pass it to settleInterrupt and then call
+// nextCommand again.
 func (sh *shell) nextCommand() (*command, error) {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
 	if c := sh.running; c != nil {
-		return nil, fmt.Errorf("the shell %s is busy: its command has been running for %v. Call with an empty command to wait for it and read its output, with the command ctrl+c to interrupt it, or with restart to end it; or leave the argument shell out to open another shell",
+		return nil, fmt.Errorf("the shell %s is busy: its command has been running for %v. Call with an empty command to wait for it and read its output, with the command ctrl+c to interrupt it, or with restart to end it; or omit the argument shell to open another shell",
 			sh.handle, time.Since(c.began).Round(time.Second))
 	}
 	sh.number++
@@ -49,10 +50,11 @@ func (sh *shell) nextCommand() (*command, error) {
 	return c, nil
 }
 
-// settleInterrupt waits until the shell has dealt with an interrupt. One that came after the end of
-// its command may hit the shell later, while it reads: of a line that is lost in part, the rest
-// would be run. Any part of this one does no harm. It reports whether the shell has answered, or
-// ended.
+// settleInterrupt waits until the shell has handled an interrupt. If the interrupt arrived after the
+// end of its command, the shell may handle it while it reads the next line: it discards the
+// beginning of that line and runs the rest. So settleInterrupt sends again lines, of which every
+// part is harmless, until the shell answers one. It returns true if the shell has answered or
+// ended, false after settleBound.
 func (sh *shell) settleInterrupt(c *command) bool {
 	tick := time.NewTicker(settleEvery)
 	defer tick.Stop()
@@ -72,8 +74,8 @@ func (sh *shell) settleInterrupt(c *command) bool {
 	}
 }
 
-// currentCommand returns the running command, else one that has ended since a call waited for it,
-// or nil.
+// currentCommand returns the running command, or a finished one that no result has reported yet, or
+// nil.
 func (sh *shell) currentCommand() *command {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
@@ -123,19 +125,19 @@ func (sh *shell) signalCommand(c *command) {
 // not interrupted again, because it might take that as an order to abandon its cleanup.
 func (sh *shell) repeatInterrupt(c *command) {
 	sh.mu.Lock()
-	wentOn := sh.running == c && c.hasBegun && c.interrupt &&
+	hasNewChild := sh.running == c && c.hasBegun && c.interrupt &&
 		slices.ContainsFunc(groupChildren(sh.group), func(child string) bool { return !slices.Contains(c.children, child) })
 	sh.mu.Unlock()
-	if wentOn {
+	if hasNewChild {
 		sh.signalCommand(c)
 	} else {
 		sh.askAgain(c)
 	}
 }
 
-// askAgain asks the shell once more how an interrupted command has ended. The command may have just
-// ended, and the shell lost the endLine while reading it. It does not wait for another writer: a
-// stopped shell reads nothing, and askAgain is called again later.
+// askAgain asks the shell once more how an interrupted command has ended, because the shell may have
+// discarded the endLine. It does nothing if another goroutine is writing to the shell, because that
+// can take long if the shell is stopped; awaitCommand calls askAgain again later.
 func (sh *shell) askAgain(c *command) {
 	if sh.input.TryLock() {
 		defer sh.input.Unlock()
@@ -143,28 +145,29 @@ func (sh *shell) askAgain(c *command) {
 	}
 }
 
-// sendAgainLine sends an againLine where there is a use for it. The input must be locked.
+// sendAgainLine sends an againLine if c is running and has been interrupted. The caller holds
+// sh.input.
 func (sh *shell) sendAgainLine(c *command) {
 	sh.mu.Lock()
-	due := sh.running == c && c.hasBegun && c.interrupt && c.reminders < maxReminders
-	if due {
+	send := sh.running == c && c.hasBegun && c.interrupt && c.reminders < maxReminders
+	if send {
 		c.reminders++
 	}
 	sh.mu.Unlock()
-	if due {
+	if send {
 		_, _ = sh.child.Write([]byte(againLine(sh.token, c.number)))
 	}
 }
 
-// awaitCommand waits until the command is done, the shell has ended, or the time is up. c may be
-// nil. Meanwhile it calls report at intervals with the elapsed time and the output since the last
-// report; the first time, the output since seen.
+// awaitCommand waits until the command is done, the shell has ended, or timeout has passed. If c is
+// nil, it returns at once. Meanwhile it calls report with the elapsed time and the output since the
+// last report; seen is the value of shell.printed at which the first report begins.
 func (sh *shell) awaitCommand(ctx context.Context, c *command, timeout time.Duration, seen int, report func(elapsed time.Duration, printed string)) error {
 	if c == nil {
 		return nil
 	}
-	up := time.NewTimer(timeout)
-	defer up.Stop()
+	limit := time.NewTimer(timeout)
+	defer limit.Stop()
 	tick := time.NewTicker(reportEvery)
 	defer tick.Stop()
 	began, latest := time.Now(), time.Now()
@@ -174,7 +177,7 @@ func (sh *shell) awaitCommand(ctx context.Context, c *command, timeout time.Dura
 			return nil
 		case <-sh.exited:
 			return nil
-		case <-up.C:
+		case <-limit.C:
 			return nil
 		case <-ctx.Done():
 			return ctx.Err()
@@ -193,9 +196,9 @@ func (sh *shell) awaitCommand(ctx context.Context, c *command, timeout time.Dura
 const (
 	settleEvery = 20 * time.Millisecond
 	settleBound = 5 * time.Second
-	reportEvery = 250 * time.Millisecond // at most, and only where something was printed
-	signOfLife  = 5 * time.Second        // where nothing is
-	maxReport   = 2000                   // characters
+	reportEvery = 250 * time.Millisecond // between two reports with output
+	signOfLife  = 5 * time.Second        // until a report without output
+	maxReport   = 2000                   // characters in a report
 )
 
 func (sh *shell) countPrinted() int {
@@ -204,8 +207,8 @@ func (sh *shell) countPrinted() int {
 	return sh.printed
 }
 
-// printedSince returns the output since the count was seen, or its last characters, and the current
-// count.
+// printedSince returns the output after the first seen characters, at most its last maxReport
+// characters, and the current value of shell.printed.
 func (sh *shell) printedSince(seen int) (string, int) {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()

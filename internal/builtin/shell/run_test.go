@@ -197,7 +197,7 @@ func TestMuchOutput(t *testing.T) {
 		r := s.do("echo begin; head -c 4000000 /dev/zero | tr '\\000' x; echo; echo end")
 		want := len("begin\n") + 4000000 + len("\nend\n") - 1000
 		if r.State != Idle || r.Omitted != want || !strings.HasPrefix(r.Output, "begin\nxxx") || !strings.HasSuffix(r.Output, "xxx\nend\n") ||
-			!strings.Contains(r.Output, fmt.Sprintf("[… %d characters left out …]", want)) || len(r.Output) > 1100 {
+			!strings.Contains(r.Output, fmt.Sprintf("[… %d characters omitted …]", want)) || len(r.Output) > 1100 {
 			s.Errorf("got %s", show(r))
 		}
 		s.wants("echo after", 0, "after\n")
@@ -281,7 +281,7 @@ func TestTimeoutAndReadingMore(t *testing.T) {
 			time.Sleep(time.Millisecond)
 		}
 		r = s.do("echo next")
-		if r.State != Idle || *r.ExitStatus != 0 || !strings.HasSuffix(r.Output, "next\n") || !strings.Contains(r.Note, "the command before this one had ended with exit status 8") {
+		if r.State != Idle || *r.ExitStatus != 0 || !strings.HasSuffix(r.Output, "next\n") || !strings.Contains(r.Note, "the previous command ended with exit status 8") {
 			s.Errorf("got %s", show(r))
 		}
 	})

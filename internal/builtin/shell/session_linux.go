@@ -12,7 +12,7 @@ import (
 // processes of a shell with set -m, which have their own process groups. While one of them lives,
 // the system does not reuse the session's id.
 func endSession(id int) {
-	for range 10 { // one that forks in between is met by the next round
+	for range 10 { // the next round kills processes that were forked during this one
 		left := sessionMembers(id)
 		if len(left) == 0 {
 			return
@@ -45,7 +45,7 @@ func groupChildren(leader int) (all []string) {
 	return all
 }
 
-// leaderWithin returns the descendant of a process that leads a process group, or 0.
+// leaderWithin returns the id of a descendant that leads a process group, or 0.
 func leaderWithin(ancestor int) int {
 	all := listProcesses()
 	for pid, p := range all {
@@ -84,7 +84,7 @@ func listProcesses() map[int]process {
 		if err != nil {
 			continue
 		}
-		// The name in brackets may hold anything.
+		// The program's name, in brackets, may contain any character.
 		fields := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:])
 		if len(fields) < 4 {
 			continue

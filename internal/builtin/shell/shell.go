@@ -10,15 +10,15 @@
 // # Commands
 //
 // A command is evaluated as if it were typed at a prompt; it may have many lines. Its stdin is
-// empty. Its stdout and stderr are one stream, in the order of the writes, as on a terminal. Since
-// the stream is not a terminal, a program that asks there for a password fails. Redirections by
-// exec last until the end of the command, and so does set -e, which ends the shell if a command
-// fails. The rest of the state stays: cd, variables, $?, options, traps, functions, aliases, and
-// the descriptors 3 to 9 except 7.
+// empty. Its stdout and stderr are one stream, in the order of the writes, as on a terminal. The
+// stream is not a terminal, so a program that asks for a password fails. Redirections by exec and
+// set -e last until the end of the command; under set -e, a failure ends the shell. The rest of the
+// state stays for the next command: the working folder, variables, $?, options, traps, functions,
+// aliases, and the descriptors 3 to 9 except 7.
 //
-// The server finds the end of a command by a mark with a random number on a descriptor that the
-// command does not have. A background process may therefore keep the command's output open; its
-// later output is part of a later result.
+// The shell reports the end of a command by a mark with a random number, which it writes to a
+// descriptor that the command does not have. The server therefore need not wait until the output is
+// closed: a background process may keep it open, and what it prints later is part of a later result.
 //
 // A command that exceeds its timeout continues: an empty command waits for it and returns the new
 // output, ctrl+c interrupts it, and restart ends the shell and opens another one under the same
@@ -45,12 +45,12 @@
 // # Sandbox
 //
 // By default a command has the permissions of this process. With [Options].Sandbox it runs in a
-// bubblewrap sandbox. There it can write only to [Options].Dir and an empty /tmp. It sees only its
-// own processes, a minimal environment, no sockets in /run, and not the user's home folder, unless
-// Dir is it or holds it. It has a network only with [Options].Network. Processes that have left the
-// session end with the sandbox too. Other files that the user may read stay readable. The sandbox
-// prevents accidents, and hides secrets in the home folder and the environment; it does not stop an
-// attacker.
+// bubblewrap sandbox. There it can write only to [Options].Dir and to a /tmp of its own, which is
+// empty at first. It sees only its own processes, a minimal environment, no sockets in /run, and not
+// the user's home folder, unless Dir is or contains that folder. It has a network only with
+// [Options].Network. Processes that have left the session end with the sandbox too. All other files
+// that the user may read stay readable. The sandbox prevents accidents, and hides secrets in the
+// home folder and the environment; it does not stop an attacker.
 //
 // The package is for Unix. On other systems [New] returns an error.
 package shell
@@ -84,45 +84,46 @@ const (
 	MaxCommand = 256 << 10 // characters of a command
 )
 
-// ModelKeys are the variables of this process that shells do not inherit unless [Options].Keys says
-// so.
+// ModelKeys are the environment variables of this process that shells do not inherit unless
+// [Options].Keys names them. They must not be changed.
 var ModelKeys = []string{"OPENAI_API_KEY", "ANTHROPIC_API_KEY"}
 
 // Options configure a [Server]. The zero value is ready.
 type Options struct {
-	// Dir is the folder in which shells begin, default this process's. It must exist.
+	// Dir is the folder in which shells start. It must exist. The default is the working folder of
+	// this process.
 	Dir string
-	// Shell is the program that runs commands: a bash, or any POSIX sh. Default: bash, else sh,
-	// looked for on PATH and in /bin.
+	// Shell is the program that runs commands: bash, or any POSIX sh. The default is bash or, if
+	// bash is neither on PATH nor in /bin, sh.
 	Shell string
-	// Env is added to the environment of this process, which shells inherit without [ModelKeys],
-	// and wins over it.
+	// Env holds variables for the shells. They win over inherited variables of the same name.
 	Env map[string]string
-	// CleanEnv has shells inherit a minimal environment, without the user's secrets. It is implied
-	// by Sandbox.
+	// CleanEnv lets shells inherit only a minimal environment, without the user's secrets. Sandbox
+	// implies it.
 	CleanEnv bool
 	// Keys names the variables of [ModelKeys] that shells inherit, unless CleanEnv or Sandbox is
 	// set. Other names are an error.
 	Keys []string
-	// Sandbox runs shells in a bubblewrap sandbox. Where there can be none, [New] returns an error
-	// that is [ErrSandbox].
+	// Sandbox runs shells in a bubblewrap sandbox. If the system cannot make one, [New] returns
+	// [ErrSandbox].
 	Sandbox bool
 	// Network lets sandboxed shells use the network.
 	Network bool
-	// Timeout is how long a call waits for its command where it does not say, default
-	// [DefaultTimeout].
+	// Timeout is how long a call waits for its command if the call has no timeout of its own. The
+	// default is [DefaultTimeout], the maximum [MaxTimeout].
 	Timeout time.Duration
-	// Idle is after which time without a call a shell ends, default [DefaultIdle]; negative: never.
+	// Idle is the time without a call after which a shell ends. The default is [DefaultIdle]; with
+	// a negative value, shells never expire.
 	Idle time.Duration
-	// MaxShells bounds how many shells there are at a time, default [DefaultMaxShells].
+	// MaxShells limits the number of open shells. The default is [DefaultMaxShells].
 	MaxShells int
-	// MaxOutput bounds the characters of output in one result, default [DefaultMaxOutput].
+	// MaxOutput limits the characters of output in one result. The default is [DefaultMaxOutput].
 	MaxOutput int
 	// Server holds the options of [server.New].
 	Server server.Options
 }
 
-// Server is a [server.Server] with shells behind it.
+// Server is a [server.Server] that owns the shells. Call Close to end them.
 type Server struct {
 	*server.Server
 	opts    Options
@@ -130,8 +131,8 @@ type Server struct {
 
 	mu     sync.Mutex
 	shells map[string]*shell
-	past   []*shell // that ended a while ago, the latest last
-	// opening counts the places that are taken by shells that are being opened.
+	past   []*shell // ended shells, the latest last; at most maxPast
+	// opening counts the shells that are being opened. They count against MaxShells.
 	opening int
 	closed  bool
 	tasks   sync.WaitGroup
@@ -139,7 +140,7 @@ type Server struct {
 
 // ErrSandbox is wrapped by the error of [New] if the system cannot make a sandbox: bubblewrap is
 // missing or lacks permissions.
-var ErrSandbox = errors.New("there is no sandbox here")
+var ErrSandbox = errors.New("this system cannot make a sandbox")
 
 // New returns a server without shells. It fails if Dir is not a folder, a program is missing,
 // Sandbox is set and the system cannot make one, or the system is not Unix.
@@ -149,7 +150,7 @@ func New(opts ...Options) (*Server, error) {
 		o = opts[0]
 	}
 	if !supported {
-		return nil, fmt.Errorf("shell: there is no POSIX shell on this system, the server needs a Unix such as Linux or macOS: %w", errors.ErrUnsupported)
+		return nil, fmt.Errorf("shell: this system has no POSIX shell; the server runs on Unix systems, such as Linux and macOS: %w", errors.ErrUnsupported)
 	}
 	if err := o.setDefaults(); err != nil {
 		return nil, fmt.Errorf("shell: %w", err)
@@ -159,21 +160,21 @@ func New(opts ...Options) (*Server, error) {
 		return nil, fmt.Errorf("shell: %w", err)
 	}
 	if o.Server.Instructions == "" {
-		o.Server.Instructions = "Runs commands in a shell that keeps its working folder and variables between calls: pass the handle that the first result returns to every further call."
+		o.Server.Instructions = "Runs commands in a shell that keeps its working folder and variables between calls. The first result has the handle of the shell: pass it to every further call."
 	}
 	s := &Server{Server: server.New("shell", Version, &o.Server), opts: o, program: program, shells: map[string]*shell{}}
 	s.addTool()
 	return s, nil
 }
 
-// setDefaults puts the defaults in place.
+// setDefaults replaces zero values by their defaults and checks the options.
 func (o *Options) setDefaults() (err error) {
 	o.Timeout = orDefault(o.Timeout, DefaultTimeout)
 	o.Idle = orDefault(o.Idle, DefaultIdle)
 	o.MaxShells = orDefault(o.MaxShells, DefaultMaxShells)
 	o.MaxOutput = orDefault(o.MaxOutput, DefaultMaxOutput)
 	if o.Timeout < 0 || o.Timeout > MaxTimeout || o.MaxShells < 0 || o.MaxOutput < 0 {
-		return fmt.Errorf("the options Timeout (at most %v), MaxShells and MaxOutput must not be negative", MaxTimeout)
+		return fmt.Errorf("the options timeout, max-shells and max-output must not be negative, and timeout must be at most %v", MaxTimeout)
 	}
 	if o.Dir == "" {
 		o.Dir, err = os.Getwd()
@@ -185,14 +186,14 @@ func (o *Options) setDefaults() (err error) {
 	}
 	info, err := os.Stat(o.Dir)
 	if err != nil {
-		return fmt.Errorf("the folder for shells: %w", err)
+		return fmt.Errorf("the folder of the shells: %w", err)
 	}
 	if !info.IsDir() {
-		return fmt.Errorf("the folder for shells: %s is no folder", o.Dir)
+		return fmt.Errorf("the folder of the shells: %s is not a folder", o.Dir)
 	}
 	for _, key := range o.Keys {
 		if !slices.Contains(ModelKeys, key) {
-			return fmt.Errorf("the option Keys: %q is none of %s", key, strings.Join(ModelKeys, ", "))
+			return fmt.Errorf("the option keys: %q: want %s", key, strings.Join(ModelKeys, " or "))
 		}
 	}
 	o.Env = maps.Clone(o.Env)
@@ -206,8 +207,8 @@ func orDefault[T int | time.Duration](v, fallback T) T {
 	return v
 }
 
-// Close ends all shells with everything that runs in them, and all subscriptions. It waits for
-// that, at most a few seconds. Calls that wait for a command return; new ones fail.
+// Close ends all shells, everything that runs in them, and all subscriptions. It returns when they
+// have ended, within a few seconds. Calls that wait for a command return; new calls fail.
 func (s *Server) Close() error {
 	s.mu.Lock()
 	s.closed = true

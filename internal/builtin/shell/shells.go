@@ -10,12 +10,13 @@ import (
 	"time"
 )
 
-// maxPast bounds of how many shells it is known how they ended.
+// maxPast bounds the number of ended shells that the server remembers, to report how they ended.
 const maxPast = 32
 
 var errClosed = errors.New("the server is closing")
 
-// openShell opens a shell, under a new handle where none is given. The caller has to leave it.
+// openShell opens a shell under the handle, or under a new handle if it is empty. The caller must
+// call leaveShell.
 func (s *Server) openShell(ctx context.Context, principal, handle string) (*shell, error) {
 	if err := s.reservePlace(); err != nil {
 		return nil, err
@@ -26,7 +27,7 @@ func (s *Server) openShell(ctx context.Context, principal, handle string) (*shel
 	s.opening--
 	if err != nil {
 		s.mu.Unlock()
-		return nil, fmt.Errorf("no shell could be opened: %w", err)
+		return nil, fmt.Errorf("could not open a shell: %w", err)
 	}
 	if s.closed {
 		s.mu.Unlock()
@@ -42,8 +43,8 @@ func (s *Server) openShell(ctx context.Context, principal, handle string) (*shel
 	return sh, nil
 }
 
-// reservePlace takes a place for a shell that is being opened, and holds Close up until tasks.Done
-// is called.
+// reservePlace counts a shell that is about to be opened. The caller must call tasks.Done, for which
+// Close waits.
 func (s *Server) reservePlace() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -52,14 +53,14 @@ func (s *Server) reservePlace() error {
 	}
 	s.sweepEnded()
 	if len(s.shells)+s.opening >= s.opts.MaxShells {
-		return fmt.Errorf("as many shells are open as there can be, %d: use one whose handle you have, or end one with the command exit", s.opts.MaxShells)
+		return fmt.Errorf("the maximum of %d open shells is reached: use one of them, by its handle, or end one with the command exit", s.opts.MaxShells)
 	}
 	s.opening++
 	s.tasks.Add(1)
 	return nil
 }
 
-// sweepEnded moves shells that have ended to the past. s must be locked.
+// sweepEnded moves ended shells from s.shells to s.past. The caller holds s.mu.
 func (s *Server) sweepEnded() {
 	for handle, sh := range s.shells {
 		if sh.isGone() && sh.calls == 0 {
@@ -69,7 +70,7 @@ func (s *Server) sweepEnded() {
 	}
 }
 
-// rememberEnded keeps the final state of a shell that has ended. s must be locked.
+// rememberEnded adds a shell to s.past. The caller holds s.mu.
 func (s *Server) rememberEnded(sh *shell) {
 	if sh.idle != nil {
 		sh.idle.Stop()
@@ -80,7 +81,7 @@ func (s *Server) rememberEnded(sh *shell) {
 	}
 }
 
-// enterShell finds a shell for a call, also one that has ended. The caller has to leave it.
+// enterShell returns the shell of a handle, even if it has ended. The caller must call leaveShell.
 func (s *Server) enterShell(principal, handle string) (*shell, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -94,7 +95,7 @@ func (s *Server) enterShell(principal, handle string) (*shell, error) {
 		}
 	}
 	if sh == nil || sh.principal != principal {
-		return nil, fmt.Errorf("there is no shell %q: leave the argument shell out to open one, and pass the handle that the result has", handle)
+		return nil, fmt.Errorf("no shell has the handle %q: omit the argument shell to open one, then pass the handle from the result", handle)
 	}
 	sh.calls++
 	if sh.idle != nil {
@@ -131,11 +132,11 @@ func (s *Server) expireShell(sh *shell) {
 	s.tasks.Add(1)
 	s.mu.Unlock()
 	defer s.tasks.Done()
-	sh.endShell(fmt.Sprintf("nobody had used it for %v", s.opts.Idle))
+	sh.endShell(fmt.Sprintf("it was not used for %v", s.opts.Idle))
 }
 
-// restartShell ends a shell and opens another in its place. Others that wait for the old one see it
-// end.
+// restartShell ends a shell and opens a new one under its handle. Other calls that wait for the old
+// shell return its end.
 func (s *Server) restartShell(ctx context.Context, old *shell) (*shell, error) {
 	s.mu.Lock()
 	if s.closed {
@@ -149,7 +150,7 @@ func (s *Server) restartShell(ctx context.Context, old *shell) (*shell, error) {
 	old.restarting = true
 	delete(s.shells, old.handle)
 	s.past = slices.DeleteFunc(s.past, func(p *shell) bool { return p == old })
-	s.rememberEnded(old) // so that it is known if no other can be opened
+	s.rememberEnded(old) // until the new shell is open, which may fail
 	s.tasks.Add(1)
 	s.mu.Unlock()
 	old.endShell("it was restarted")

@@ -37,7 +37,7 @@ func TestUnusedShellEnds(t *testing.T) {
 		}
 	}
 	<-w.s.past[0].exited
-	s.fail(args{"shell": s.handle, "command": "echo"}, "the shell has ended (nobody had used it for 30ms)")
+	s.fail(args{"shell": s.handle, "command": "echo"}, "the shell has ended (it was not used for 30ms)")
 	if r := s.call(args{"shell": s.handle, "restart": true, "command": "echo again"}); r.Output != "again\n" {
 		t.Errorf("got %s", show(r))
 	}
@@ -46,30 +46,30 @@ func TestUnusedShellEnds(t *testing.T) {
 func TestNumberOfShells(t *testing.T) {
 	w := open(t, Options{MaxShells: 2})
 	one, two := w.session(), w.session()
-	w.fail(args{}, "as there can be, 2")
+	w.fail(args{}, "the maximum of 2 open shells")
 	if r := one.call(args{"shell": one.handle, "restart": true}); r.State != Idle {
 		t.Errorf("got %s", show(r))
 	}
-	w.fail(args{}, "as there can be, 2")
+	w.fail(args{}, "the maximum of 2 open shells")
 	two.do("exit")
 	w.session().wants("echo third", 0, "third\n")
-	w.fail(args{"shell": two.handle, "restart": true}, "as there can be, 2")
-	w.fail(args{"shell": two.handle, "command": "echo"}, "restart to begin anew")
+	w.fail(args{"shell": two.handle, "restart": true}, "the maximum of 2 open shells")
+	w.fail(args{"shell": two.handle, "command": "echo"}, "and restart, or without a handle")
 	for range maxPast + 2 {
 		one.do("exec true")
 		r := w.call(args{})
 		one.handle = r.Shell
 	}
-	w.fail(args{"shell": two.handle, "command": "echo"}, "there is no shell")
+	w.fail(args{"shell": two.handle, "command": "echo"}, "no shell has the handle")
 }
 
 func TestUnknownHandle(t *testing.T) {
 	w := open(t, Options{})
-	w.fail(args{"shell": "nosuchshell", "command": "echo"}, `there is no shell "nosuchshell"`)
-	w.fail(args{"shell": "nosuchshell", "restart": true}, `there is no shell "nosuchshell"`)
+	w.fail(args{"shell": "nosuchshell", "command": "echo"}, `no shell has the handle "nosuchshell"`)
+	w.fail(args{"shell": "nosuchshell", "restart": true}, `no shell has the handle "nosuchshell"`)
 	w.fail(args{"timeout": -1}, "timeout")
 	s := w.session()
-	if _, err := w.s.enterShell("somebody else", s.handle); err == nil || !strings.Contains(err.Error(), "there is no shell") {
+	if _, err := w.s.enterShell("somebody else", s.handle); err == nil || !strings.Contains(err.Error(), "no shell has the handle") {
 		t.Errorf("somebody else's shell: got the error %v", err)
 	}
 }

@@ -13,7 +13,7 @@ const supported = true
 // would not notice the signal otherwise.
 func interruptGroup(pgid int) {
 	if pgid <= 1 {
-		return // not known; to -1 it would go to everybody
+		return // the group is unknown; kill(-1) would reach all processes of the user
 	}
 	_ = syscall.Kill(-pgid, syscall.SIGINT)
 	_ = syscall.Kill(-pgid, syscall.SIGCONT)

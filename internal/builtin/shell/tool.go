@@ -13,21 +13,22 @@ import (
 	"github.com/dowel-mcp/dowel/server"
 )
 
-// How long calls wait that give no command of their own.
+// How long a call without a timeout waits if it reads the output of the running command, or
+// interrupts it.
 const (
 	readTimeout      = 10 * time.Second
 	interruptTimeout = 5 * time.Second
 )
 
 const description = `Runs a command in a shell (bash) that keeps its working folder, variables and background processes between calls.
-Leave shell out to open a new shell; its handle is in the result: pass it to every further call of this conversation.
-stdin is empty and there is no terminal. stdout and stderr come as one text.
-A command that takes longer than timeout goes on running: call again with an empty command to wait for it and read more output, with the command ctrl+c to interrupt it, or with restart to end the shell and begin anew.`
+Omit shell to open a new shell. The result has its handle: pass it to every further call of this conversation.
+stdin is empty and there is no terminal. stdout and stderr are returned as one text.
+A command that takes longer than timeout keeps running: call again with an empty command to wait for it and read more output, with the command ctrl+c to interrupt it, or with restart to end the shell and open a new one.`
 
 type runIn struct {
-	Command string   `json:"command,omitzero" doc:"What to run, as at a prompt; may have many lines. Empty: wait for the running command and read more output. ctrl+c: interrupt it" maxLength:"262144"`
-	Shell   string   `json:"shell,omitzero" doc:"The handle of a shell, from an earlier result. Left out: a new shell is opened" maxLength:"64"`
-	Restart bool     `json:"restart,omitzero" doc:"End the shell with everything that runs in it and open another under the same handle, before the command"`
+	Command string   `json:"command,omitzero" doc:"The command, as typed at a prompt; may have many lines. Empty: wait for the running command and read more output. ctrl+c: interrupt it" maxLength:"262144"`
+	Shell   string   `json:"shell,omitzero" doc:"The handle of a shell, from an earlier result. Omit it to open a new shell" maxLength:"64"`
+	Restart bool     `json:"restart,omitzero" doc:"Before the command, end the shell with everything that runs in it, and open a new one under the same handle"`
 	Timeout *float64 `json:"timeout" doc:"Seconds to wait for the command" minimum:"0" maximum:"3600"`
 }
 
@@ -44,12 +45,12 @@ const (
 // Result is the result of the tool run.
 type Result struct {
 	Shell      string `json:"shell" doc:"The handle of the shell, for further calls"`
-	State      State  `json:"state" enum:"idle,running,ended" doc:"idle: the command has ended; running: it goes on; ended: the shell itself has ended"`
-	ExitStatus *int   `json:"exitStatus,omitzero" doc:"The exit status of the command, or of the shell where that has ended; absent where there is none"`
-	Output     string `json:"output" doc:"What was printed since the last result, stdout and stderr in one"`
-	Omitted    int    `json:"omitted" doc:"How many characters in the middle of the output were left out"`
+	State      State  `json:"state" enum:"idle,running,ended" doc:"idle: the command has ended; running: it still runs; ended: the shell itself has ended"`
+	ExitStatus *int   `json:"exitStatus,omitzero" doc:"The exit status of the command, or of the shell if it has ended; absent if the command still runs or the status is unknown"`
+	Output     string `json:"output" doc:"The output since the last result, stdout and stderr in one"`
+	Omitted    int    `json:"omitted" doc:"The number of characters omitted in the middle of the output"`
 	Folder     string `json:"folder,omitzero" doc:"The shell's working folder"`
-	Note       string `json:"note,omitzero" doc:"What happened, and how to go on"`
+	Note       string `json:"note,omitzero" doc:"What happened, and what to do next"`
 }
 
 func (s *Server) addTool() {
@@ -67,14 +68,14 @@ func (s *Server) addTool() {
 	}
 	out, err := schema.For[Result](schema.Options{Output: true})
 	if err != nil {
-		panic(err) // a mistake in the type
+		panic(err) // only a mistake in the type Result can cause this
 	}
 	server.Tool(s.Server, "run", text, s.callRun, server.ToolOptions{Title: "Run a command", Annotations: annotations, OutputSchema: out.JSON()})
 }
 
 func (s *Server) callRun(ctx context.Context, in runIn) (*mcp.CallToolResult, error) {
 	if strings.ContainsRune(in.Command, 0) {
-		return nil, errors.New("the command has a NUL character, which no shell can take: write it as \\0 in a call of printf, for instance")
+		return nil, errors.New("the command contains a NUL character, which a shell cannot read: write \\0 instead, in a call of printf for example")
 	}
 	sh, err := s.shellFor(ctx, in)
 	if err != nil {
@@ -108,7 +109,8 @@ func (s *Server) callRun(ctx context.Context, in runIn) (*mcp.CallToolResult, er
 	return result, err
 }
 
-// shellFor returns the shell that a call is about, or a new one. The caller has to leave it.
+// shellFor returns the shell that the call names, or a new one if it names none. The caller must
+// call leaveShell.
 func (s *Server) shellFor(ctx context.Context, in runIn) (*shell, error) {
 	principal := ""
 	if req := server.RequestFrom(ctx); req != nil {
@@ -132,8 +134,9 @@ func (in runIn) timeoutOr(usual time.Duration) time.Duration {
 	return time.Duration(*in.Timeout * float64(time.Second))
 }
 
-// waitResult waits for a command and returns its progress. c may be nil. Output after seen
-// characters is reported as progress.
+// waitResult waits for a command, at most for timeout, and returns its output and state. c is nil if
+// no command runs. Meanwhile it sends the output as progress notifications, without the first seen
+// characters that the shell has ever printed.
 func (s *Server) waitResult(ctx context.Context, sh *shell, c *command, timeout time.Duration, seen int) (*mcp.CallToolResult, error) {
 	err := sh.awaitCommand(ctx, c, timeout, seen, func(elapsed time.Duration, printed string) {
 		server.Progress(ctx, elapsed.Seconds(), timeout.Seconds(), printed)
@@ -147,7 +150,7 @@ func (s *Server) waitResult(ctx context.Context, sh *shell, c *command, timeout 
 	return sh.resultOf(c).callResult()
 }
 
-// resultOf says how far a command has come.
+// resultOf returns the new output and the state of a command. c is nil if no command runs.
 func (sh *shell) resultOf(c *command) Result {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
@@ -160,7 +163,7 @@ func (sh *shell) resultOf(c *command) Result {
 		return r
 	}
 	if c.before != nil {
-		r.addNote(fmt.Sprintf("the command before this one had ended with exit status %d, and the output begins with what it printed last", c.before.status))
+		r.addNote(fmt.Sprintf("the previous command ended with exit status %d; this output begins with the rest of its output", c.before.status))
 		c.before = nil
 	}
 	switch {
@@ -174,9 +177,9 @@ func (sh *shell) resultOf(c *command) Result {
 		}
 		return r
 	case c.interrupt:
-		r.addNote("the command has not heeded the interrupt yet: call again with an empty command for more output, with ctrl+c, or with restart to end it")
+		r.addNote("the command has not reacted to the interrupt yet: call again with an empty command for more output, with the command ctrl+c to interrupt it again, or with restart to end it")
 	default:
-		r.addNote(fmt.Sprintf("the command is still running after %v: call again with an empty command for more output, with ctrl+c as the command to interrupt it, or with restart to end it", time.Since(c.began).Round(10*time.Millisecond)))
+		r.addNote(fmt.Sprintf("the command is still running after %v: call again with an empty command for more output, with the command ctrl+c to interrupt it, or with restart to end it", time.Since(c.began).Round(10*time.Millisecond)))
 	}
 	r.State = Running
 	return r
@@ -189,19 +192,19 @@ func (r *Result) addNote(note string) {
 	r.Note += note
 }
 
-// reportEnd reports how the shell ended: as a result to a call that has waited for it, else as an
-// error.
+// reportEnd reports how the shell ended: as a result if the call waited for it (awaited), otherwise
+// as an error, because the call's command was not run.
 func (sh *shell) reportEnd(awaited bool) (*mcp.CallToolResult, error) {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
 	r := Result{Shell: sh.handle, State: Ended, ExitStatus: sh.ended.status}
 	r.Output, r.Omitted = sh.unread.takeNew()
-	r.Note = fmt.Sprintf("the shell has ended (%s), with everything that ran in it: call with this handle and restart to begin anew, or without a handle", sh.ended.how)
+	r.Note = fmt.Sprintf("the shell has ended (%s), with everything that ran in it: call with this handle and restart, or without a handle, to open a new one", sh.ended.how)
 	if awaited {
 		return r.callResult()
 	}
 	if r.Output != "" {
-		return nil, fmt.Errorf("the command was not run: %s. The last output was:\n%s", r.Note, r.Output)
+		return nil, fmt.Errorf("the command was not run: %s. The shell's last output was:\n%s", r.Note, r.Output)
 	}
 	return nil, fmt.Errorf("the command was not run: %s", r.Note)
 }
@@ -216,20 +219,20 @@ func (r Result) callResult() (*mcp.CallToolResult, error) {
 }
 
 func (r Result) summary() string {
-	var said []string
+	var notes []string
 	if r.ExitStatus != nil && r.State != Ended {
-		said = append(said, fmt.Sprintf("exit status %d", *r.ExitStatus))
+		notes = append(notes, fmt.Sprintf("exit status %d", *r.ExitStatus))
 	}
 	if r.Note != "" {
-		said = append(said, r.Note)
+		notes = append(notes, r.Note)
 	}
 	text := r.Output
 	if text != "" && !strings.HasSuffix(text, "\n") {
 		text += "\n"
 	}
-	where := ""
+	folder := ""
 	if r.Folder != "" {
-		where = " in " + r.Folder
+		folder = " in " + r.Folder
 	}
-	return text + fmt.Sprintf("[shell %s%s: %s]", r.Shell, where, strings.Join(said, "; "))
+	return text + fmt.Sprintf("[shell %s%s: %s]", r.Shell, folder, strings.Join(notes, "; "))
 }
