@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/dowel-mcp/dowel/internal/polltest"
 	"golang.org/x/sys/unix"
 )
 
@@ -32,7 +33,7 @@ func TestEchoAndClose(t *testing.T) {
 	if err := child.ExitError(); err != nil {
 		t.Errorf("while it runs: ExitError = %v", err)
 	}
-	took(t, 0, time.Second, func() {
+	polltest.Within(t, func() {
 		if err := child.Close(); err != nil {
 			t.Error(err)
 		}
@@ -102,7 +103,9 @@ func TestExitStatusAndStderrInErrors(t *testing.T) {
 func TestOutputOfADeadProcessStaysReadable(t *testing.T) {
 	child := start(t, sh(`i=0; while [ $i -lt 2000 ]; do echo 12345678901234567890; i=$((i+1)); done`))
 	<-child.Exited()
-	time.Sleep(3 * drainTime) // the pipe's deadline has passed
+	if err := child.stdout.SetReadDeadline(time.Unix(1, 0)); err != nil { // as if drainTime had passed
+		t.Fatal(err)
+	}
 	if out, err := io.ReadAll(child); len(out) != 2000*21 || err != nil {
 		t.Errorf("read %d bytes, %v", len(out), err)
 	}
@@ -119,12 +122,12 @@ func TestCloseEndsTheWholeTree(t *testing.T) {
 			}
 			child := start(t, c)
 			pids := append(pidsUntilUp(t, child), child.PID())
-			took(t, 0, 1500*time.Millisecond, func() {
+			polltest.Within(t, func() {
 				if err := child.Close(); err != nil {
 					t.Error(err)
 				}
 			})
-			allGone(t, pids, 0)
+			noneRuns(t, pids)
 		})
 	}
 }
@@ -133,12 +136,12 @@ func TestWhatAProcessLeavesRunningIsEnded(t *testing.T) {
 	noLeaks(t)
 	child := start(t, sh(trees["leader leaves"]))
 	pids := pidsUntilUp(t, child)
-	took(t, 0, time.Second, func() { // the sleeper holds stdout and stderr open
+	polltest.Within(t, func() { // the sleeper holds stdout and stderr open
 		if rest, err := io.ReadAll(child); len(rest) > 0 || err != nil {
 			t.Errorf("read %q, %v", rest, err)
 		}
 	})
-	allGone(t, pids, time.Minute)
+	allGone(t, pids)
 	if err := child.Wait(); err != nil {
 		t.Error(err)
 	}
@@ -152,7 +155,7 @@ func TestGrandchildrenCanCleanUp(t *testing.T) {
 			file := filepath.Join(t.TempDir(), "log")
 			child := start(t, Command{
 				Path: "/bin/sh", Args: []string{"-c", `"$0" </dev/null & ` + last, exe},
-				Env: map[string]string{roleKey: "cleaner", "LOG": file}, Grace: 10 * time.Millisecond,
+				Env: map[string]string{roleKey: "cleaner", "LOG": file}, Grace: 10 * time.Millisecond, KillAfter: time.Hour,
 			})
 			pidsUntilUp(t, child)
 			if name == "closed" {
@@ -184,12 +187,12 @@ func TestEscapedGrandchildHoldsUpNobody(t *testing.T) {
 	}
 	defer syscall.Kill(pid, syscall.SIGKILL)
 	child.CloseWrite() // the direct child exits; the escaped one keeps stdout and stderr
-	took(t, 0, 2*time.Second, func() {
+	polltest.Within(t, func() {
 		if rest, err := io.ReadAll(lines); len(rest) > 0 || err != nil {
 			t.Errorf("read %q, %v", rest, err)
 		}
 	})
-	took(t, 0, time.Second, func() { child.Close() })
+	polltest.Within(t, func() { child.Close() })
 	if !runs(pid) {
 		t.Error("the process did not escape: this test shows nothing")
 	}
@@ -201,11 +204,13 @@ func TestChildIgnoringEverything(t *testing.T) {
 	c.Grace, c.KillAfter = 200*time.Millisecond, 300*time.Millisecond
 	child := start(t, c)
 	bufio.NewReader(child).ReadString('\n')
-	took(t, 500*time.Millisecond, 1500*time.Millisecond, func() {
-		if err := child.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	begun := time.Now()
+	if err := child.Close(); err != nil {
+		t.Error(err)
+	}
+	if took := time.Since(begun); took < c.Grace+c.KillAfter {
+		t.Errorf("Close killed the child after %v, want at least %v", took, c.Grace+c.KillAfter)
+	}
 	var exit *ExitError
 	if !errors.As(child.ExitError(), &exit) || exit.State.Sys().(syscall.WaitStatus).Signal() != syscall.SIGKILL {
 		t.Errorf("ExitError = %v", child.ExitError())
@@ -218,8 +223,10 @@ func TestChildIgnoringEverything(t *testing.T) {
 // A child that still writes while it is being closed is neither stuck in a full pipe nor cut off.
 func TestCloseReadsOn(t *testing.T) {
 	noLeaks(t)
-	child := start(t, self("talker"))
-	took(t, 0, 1500*time.Millisecond, func() { child.Close() })
+	c := self("talker")
+	c.Grace = 2 * polltest.Limit
+	child := start(t, c)
+	polltest.Within(t, func() { child.Close() })
 	var exit *ExitError
 	if !errors.As(child.ExitError(), &exit) || exit.ExitCode() != 0 || exit.Stderr != "left in peace" {
 		t.Errorf("ExitError = %v", child.ExitError())
@@ -229,7 +236,7 @@ func TestCloseReadsOn(t *testing.T) {
 func TestCloseInterruptsReadAndWrite(t *testing.T) {
 	noLeaks(t)
 	c := self("stubborn") // reads nothing
-	c.Grace, c.KillAfter = 300*time.Millisecond, -1
+	c.Grace = 2 * polltest.Limit
 	child := start(t, c)
 	bufio.NewReader(child).ReadString('\n')
 	var users sync.WaitGroup
@@ -243,7 +250,9 @@ func TestCloseInterruptsReadAndWrite(t *testing.T) {
 			t.Errorf("Write: %v", err)
 		}
 	})
-	time.Sleep(50 * time.Millisecond)
+	polltest.Until(t, "a blocked Read and a blocked Write", func() bool {
+		return polltest.Blocked("(*Child).Read") == 1 && polltest.Blocked("(*Child).Write") == 1
+	})
 	var closers sync.WaitGroup
 	for range 4 {
 		closers.Go(func() {
@@ -252,7 +261,11 @@ func TestCloseInterruptsReadAndWrite(t *testing.T) {
 			}
 		})
 	}
-	took(t, 0, 200*time.Millisecond, users.Wait) // at once, not only when the process is dead
+	polltest.Within(t, users.Wait)
+	if !runs(child.PID()) {
+		t.Error("Read and Write returned only after the process had ended")
+	}
+	syscall.Kill(child.PID(), syscall.SIGKILL)
 	closers.Wait()
 }
 
@@ -280,8 +293,12 @@ func TestStuckStderrWriterBlocksNobody(t *testing.T) {
 	c := self("flood")
 	c.Stderr = writerFunc(func(p []byte) (int, error) { stuck.Read(make([]byte, 1)); return len(p), nil })
 	child := start(t, c)
-	took(t, 0, 5*time.Second, func() { bufio.NewReader(child).ReadString('\n') })
-	took(t, flushBound, flushBound+2*time.Second, func() { child.Close() })
+	polltest.Within(t, func() { bufio.NewReader(child).ReadString('\n') })
+	begun := time.Now()
+	polltest.Within(t, func() { child.Close() })
+	if took := time.Since(begun); took < flushBound {
+		t.Errorf("Close gave up on the writer after %v, want %v", took, flushBound)
+	}
 }
 
 type writerFunc func([]byte) (int, error)
@@ -444,11 +461,11 @@ func TestSlowStderrCopyTellsOfGaps(t *testing.T) {
 	l.Write([]byte("first"))
 	step <- struct{}{}
 	l.Write([]byte("held"))
-	for queued := 1; queued > 0; time.Sleep(time.Millisecond) { // until the writer is stuck on "held"
+	polltest.Until(t, "a writer that holds the second line", func() bool {
 		l.mu.Lock()
-		queued = len(l.queue)
-		l.mu.Unlock()
-	}
+		defer l.mu.Unlock()
+		return len(l.queue) == 0
+	})
 	l.Write(make([]byte, maxBacklog))
 	l.Write([]byte("lost"))
 	close(step)

@@ -3,6 +3,7 @@
 package stdio
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -14,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/dowel-mcp/dowel/internal/polltest"
 	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/dowel-mcp/dowel/mcptest"
 	"github.com/dowel-mcp/dowel/transport"
@@ -87,7 +89,7 @@ func TestDial(t *testing.T) {
 		{"it is killed", `  *server/discover*) kill -KILL $$;;`, 2, mcp.Revision20250618, nil},
 		{"it exits on everything", `  *) echo "config missing" >&2; exit 4;;`, 2, "", []string{"exit status 4", "config missing"}},
 		{"it exits on initialize", `  *server/discover*) answer "$id" '"error":{"code":-32601,"message":"no"}';; *initialize*) echo "no licence" >&2; exit 5;;`, 2, "", []string{"exit status 5", "no licence"}},
-		{"it closes its stdout", `  *server/discover*) exec >&-; sleep 5;;`, 2, mcp.Revision20250618, nil},
+		{"it closes its stdout", `  *server/discover*) exec >&-; sleep 1000;;`, 2, mcp.Revision20250618, nil},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			noLeaks(t)
@@ -135,6 +137,8 @@ func TestDial(t *testing.T) {
 	}
 }
 
+var errSilent = errors.New("waited long enough")
+
 func TestDialErrors(t *testing.T) {
 	t.Run("no such program", func(t *testing.T) {
 		var missing *NotFoundError
@@ -145,10 +149,10 @@ func TestDialErrors(t *testing.T) {
 	t.Run("silence", func(t *testing.T) {
 		noLeaks(t)
 		c, starts := dialed(t, `echo "waiting for a licence" >&2;`+legacy(silence))
-		ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
-		defer cancel()
+		ctx, cancel := context.WithCancelCause(t.Context())
+		c.Stderr = writerFunc(func(p []byte) (int, error) { cancel(errSilent); return len(p), nil }) // it has started
 		_, err := c.Dial(ctx, &inbound{}, transport.ClientOptions{Logger: discard, ProbeTimeout: 100 * time.Millisecond, Verdicts: &transport.Verdicts{}, Tap: mcptest.ClientSentTap(t)})
-		if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "waiting for a licence") || starts() != 1 {
+		if !errors.Is(err, errSilent) || !strings.Contains(err.Error(), "waiting for a licence") || starts() != 1 {
 			t.Errorf("started %d times, got %v", starts(), err)
 		}
 	})
@@ -180,7 +184,9 @@ func TestDeathOfADialedServer(t *testing.T) {
 			noLeaks(t)
 			c, _ := dialed(t, legacy(`  *server/discover*) answer "$id" '"error":{"code":-32601,"message":"no"}';;
   *'"name":"die"'*) `+death+`;;
-  *tools/call*) ;;`))
+  *tools/call*) printf x >> "$WAITING";;`))
+			waiting := filepath.Join(t.TempDir(), "waiting")
+			c.Env["WAITING"] = waiting
 			in := &inbound{}
 			tr, err := c.Dial(t.Context(), in, transport.ClientOptions{Logger: discard, Verdicts: &transport.Verdicts{}, Tap: mcptest.ClientSentTap(t)})
 			if err != nil {
@@ -197,7 +203,7 @@ func TestDeathOfADialedServer(t *testing.T) {
 					failed <- err
 				}()
 			}
-			time.Sleep(50 * time.Millisecond) // real processes: no bubble
+			polltest.Until(t, "two calls that wait", func() bool { b, _ := os.ReadFile(waiting); return bytes.Count(b, []byte("x")) == 2 })
 			go func() {
 				_, err := tr.RoundTrip(t.Context(), &mcp.Request{Method: mcp.MethodCallTool, Params: []byte(`{"name":"die"}`)})
 				failed <- err
@@ -232,13 +238,7 @@ func TestDialServe(t *testing.T) {
 				t.Errorf("%+v, %v", res, err)
 			}
 			for _, line := range []string{"printed by a handler\nwritten by a handler\nlogged by a handler\n", "printed by a child\n"} {
-				said := func() bool { return strings.Contains(string(ChildOf(tr).Stderr()), line) }
-				for deadline := time.Now().Add(time.Minute); !said() && time.Now().Before(deadline); {
-					time.Sleep(time.Millisecond) // stderr is no part of the protocol, and comes when it comes
-				}
-				if !said() {
-					t.Errorf("%q is not on stderr: %s", line, ChildOf(tr).Stderr())
-				}
+				polltest.Until(t, "on stderr: "+line, func() bool { return strings.Contains(string(ChildOf(tr).Stderr()), line) })
 			}
 			if err := tr.Close(); err != nil || len(in.down()) != 0 {
 				t.Errorf("%v, %v", err, in.down())

@@ -16,6 +16,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/dowel-mcp/dowel/internal/polltest"
 )
 
 // roleKey makes the test binary, started once more, play a part instead of running tests.
@@ -70,7 +72,7 @@ func holdStreams() {
 		os.Exit(1)
 	}
 	fmt.Println("escaped", os.Getpid())
-	time.Sleep(20 * time.Second)
+	time.Sleep(2 * polltest.Limit)
 }
 
 // trees are scripts that print the ids of everything they start, one in a line, and then "up".
@@ -158,31 +160,34 @@ func pidsUntilUp(t *testing.T, r io.Reader) []int {
 }
 
 // allGone waits until none of the processes runs.
-func allGone(t *testing.T, pids []int, bound time.Duration) {
+func allGone(t *testing.T, pids []int) {
 	t.Helper()
 	if len(pids) == 0 {
 		t.Fatal("no processes to look at")
 	}
-	end := time.Now().Add(bound)
-	for {
-		var left []int
-		for _, pid := range pids {
-			if runs(pid) {
-				left = append(left, pid)
-			}
+	t.Cleanup(func() {
+		for _, pid := range running(pids) {
+			syscall.Kill(pid, syscall.SIGKILL)
 		}
-		if len(left) == 0 {
-			return
-		}
-		if time.Now().After(end) {
-			t.Errorf("after %v processes %v of %v still run", bound, left, pids)
-			for _, pid := range left {
-				syscall.Kill(pid, syscall.SIGKILL)
-			}
-			return
-		}
-		time.Sleep(5 * time.Millisecond)
+	})
+	polltest.Until(t, fmt.Sprintf("the end of the processes %v", pids), func() bool { return len(running(pids)) == 0 })
+}
+
+// noneRuns fails the test if one of the processes runs.
+func noneRuns(t *testing.T, pids []int) {
+	t.Helper()
+	if left := running(pids); len(pids) == 0 || len(left) > 0 {
+		t.Errorf("the processes %v of %v still run", left, pids)
 	}
+}
+
+func running(pids []int) (left []int) {
+	for _, pid := range pids {
+		if runs(pid) {
+			left = append(left, pid)
+		}
+	}
+	return left
 }
 
 // runs reports whether a process exists and is more than a zombie.
@@ -207,15 +212,9 @@ func noLeaks(t *testing.T) {
 	}
 	goroutines, fds := runtime.NumGoroutine(), openFDs(t)
 	t.Cleanup(func() {
-		end := time.Now().Add(time.Minute)
-		for runtime.NumGoroutine() > goroutines || openFDs(t) > fds {
-			if time.Now().After(end) {
-				buf := make([]byte, 1<<20)
-				t.Errorf("goroutines %d → %d, descriptors %d → %d\n%s", goroutines, runtime.NumGoroutine(), fds, openFDs(t), buf[:runtime.Stack(buf, true)])
-				return
-			}
-			time.Sleep(5 * time.Millisecond)
-		}
+		polltest.Until(t, fmt.Sprintf("at most %d goroutines and %d descriptors", goroutines, fds), func() bool {
+			return runtime.NumGoroutine() <= goroutines && openFDs(t) <= fds
+		})
 	})
 }
 
@@ -226,17 +225,6 @@ func openFDs(t *testing.T) int {
 		t.Fatal(err)
 	}
 	return len(entries)
-}
-
-// took fails the test if f takes less than least or more than most, with some patience for a machine that has other things
-// to do: what is told apart here takes seconds.
-func took(t *testing.T, least, most time.Duration, f func()) {
-	t.Helper()
-	begin := time.Now()
-	f()
-	if d := time.Since(begin); d < least || d > 2*most+500*time.Millisecond {
-		t.Errorf("took %v, want %v to %v", d, least, most)
-	}
 }
 
 // installed is the path of a shell, without which the test is skipped.

@@ -16,10 +16,12 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
 
+	"github.com/dowel-mcp/dowel/internal/polltest"
 	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/dowel-mcp/dowel/mcptest"
 	"github.com/dowel-mcp/dowel/transport"
@@ -44,6 +46,12 @@ func init() {
 	os.Exit(0)
 }
 
+// childEnded holds the slow call until a later call has run its child process.
+var (
+	childEnded     = make(chan struct{})
+	reportChildEnd = sync.OnceFunc(func() { close(childEnded) })
+)
+
 // serveTest prints wherever a careless handler would.
 func serveTest(ctx context.Context, req *mcp.Request) (*mcp.Result, error) {
 	fmt.Println("printed by a handler")
@@ -54,7 +62,7 @@ func serveTest(ctx context.Context, req *mcp.Request) (*mcp.Result, error) {
 		return &mcp.Result{ServerInfo: json.RawMessage(`{"name":"s","version":"1"}`), Value: &mcp.DiscoverResult{SupportedVersions: mcp.Revisions()}}, nil
 	case mcp.MethodCallTool:
 		if bytes.Contains(req.Params, []byte(`"slow"`)) {
-			time.Sleep(300 * time.Millisecond)
+			<-childEnded
 		}
 		if bytes.Contains(req.Params, []byte(`"child"`)) {
 			cmd := exec.CommandContext(ctx, "/bin/sh", "-c", "echo printed by a child")
@@ -62,6 +70,7 @@ func serveTest(ctx context.Context, req *mcp.Request) (*mcp.Result, error) {
 			if err := cmd.Run(); err != nil {
 				return nil, err
 			}
+			reportChildEnd()
 		}
 		return &mcp.Result{Value: &mcp.CallToolResult{Content: []mcp.Content{mcp.Text("done")}}}, nil
 	}
@@ -123,9 +132,9 @@ func TestServeOnStandardStreams(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			c := server("20s")
+			c := server("10m")
 			cmd := exec.Command(c.Path)
-			cmd.Env = append(os.Environ(), serveKey+"=20s")
+			cmd.Env = append(os.Environ(), serveKey+"=10m")
 			var stderr bytes.Buffer
 			cmd.Stderr = &stderr
 			stdout := stdin(t, cmd)
@@ -209,9 +218,13 @@ func TestServeEndsWithItsContext(t *testing.T) {
 			cmd.Stdin = in
 			var stderr bytes.Buffer
 			cmd.Stderr = &stderr
-			begin := time.Now()
-			if err := cmd.Run(); err != nil || time.Since(begin) > 10*time.Second || !strings.Contains(stderr.String(), "served: time is up") {
-				t.Errorf("after %v: %v\n%s", time.Since(begin), err, stderr.Bytes())
+			if err := cmd.Start(); err != nil {
+				t.Fatal(err)
+			}
+			var err error
+			polltest.Within(t, func() { err = cmd.Wait() })
+			if err != nil || !strings.Contains(stderr.String(), "served: time is up") {
+				t.Errorf("%v\n%s", err, stderr.Bytes())
 			}
 		})
 	}

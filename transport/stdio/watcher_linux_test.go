@@ -10,6 +10,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/dowel-mcp/dowel/internal/polltest"
 )
 
 // A parent can die at any moment of Start: before the fork, between fork and exec, before the registration (when only
@@ -28,17 +30,14 @@ func TestParentDiesDuringStart(t *testing.T) {
 		io.Copy(io.Discard, out)
 		cmd.Wait()
 	}
-	var pids []int
-	for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
-		if pids = marked(t, key+"="+mark); len(pids) == 0 {
-			return
+	t.Cleanup(func() {
+		for _, pid := range marked(t, key+"="+mark) {
+			what, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
+			t.Errorf("process %d was left behind: %q", pid, what)
+			syscall.Kill(pid, syscall.SIGKILL)
 		}
-	}
-	for _, pid := range pids {
-		what, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
-		t.Errorf("process %d was left behind: %q", pid, what)
-		syscall.Kill(pid, syscall.SIGKILL)
-	}
+	})
+	polltest.Until(t, "the end of every process", func() bool { return len(marked(t, key+"="+mark)) == 0 })
 }
 
 // marked are the other processes with an environment that holds entry.
@@ -76,11 +75,7 @@ func TestGroupRuns(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer child.Wait()
-	for end := time.Now().Add(time.Minute); groupRuns(child.Pid); time.Sleep(time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatal("a zombie keeps its group alive")
-		}
-	}
+	polltest.Until(t, "a group without a running process", func() bool { return !groupRuns(child.Pid) })
 	if syscall.Kill(-child.Pid, 0) != nil {
 		t.Error("the zombie was reaped: this test shows nothing")
 	}

@@ -7,10 +7,14 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"runtime"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/dowel-mcp/dowel/internal/polltest"
 )
 
 func parse(line string, pid *int) (int, error) { return fmt.Sscanf(line, "escaped %d", pid) }
@@ -47,7 +51,7 @@ func TestNothingOutlivesAKilledParent(t *testing.T) {
 				}
 			}
 			cmd.Process.Signal(sig)
-			allGone(t, pids, time.Minute)
+			allGone(t, pids)
 			// The watcher and the children are the only ones that could hold this pipe; its end is the proof.
 			if _, err := io.ReadAll(out); err != nil {
 				t.Error(err)
@@ -62,22 +66,18 @@ func TestWatcherIsHardToKill(t *testing.T) {
 	child := start(t, sh(trees["two sleepers"]))
 	pids := append(pidsUntilUp(t, child), child.PID())
 	first := watcherPID(t)
-	time.Sleep(1100 * time.Millisecond) // it counts as one that works
+	awaitTraps(t, first)
+	orphanWatcher.mu.Lock()
+	orphanWatcher.shell.began = time.Now().Add(-time.Minute) // it counts as one that works
+	orphanWatcher.mu.Unlock()
 	for _, sig := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT} {
 		syscall.Kill(first, sig)
 	}
-	time.Sleep(50 * time.Millisecond)
 	if watcherPID(t) != first || !runs(first) {
 		t.Fatal("the watcher did not live through the signals")
 	}
 	syscall.Kill(first, syscall.SIGKILL)
-	second := first
-	for end := time.Now().Add(time.Minute); second == first && time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
-		second = watcherPID(t)
-	}
-	if second == first || second == 0 {
-		t.Fatalf("the watcher %d was not replaced", first)
-	}
+	polltest.Until(t, "a second watcher", func() bool { second := watcherPID(t); return second != first && second != 0 })
 	for _, pid := range pids {
 		if !runs(pid) {
 			t.Errorf("process %d was ended with the watcher", pid)
@@ -87,8 +87,28 @@ func TestWatcherIsHardToKill(t *testing.T) {
 	orphanWatcher.mu.Lock()
 	orphanWatcher.shell.pipe.Close()
 	orphanWatcher.mu.Unlock()
-	allGone(t, pids, time.Minute)
+	allGone(t, pids)
 	child.Close()
+}
+
+// awaitTraps waits until the watcher ignores the signals that end other processes. A signal that is
+// ignored is discarded at once.
+func awaitTraps(t *testing.T, pid int) {
+	t.Helper()
+	if runtime.GOOS != "linux" {
+		return
+	}
+	polltest.Until(t, "a watcher that ignores signals", func() bool {
+		status, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+		_, rest, _ := strings.Cut(string(status), "SigIgn:")
+		mask, _ := strconv.ParseUint(strings.Fields(rest)[0], 16, 64)
+		for _, sig := range []syscall.Signal{syscall.SIGHUP, syscall.SIGINT, syscall.SIGQUIT, syscall.SIGTERM} {
+			if mask&(1<<(sig-1)) == 0 {
+				return false
+			}
+		}
+		return true
+	})
 }
 
 func watcherPID(t *testing.T) int {
@@ -141,22 +161,30 @@ func TestWatchScript(t *testing.T) {
 			}
 			groups := make([]*exec.Cmd, 5)
 			for i := range groups {
-				groups[i] = exec.Command("/bin/sh", "-c", "trap '' TERM; while :; do sleep 1000; done")
+				groups[i] = exec.Command("/bin/sh", "-c", "trap '' TERM; echo up; while :; do sleep 1000; done")
 				if i%2 == 0 {
-					groups[i] = exec.Command("/bin/sh", "-c", "sleep 1000; exit")
+					groups[i] = exec.Command("/bin/sh", "-c", "echo up; sleep 1000; exit")
 				}
 				groups[i].SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+				out, err := groups[i].StdoutPipe()
+				if err != nil {
+					t.Fatal(err)
+				}
 				if err := groups[i].Start(); err != nil {
 					t.Fatal(err)
 				}
+				pidsUntilUp(t, out) // the trap is set
 				fmt.Fprintf(tell, "+ %d\n", groups[i].Process.Pid)
 			}
-			time.Sleep(50 * time.Millisecond)  // the traps are set
 			for _, i := range []int{0, 3, 3} { // one of each kind is let go, and one line is too many
 				fmt.Fprintf(tell, "- %d\n", groups[i].Process.Pid)
 			}
 			tell.Close()
-			took(t, 400*time.Millisecond, 2*time.Second, func() { watch.Wait() })
+			begun := time.Now()
+			polltest.Within(t, func() { watch.Wait() })
+			if took := time.Since(begun); took < 400*time.Millisecond {
+				t.Errorf("the script ended all groups after %v, want at least 400 ms", took)
+			}
 			for i, g := range groups {
 				spared := i == 0 || i == 3
 				if spared && !runs(g.Process.Pid) {
@@ -181,7 +209,7 @@ func TestWatchScript(t *testing.T) {
 func endedBy(cmd *exec.Cmd, now bool) syscall.Signal {
 	done := make(chan struct{})
 	go func() { cmd.Wait(); close(done) }()
-	if now || !waitWithin(done, time.Second) {
+	if now || !waitWithin(done, polltest.Limit) {
 		syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
 		<-done
 		return 0
