@@ -1,24 +1,14 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"iter"
 	"slices"
 	"sync"
-	"sync/atomic"
 
 	"github.com/dowel-mcp/dowel/mcp"
-)
-
-// Defaults of [Options].
-// Defaults of [Options].
-const (
-	DefaultMaxSteps  = 30
-	DefaultMaxResult = 25_000
-	DefaultMaxMedia  = 5 << 20
-	DefaultCompactAt = 0.8
-	DefaultSearchAt  = 0.1
 )
 
 // assumedWindow is the window, in tokens, of a model that does not say its own. It decides how
@@ -37,35 +27,12 @@ type Options struct {
 	Instructions func() string
 	// Messages are an earlier conversation to continue. The agent mends them, see [Mend].
 	Messages []Message
-	// MaxSteps limits the model's replies in a run, default [DefaultMaxSteps]. Servers may use
-	// the model (sampling) as often again.
-	MaxSteps int
-	// MaxResult limits the text of one result, in characters, default [DefaultMaxResult]. Of a
-	// longer result the model gets the head and the tail, and a tool to read the rest, MaxResult
-	// characters at a time. Negative: no limit.
-	MaxResult int
 	// Results is a folder for the texts of long results. The agent creates it when needed. To
 	// continue a conversation, pass the folder of the first time. Empty: the texts stay in
 	// memory.
 	Results string
-	// MaxMedia limits an image, a sound or another binary in a result, in bytes, default
-	// [DefaultMaxMedia], and all binaries of one result to four times that. A text tells the
-	// model about binaries that are left out. Negative: no limit.
-	MaxMedia int
-
-	// Window is the size of the model's context in tokens, for a conversation and its reply
-	// together; 0: [Model] says.
-	Window int
-	// CompactAt is the share of the window above which the older part of the conversation is
-	// replaced by a summary, default [DefaultCompactAt]; negative: never. If the window is
-	// unknown, the conversation is compacted when the provider refuses it for its length.
-	CompactAt float64
-	// SearchAt is the share of the window (of 128,000 tokens if it is unknown) that the
-	// definitions of tools may take, default [DefaultSearchAt]. If they take more, the model gets
-	// a tool to search for tools, and the definitions of found and called tools. Up to
-	// ten tools, and all tools with a negative share, are always given, unless the model takes
-	// fewer ([Model]): then it gets the tools that it found or called last.
-	SearchAt float64
+	// Limits bound a run and what the model is given.
+	Limits Limits
 
 	// Mode says which tools run without Approve, default [ModeAsk].
 	Mode Mode
@@ -76,43 +43,50 @@ type Options struct {
 	Approve func(ctx context.Context, q Question) (Decision, error)
 	// Allowed reports whether the user has allowed a tool permanently. nil: no tool.
 	Allowed func(tool string) bool
-	// Server returns the server of a tool by the tool's name. nil: a [Toolbox] answers, or else
-	// the part of the name before __ does. It is the whole name, which no other tool has, if the
-	// name does not say which server of a gateway it is.
-	Server func(tool string) string
 }
 
-func (o *Options) setDefaults() {
-	if o.MaxSteps <= 0 {
-		o.MaxSteps = DefaultMaxSteps
-	}
-	if o.MaxResult == 0 {
-		o.MaxResult = DefaultMaxResult
-	}
-	if o.MaxMedia == 0 {
-		o.MaxMedia = DefaultMaxMedia
-	}
-	if o.CompactAt == 0 {
-		o.CompactAt = DefaultCompactAt
-	}
-	if o.SearchAt == 0 {
-		o.SearchAt = DefaultSearchAt
-	}
-	if o.Server == nil {
-		o.Server = serverOf
-	}
-	if o.Mode == "" {
-		o.Mode = ModeAsk
-	}
+// DefaultMaxSteps is the default of [Limits].MaxSteps.
+const DefaultMaxSteps = 30
+
+// Limits bound a run and what the model is given. A zero field means its default.
+type Limits struct {
+	// MaxSteps is the number of the model's replies in a run, default [DefaultMaxSteps]. Servers
+	// may use the model (sampling) as often again.
+	MaxSteps int
+	// MaxResult is the length of the text of one result, in characters, default 25,000. Of a
+	// longer result the model gets the head and the tail, and a tool to read the rest, MaxResult
+	// characters at a time. Negative: no limit.
+	MaxResult int
+	// MaxMedia is the size of an image, a sound or another binary in a result, in bytes, default
+	// 5 MiB; all binaries of one result may have four times that. A text tells the model about
+	// binaries that are left out. Negative: no limit.
+	MaxMedia int
+	// CompactAt is the share of the window above which the older part of the conversation is
+	// replaced by a summary, default 0.8; negative: never. If the window is unknown, the
+	// conversation is compacted when the provider refuses it for its length.
+	CompactAt float64
+	// SearchAt is the share of the window (of 128,000 tokens if it is unknown) that the
+	// definitions of tools may take, default 0.1. If they take more, the model gets a tool to
+	// search for tools, and the definitions of found and called tools. Up to ten tools, and all
+	// tools with a negative share, are always given, unless the model takes fewer ([Model]): then
+	// it gets the tools that it found or called last.
+	SearchAt float64
+}
+
+func (l *Limits) setDefaults() {
+	l.MaxSteps = cmp.Or(max(l.MaxSteps, 0), DefaultMaxSteps)
+	l.MaxResult = cmp.Or(l.MaxResult, 25_000)
+	l.MaxMedia = cmp.Or(l.MaxMedia, 5<<20)
+	l.CompactAt = cmp.Or(l.CompactAt, 0.8)
+	l.SearchAt = cmp.Or(l.SearchAt, 0.1)
 }
 
 // Agent is a conversation of a model with a user and with tools. It runs one task at a time.
-// [Agent.State] may be called concurrently, and no other method during a run.
+// No method may be called during a run, except as its comment allows.
 type Agent struct {
 	model Model
 	tools Tools
 	opts  Options
-	state atomic.Value // State
 
 	running sync.Mutex // held by a run; guards the fields below
 
@@ -136,18 +110,15 @@ func New(m Model, t Tools, o *Options) *Agent {
 		t = noTools{}
 	}
 	a := &Agent{model: m, tools: t, allowed: map[allowanceKey]bool{}}
-	a.state.Store(Idle)
 	if o != nil {
 		a.opts = *o
 	}
-	if named, ok := t.(interface{ Server(tool string) string }); ok && a.opts.Server == nil {
-		a.opts.Server = named.Server
-	}
-	a.opts.setDefaults()
+	a.opts.Mode = cmp.Or(a.opts.Mode, ModeAsk)
+	a.opts.Limits.setDefaults()
 	if a.opts.Results != "" {
 		a.results.openFolder(a.opts.Results)
 	}
-	a.results.maxResult = a.opts.MaxResult
+	a.results.maxResult = a.opts.Limits.MaxResult
 	a.history = mendedHistory(a.opts.Messages)
 	for i := range a.opts.Messages {
 		if u := a.opts.Messages[i].Usage; u != nil {
@@ -157,11 +128,7 @@ func New(m Model, t Tools, o *Options) *Agent {
 	return a
 }
 
-// ErrRunning is the error of a run that begins before another has ended.
-var ErrRunning = errors.New("the agent is working on something else")
-
-// State returns what the agent is doing, or how its last run ended. It may be called at any time.
-func (a *Agent) State() State { return a.state.Load().(State) }
+var errRunning = errors.New("the agent is already running: wait for the end of the run before the next one")
 
 // Messages returns the conversation so far. It must not be called during a run.
 func (a *Agent) Messages() []Message { return slices.Clone(a.history.messages) }
@@ -189,7 +156,7 @@ func (a *Agent) SetMode(m Mode) { a.opts.Mode = m }
 func (a *Agent) Run(ctx context.Context, input ...mcp.Content) iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
 		if !a.running.TryLock() {
-			yield(nil, ErrRunning)
+			yield(nil, errRunning)
 			return
 		}
 		defer a.running.Unlock()

@@ -60,7 +60,7 @@ func (r *run) refreshTool(t *toolCall) {
 			delete(r.allowed, *t.granted)
 			t.granted = nil
 		}
-		r.emit(Noticed{fmt.Sprintf("the definition of %s has changed since its call was decided on: it is decided on again", t.use.Name)})
+		r.emit(Delta{Notice: fmt.Sprintf("the definition of %s has changed since its call was decided on: it is decided on again", t.use.Name)})
 	}
 	t.tool = now
 }

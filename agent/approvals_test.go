@@ -165,12 +165,12 @@ func TestNewsBehindResults(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const news = "These tools have become available: a__new. These tools are not available any more: a__read."
+	const news = `new tools: ["a__new"], gone: ["a__read"]`
 	if n := slices.Index(all, news); n < 0 || n < slices.Index(all, "ends: a__write {}") || slices.Contains(all[n+1:], news) {
 		t.Errorf("%q", all)
 	}
 	said := a.Messages()[2].Content
-	if len(said) != 3 || said[1].ToolResult == nil || said[2].Text != news {
+	if len(said) != 3 || said[1].ToolResult == nil || said[2].Text != "These tools have become available: a__new. These tools are not available any more: a__read." {
 		t.Errorf("%+v", said)
 	}
 }

@@ -78,6 +78,9 @@ type Decision struct {
 // own life: implement [Options.Allowed] to remember them.
 type Scope string
 
+// sampling takes the place of a scope in the key of an approval to use the model.
+const sampling Scope = "sampling"
+
 const (
 	ThisTool   Scope = "tool"   // for the agent's life
 	ThisServer Scope = "server" // all tools of its server
@@ -86,7 +89,7 @@ const (
 // allowanceKey identifies an approval that lasts for the agent's life: of a tool, of all tools of
 // a server, or of a server's use of the model.
 type allowanceKey struct {
-	what Scope  // or Sampling
+	what Scope  // or sampling
 	name string // of the tool or server
 }
 
@@ -108,7 +111,7 @@ func (d Approval) decidedBy(what, why string) Approval {
 // of them decides. The user may change the arguments. An error ends the run.
 func (r *run) approveCall(t *toolCall) (Approval, error) {
 	use, tool := &t.use, t.tool
-	server, effect := r.opts.Server(tool.Name), EffectOf(tool)
+	server, effect := r.serverOf(tool.Name), EffectOf(tool)
 	refused := Approval{Call: *use, Server: server, Effect: effect}
 	allowed := refused
 	allowed.Allowed = true
@@ -175,9 +178,16 @@ func parseArguments(input json.RawMessage) (json.RawMessage, bool) {
 	return input, input[0] == '{' && json.Valid(input)
 }
 
-// serverOf returns the server part of a qualified tool name: "" if the name is not qualified, the
-// whole name if it is ambiguous.
-func serverOf(name string) string {
+// serverOf returns the server of a tool: "" if neither the tools nor the name say it, the whole
+// name if it is ambiguous.
+func (a *Agent) serverOf(name string) string {
+	if known, ok := a.tools.(interface {
+		Origin(tool string) (server, name string, ok bool)
+	}); ok {
+		if server, _, ok := known.Origin(name); ok {
+			return server
+		}
+	}
 	if server, _, ok := wirename.Split(name, nil, nil); ok {
 		return server
 	}

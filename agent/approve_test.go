@@ -38,11 +38,11 @@ func TestApprovals(t *testing.T) {
 		{"edited badly", agent.Options{Approve: allow(agent.Decision{Allow: true, Arguments: json.RawMessage(`{"x":`)})}, "a__write",
 			waits + `a__write {} of a, destructive: false by user, the user has changed its arguments into something that is no JSON object`},
 		{"without a server", agent.Options{Mode: agent.ModeAll}, "write", `write {} of , destructive: true by mode, everything is allowed`},
-		{"a server that names do not tell", agent.Options{Mode: agent.ModeAll, Server: func(string) string { return "x__y" }}, "a__write",
-			`a__write {} of x__y, destructive: true by mode, everything is allowed`},
+		{"a server that names do not tell", agent.Options{Mode: agent.ModeAll}, "a__far",
+			`a__far {} of x__y, destructive: true by mode, everything is allowed`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			b := newBench("a__write", "a__read", "write")
+			b := &originBench{newBench("a__write", "a__read", "a__far", "write"), map[string]string{"a__far": "x__y"}}
 			a := agent.New(&script{t: t, replies: []reply{says("", tt.call), says("done")}}, b, &tt.opts)
 			var got []string
 			for e, err := range a.Run(t.Context(), mcp.Text("go")) {
@@ -67,6 +67,17 @@ func TestApprovals(t *testing.T) {
 	}
 }
 
+// originBench is a bench that knows the servers of some tools.
+type originBench struct {
+	*bench
+	servers map[string]string
+}
+
+func (b *originBench) Origin(tool string) (server, name string, ok bool) {
+	server, ok = b.servers[tool]
+	return server, tool, ok
+}
+
 func line(d agent.Approval) string {
 	allowed := "false"
 	if d.Allowed {
@@ -77,23 +88,13 @@ func line(d agent.Approval) string {
 
 // An approval for the session decides later calls, and covers no more than it says.
 func TestSessionAllowances(t *testing.T) {
-	b := newBench("a__x", "a__y", "a__b__z", "one", "two")
+	b := &originBench{newBench("a__x", "a__y", "a__b__z", "one", "two"), map[string]string{"a__b__z": "a__b"}} // as a hub knows it
 	asked := []string{}
 	extent := map[string]agent.Scope{"a__x": agent.ThisServer, "one": agent.ThisServer}
 	a := agent.New(&script{t: t, replies: []reply{says("", "a__x", "a__y", "a__b__z", "one", "two"), says("done")}}, b, &agent.Options{
 		Approve: func(_ context.Context, q agent.Question) (agent.Decision, error) {
 			asked = append(asked, q.Server+": "+q.Call.Name)
 			return agent.Decision{Allow: true, For: extent[q.Call.Name]}, nil
-		},
-		Server: func(tool string) string { // as a hub knows it
-			if tool == "a__b__z" {
-				return "a__b"
-			}
-			server, _, ok := strings.Cut(tool, "__")
-			if !ok {
-				return ""
-			}
-			return server
 		},
 	})
 	var by []string
@@ -180,7 +181,7 @@ func TestAskedTooLate(t *testing.T) {
 				m := &script{t: t, replies: []reply{says("", "write", "write"), says("", "write"), says("done")}}
 				a := agent.New(m, b, &o)
 				for e := range a.Run(ctx, mcp.Text("go")) {
-					_, replied := e.(agent.Replied)
+					replied := isReply(e)
 					state, _ := e.(agent.StateChanged)
 					if replied && (at == "replied" || at == "all") || at == "waiting" && state.State == agent.Waiting {
 						if cancel(); how == "left" {
@@ -240,7 +241,7 @@ func TestEditedArguments(t *testing.T) {
 			b.run = func(context.Context, mcp.ToolUse, func(mcp.ProgressParams)) (*mcp.CallToolResult, error) {
 				return &mcp.CallToolResult{Content: []mcp.Content{mcp.Text(strings.Repeat("x", size))}}, nil
 			}
-			a := agent.New(&script{t: t, replies: []reply{says("", `write {"path":"a"}`), says("done")}}, b, &agent.Options{MaxResult: 1000,
+			a := agent.New(&script{t: t, replies: []reply{says("", `write {"path":"a"}`), says("done")}}, b, &agent.Options{Limits: agent.Limits{MaxResult: 1000},
 				Approve: func(context.Context, agent.Question) (agent.Decision, error) {
 					return agent.Decision{Allow: true, Arguments: []byte(edited)}, nil
 				}})

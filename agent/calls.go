@@ -100,7 +100,7 @@ func (r *run) resolveTool(t *toolCall) {
 		t.refusal = r.unknownToolReason(called)
 		return
 	case mended:
-		r.emit(Noticed{fmt.Sprintf("the model called %s, which is taken for %s", called, tool.Name)})
+		r.emit(Delta{Notice: fmt.Sprintf("the model called %s, which is taken for %s", called, tool.Name)})
 	}
 	t.tool, t.use.Name = tool, tool.Name
 	r.offerTool(tool.Name)
@@ -140,7 +140,7 @@ func (r *run) runAll(tasks []*toolCall) error {
 
 // startCall runs a call. It reports whether the call's end will come through the inbox.
 func (r *run) startCall(t *toolCall, box *inbox) bool {
-	r.emit(CallStarted{t.use, *t.tool})
+	r.emit(CallStarted{Call: t.use})
 	switch {
 	case r.ctx.Err() != nil: // the listener has ended the run
 		r.refuseCall(t, interruptedReason)
@@ -157,9 +157,9 @@ func (r *run) startCall(t *toolCall, box *inbox) bool {
 func (r *run) handleItem(p inboxItem) {
 	switch {
 	case p.progress != nil:
-		r.emit(CallProgressed{p.task.use, *p.progress})
+		r.emit(CallProgressed{Call: p.task.use, ProgressParams: *p.progress})
 	case p.ended != nil:
-		p.ended.Result = r.results.limitResult(p.ended.Result, r.opts.MaxResult, r.opts.MaxMedia)
+		p.ended.Result = r.results.limitResult(p.ended.Result, r.opts.Limits.MaxResult, r.opts.Limits.MaxMedia)
 		if p.task.edited {
 			p.ended.Result.Content = slices.Concat([]mcp.Content{mcp.Text(describeEdit(p.task.use.Input))}, p.ended.Result.Content)
 		}
@@ -168,7 +168,7 @@ func (r *run) handleItem(p inboxItem) {
 	case p.question != nil:
 		r.answerQuestion(p.question)
 	case p.notice != "":
-		r.emit(Noticed{p.notice})
+		r.emit(Delta{Notice: p.notice})
 	}
 }
 
@@ -204,7 +204,7 @@ func (r *run) runOwnTool(t *toolCall) {
 // startTool runs a tool on a new goroutine. Its progress, its end, and what its server asks
 // meanwhile come through the inbox.
 func (r *run) startTool(t *toolCall, box *inbox) {
-	ctx := context.WithValue(r.ctx, targetKey{}, &questionTarget{inbox: box, ctx: r.ctx, server: r.opts.Server(t.use.Name), sampled: &r.sampleUsage})
+	ctx := context.WithValue(r.ctx, targetKey{}, &questionTarget{inbox: box, ctx: r.ctx, server: r.serverOf(t.use.Name), sampled: &r.sampleUsage})
 	r.calls.Go(func() {
 		began, result := time.Now(), errorResult(t.use.ID, "The tool has ended without a result.")
 		defer func() { // also if the tool panics or ends the goroutine: the run waits for this item

@@ -100,7 +100,7 @@ func TestListFails(t *testing.T) {
 	if _, err := trace(a.Run(t.Context(), mcp.Text("go"))); err == nil || !strings.Contains(err.Error(), "down for a moment") {
 		t.Error(err)
 	}
-	expect(t, a, "These tools have become available: b.", "thinking", "finished", "answered in 1, 100 and 10 tokens")
+	expect(t, a, `new tools: ["b"], gone: []`, "thinking", "finished", "answered in 1, 100 and 10 tokens")
 	if got := offered(m.heard[1]); !slices.Equal(got, []string{"a", "b"}) {
 		t.Errorf("%v", got)
 	}

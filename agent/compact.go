@@ -21,10 +21,10 @@ const (
 // compactIfNeeded compacts the conversation if it is near to the window.
 func (r *run) compactIfNeeded() {
 	window := r.windowSize()
-	if window <= 0 || r.opts.CompactAt < 0 {
+	if window <= 0 || r.opts.Limits.CompactAt < 0 {
 		return
 	}
-	goal := int(r.opts.CompactAt * float64(window))
+	goal := int(r.opts.Limits.CompactAt * float64(window))
 	if n := r.calibrated(r.estimateRequest()); n <= goal || n <= r.compactAbove {
 		return
 	}
@@ -40,8 +40,8 @@ func (r *run) compactIfNeeded() {
 // has refused for its length.
 func (r *run) reducedGoal() int {
 	goal := int(refusedShare * float64(r.calibrated(r.estimateRequest())))
-	if window := r.windowSize(); window > 0 && r.opts.CompactAt > 0 {
-		goal = min(goal, int(r.opts.CompactAt*float64(window)))
+	if window := r.windowSize(); window > 0 && r.opts.Limits.CompactAt > 0 {
+		goal = min(goal, int(r.opts.Limits.CompactAt*float64(window)))
 	}
 	return goal
 }
@@ -57,7 +57,7 @@ func (r *run) compactTo(goal int) bool {
 		return false
 	}
 	if err != nil {
-		r.emit(Noticed{fmt.Sprintf("the conversation is near to the model's window, and could not be summarised: %v", err)})
+		r.emit(Delta{Notice: fmt.Sprintf("the conversation is near to the model's window, and could not be summarised: %v", err)})
 		goal = int(refusedShare * float64(goal)) // so that there is room for some steps
 	}
 	left := r.omitResults(goal)
@@ -65,7 +65,7 @@ func (r *run) compactTo(goal int) bool {
 	if summary == "" && (left == 0 || after >= before) {
 		return false
 	}
-	r.emit(Compacted{before, after, summary})
+	r.emit(Compacted{Before: before, After: after, Summary: summary})
 	return true
 }
 

@@ -65,8 +65,10 @@ func compacted(t *testing.T, a *agent.Agent) (all []agent.Compacted, notices []s
 		switch e := e.(type) {
 		case agent.Compacted:
 			all = append(all, e)
-		case agent.Noticed:
-			notices = append(notices, e.Text)
+		case agent.Delta:
+			if e.Notice != "" {
+				notices = append(notices, e.Notice)
+			}
 		}
 		if err != nil {
 			t.Error(err)
@@ -78,7 +80,7 @@ func compacted(t *testing.T, a *agent.Agent) (all []agent.Compacted, notices []s
 
 // Near to the window the older part becomes a summary. The task and the last exchanges stay.
 func TestCompact(t *testing.T) {
-	m, a := long(t, 20, 3000, 10_000, says("What there was."), agent.Options{MaxSteps: 50})
+	m, a := long(t, 20, 3000, 10_000, says("What there was."), agent.Options{Limits: agent.Limits{MaxSteps: 50}})
 	all, notices := compacted(t, a)
 	if len(all) == 0 || len(notices) > 0 {
 		t.Fatalf("%+v, %q", all, notices)
@@ -117,7 +119,7 @@ func TestCompact(t *testing.T) {
 
 // The user's last words stay, too, if they are not the first.
 func TestCompactLaterTask(t *testing.T) {
-	m, a := long(t, 20, 3000, 10_000, says("What there was."), agent.Options{MaxSteps: 50, Messages: []agent.Message{
+	m, a := long(t, 20, 3000, 10_000, says("What there was."), agent.Options{Limits: agent.Limits{MaxSteps: 50}, Messages: []agent.Message{
 		{Role: mcp.RoleUser, Content: []mcp.Content{mcp.Text("Hello.")}}, {Role: mcp.RoleAssistant, Content: []mcp.Content{mcp.Text("Hello!")}}}})
 	if all, _ := compacted(t, a); len(all) < 2 {
 		t.Fatalf("%+v", all)
@@ -134,7 +136,7 @@ func TestCompactLaterTask(t *testing.T) {
 func TestCompactWithoutSummary(t *testing.T) {
 	for name, summary := range map[string]reply{"an error": {err: errors.New("no quota")}, "nothing": says(""), "too long": says(strings.Repeat("words ", 30_000))} {
 		t.Run(name, func(t *testing.T) {
-			m, a := long(t, 20, 3000, 10_000, summary, agent.Options{MaxSteps: 50})
+			m, a := long(t, 20, 3000, 10_000, summary, agent.Options{Limits: agent.Limits{MaxSteps: 50}})
 			all, notices := compacted(t, a)
 			if len(all) == 0 || len(notices) == 0 || !strings.Contains(notices[0], "could not be summarised") {
 				t.Fatalf("%+v, %q", all, notices)
@@ -157,7 +159,7 @@ func TestCompactWithoutSummary(t *testing.T) {
 
 // A last exchange that is too long by itself is shortened, too.
 func TestCompactLastExchange(t *testing.T) {
-	m, a := long(t, 1, 60_000, 10_000, says("never"), agent.Options{MaxResult: -1})
+	m, a := long(t, 1, 60_000, 10_000, says("never"), agent.Options{Limits: agent.Limits{MaxResult: -1}})
 	all, _ := compacted(t, a)
 	if len(all) != 1 || all[0].Summary != "" || len(m.heard) != 2 {
 		t.Errorf("%+v, %d requests", all, len(m.heard))
@@ -168,13 +170,13 @@ func TestCompactLastExchange(t *testing.T) {
 // request is repeated.
 func TestCompactAfterRefusal(t *testing.T) {
 	for _, window := range []int{0, 1_000_000} {
-		m, a := long(t, 20, 3000, window, says("What there was."), agent.Options{MaxSteps: 50})
+		m, a := long(t, 20, 3000, window, says("What there was."), agent.Options{Limits: agent.Limits{MaxSteps: 50}})
 		m.limit = 10_000
 		if all, notices := compacted(t, a); len(all) == 0 || len(notices) > 0 {
 			t.Errorf("%+v, %q", all, notices)
 		}
 	}
-	m, a := long(t, 20, 3000, 0, says("What there was."), agent.Options{MaxSteps: 50, CompactAt: -1})
+	m, a := long(t, 20, 3000, 0, says("What there was."), agent.Options{Limits: agent.Limits{MaxSteps: 50, CompactAt: -1}})
 	m.limit = 10_000
 	_, err := trace(a.Run(t.Context(), mcp.Text("go")))
 	if !errors.Is(err, agent.ErrContextLength) {
@@ -206,7 +208,7 @@ func TestCompactInTheMiddle(t *testing.T) {
 
 // A run that is cancelled during a summary ends, and the conversation stays as it was.
 func TestCompactInterrupted(t *testing.T) {
-	m, a := long(t, 20, 3000, 10_000, says("What there was."), agent.Options{MaxSteps: 50})
+	m, a := long(t, 20, 3000, 10_000, says("What there was."), agent.Options{Limits: agent.Limits{MaxSteps: 50}})
 	ctx, cancel := context.WithCancel(t.Context())
 	usual := m.next
 	m.next = func(c agent.Conversation) reply {
@@ -224,7 +226,7 @@ func TestCompactInterrupted(t *testing.T) {
 
 // If compacting does not help, it is not repeated at each step.
 func TestCompactInVain(t *testing.T) {
-	m, a := long(t, 36, 40, 10_000, reply{err: errors.New("no")}, agent.Options{MaxSteps: 50, Messages: []agent.Message{
+	m, a := long(t, 36, 40, 10_000, reply{err: errors.New("no")}, agent.Options{Limits: agent.Limits{MaxSteps: 50}, Messages: []agent.Message{
 		{Role: mcp.RoleUser, Content: []mcp.Content{mcp.Text(strings.Repeat("All of this matters. ", 1200))}}}})
 	_, notices := compacted(t, a)
 	summaries := 0

@@ -27,12 +27,12 @@
 //
 // [Agent.Tokens] reports how a conversation fills the model's window. Three measures keep it small:
 //
-//   - Of a long result ([Options.MaxResult]) the model gets the head and the tail, and a tool,
-//     read_result, that reads and searches the rest. [Options.MaxMedia] limits binaries.
-//   - Instead of very many definitions of tools ([Options.SearchAt]) the model gets a tool,
+//   - Of a long result ([Limits.MaxResult]) the model gets the head and the tail, and a tool,
+//     read_result, that reads and searches the rest. [Limits.MaxMedia] limits binaries.
+//   - Instead of very many definitions of tools ([Limits.SearchAt]) the model gets a tool,
 //     search_tools, and the definitions of the tools that it has found or called. Their order never
 //     changes, so that the provider can use its cache.
-//   - Near to the limit ([Options.CompactAt]) the older part of the conversation is replaced by a
+//   - Near to the limit ([Limits.CompactAt]) the older part of the conversation is replaced by a
 //     summary that the model writes ([Compacted]). The task, the user's last words and the last
 //     exchanges stay as they are.
 package agent

@@ -6,14 +6,21 @@ import (
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
-// Event is something that happens in a run: one of the types of this file.
+// Event is something that happens in a run: a [Delta] of the reply, [StateChanged], [CallStarted],
+// [CallProgressed], [CallEnded], [Approval], [Asked], [Compacted], [ToolsChanged], or [Ended]. A
+// Delta that is an event has one field set. Its Message is never blank: the model is asked again
+// after an empty reply.
 type Event interface{ isEvent() }
+
+// event is embedded in the types of events.
+type event struct{}
+
+func (event) isEvent() {}
 
 // State says what an agent is doing.
 type State string
 
 const (
-	Idle     State = "idle"     // before the first run
 	Thinking State = "thinking" // the model replies
 	Acting   State = "acting"   // tools run
 	Waiting  State = "waiting"  // for an approval, or for the user's answer to a server
@@ -23,33 +30,27 @@ const (
 
 // StateChanged reports that the agent does something else.
 type StateChanged struct {
+	event
 	State State
 	Step  int // from 1 on
 }
 
-// Said is a piece of the model's text, and Thought a piece of its reasoning.
-type (
-	Said    struct{ Text string }
-	Thought struct{ Text string }
-)
-
-// Replied reports a complete reply. An empty reply is not reported: the model is asked again.
-type Replied struct{ Message Message }
-
 // CallStarted reports that a tool runs.
 type CallStarted struct {
+	event
 	Call mcp.ToolUse
-	Tool mcp.Tool
 }
 
 // CallProgressed reports the progress that a tool has sent.
 type CallProgressed struct {
+	event
 	Call mcp.ToolUse
 	mcp.ProgressParams
 }
 
 // CallEnded reports the result of a call, also if the tool failed or was not run.
 type CallEnded struct {
+	event
 	Call    mcp.ToolUse
 	Result  mcp.ToolResultContent
 	Took    time.Duration
@@ -60,6 +61,7 @@ type CallEnded struct {
 // Call and Effect are zero. A call that cannot be made, of an unknown tool or with invalid
 // arguments, has no Approval: its [CallEnded] says why.
 type Approval struct {
+	event
 	Call    mcp.ToolUse // with the arguments that are sent
 	Server  string
 	Effect  Effect
@@ -70,7 +72,7 @@ type Approval struct {
 
 // Values of Approval.By.
 const (
-	ByMode       = "mode"       // Options.Mode; of samples, also Options.MaxSteps
+	ByMode       = "mode"       // Options.Mode; of samples, also Limits.MaxSteps
 	ByAnnotation = "annotation" // the tool says that it is read-only
 	BySession    = "session"    // a Decision before, with For
 	ByAlways     = "always"     // Options.Allowed
@@ -80,33 +82,30 @@ const (
 // Asked reports that a server asks the user something (elicitation), or wants to use the model
 // (sampling). The question follows, unless it is answered without the user, and then the answer.
 type Asked struct {
-	Server  string
-	Message string
-	Kind    string // [Elicitation] or [Sampling]
+	event
+	Server   string
+	Message  string
+	Sampling bool // the server wants to use the model
 }
-
-// The kinds of [Asked].
-const (
-	Elicitation = "elicitation"
-	Sampling    = "sampling"
-)
 
 // Compacted reports that the older part of the conversation has been replaced by Summary, because
 // the conversation came near to the model's window. If the model could not write a summary,
 // Summary is empty, and results of older calls have been left out.
 type Compacted struct {
+	event
 	Before, After int // tokens of the next request
 	Summary       string
 }
 
 // ToolsChanged reports the names of tools that have come and gone.
-type ToolsChanged struct{ Added, Removed []string }
-
-// Noticed is a message for the user about the run.
-type Noticed struct{ Text string }
+type ToolsChanged struct {
+	event
+	Added, Removed []string
+}
 
 // Ended is the last event of a run without an error.
 type Ended struct {
+	event
 	Reason Reason
 	Steps  int
 	Usage  Usage // of all replies together, with summaries and samples
@@ -117,20 +116,6 @@ type Reason string
 
 const (
 	Answered    Reason = "answered"     // the model has called no tool
-	BudgetSpent Reason = "budget spent" // Options.MaxSteps
+	BudgetSpent Reason = "budget spent" // Limits.MaxSteps
 	CutOff      Reason = "cut off"      // the last reply reached the limit of its length and calls no tool; its text is in the conversation
 )
-
-func (StateChanged) isEvent()   {}
-func (Said) isEvent()           {}
-func (Thought) isEvent()        {}
-func (Replied) isEvent()        {}
-func (CallStarted) isEvent()    {}
-func (CallProgressed) isEvent() {}
-func (CallEnded) isEvent()      {}
-func (Approval) isEvent()       {}
-func (Asked) isEvent()          {}
-func (Compacted) isEvent()      {}
-func (ToolsChanged) isEvent()   {}
-func (Noticed) isEvent()        {}
-func (Ended) isEvent()          {}

@@ -53,8 +53,10 @@ func Example() {
 		switch event := event.(type) {
 		case agent.Approval:
 			fmt.Println(event.Allowed, "by the", event.By)
-		case agent.Said:
-			fmt.Println(event.Text)
+		case agent.Delta:
+			if event.Text != "" {
+				fmt.Println(event.Text)
+			}
 		case agent.Ended:
 			fmt.Println(event.Reason, "in", event.Steps, "steps")
 		}

@@ -81,7 +81,7 @@ func TestPanicOfTheCaller(t *testing.T) {
 				}
 			}()
 			for e := range a.Run(t.Context(), mcp.Text("go")) {
-				_, replied := e.(agent.Replied)
+				replied := isReply(e)
 				_, ended := e.(agent.CallEnded)
 				if replied && where == "replied" || ended && where == "ended" {
 					panic("cannot show that")

@@ -66,12 +66,14 @@ type Usage struct {
 	Output int `json:"output"`          // all that the model wrote, with its reasoning
 }
 
-// Delta is a piece of a reply. Message is set in the last one only.
+// Delta is a piece of a reply. It is an [Event], too.
 type Delta struct {
+	event
 	Text, Reasoning string
-	// Notice is a message for the user about the request or the reply, such as a tool that the
-	// provider does not take.
-	Notice  string
+	// Notice is a message for the user about the request, the reply or the run, such as a tool that
+	// the provider does not take.
+	Notice string
+	// Message is the complete reply. It is set in the last Delta only.
 	Message *Message
 }
 

@@ -57,7 +57,7 @@ func (b *Toolbox) elicitInRun(ctx context.Context, q *client.ElicitRequest) (*mc
 		q = &named
 	}
 	var res *mcp.ElicitResult
-	err := a.askInRun(ctx, &question{asked: Asked{q.Server, q.Message, Elicitation}, asksUser: true, ask: func(ctx context.Context, _ *run) (err error) {
+	err := a.askInRun(ctx, &question{asked: Asked{Server: q.Server, Message: q.Message}, asksUser: true, ask: func(ctx context.Context, _ *run) (err error) {
 		res, err = b.elicit(ctx, q)
 		return err
 	}})
@@ -76,7 +76,7 @@ func (b *Toolbox) sampleInRun(ctx context.Context, p *mcp.CreateMessageParams) (
 	}
 	server := cmp.Or(a.server, b.client.ServerInfo().Name)
 	var m Model
-	err := a.askInRun(ctx, &question{asked: Asked{server, lastMessageLine(p), Sampling}, ask: func(ctx context.Context, r *run) error {
+	err := a.askInRun(ctx, &question{asked: Asked{Server: server, Message: lastMessageLine(p), Sampling: true}, ask: func(ctx context.Context, r *run) error {
 		m = r.model
 		return r.permitSampling(ctx, server, !a.serverUnsure, p)
 	}})

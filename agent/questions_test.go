@@ -24,7 +24,11 @@ func asked(e agent.Event) string {
 	case agent.StateChanged:
 		return string(e.State)
 	case agent.Asked:
-		return fmt.Sprintf("%s: %s asks %q", e.Kind, e.Server, e.Message)
+		kind := "elicitation"
+		if e.Sampling {
+			kind = "sampling"
+		}
+		return fmt.Sprintf("%s: %s asks %q", kind, e.Server, e.Message)
 	case agent.Approval:
 		return fmt.Sprintf("decided %q of %q: %v by %s, %s", e.Call.Name, e.Server, e.Allowed, e.By, e.Reason)
 	case agent.CallEnded:
@@ -33,8 +37,8 @@ func asked(e agent.Event) string {
 			text += block.Text
 		}
 		return "ends: " + text
-	case agent.Noticed:
-		return e.Text
+	case agent.Delta:
+		return e.Notice
 	case agent.Ended:
 		return fmt.Sprintf("%s, %d and %d tokens", e.Reason, e.Usage.Input, e.Usage.Output)
 	}

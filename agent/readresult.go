@@ -19,7 +19,7 @@ const (
 // resultReader shortens long results, and serves their texts through the tool read_result.
 type resultReader struct {
 	tool      string // the name of read_result
-	maxResult int    // Options.MaxResult
+	maxResult int    // Limits.MaxResult
 	resultStore
 }
 

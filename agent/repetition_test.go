@@ -51,9 +51,9 @@ func TestRepeats(t *testing.T) {
 					if err != nil {
 						t.Error(err)
 					}
-					if e, ok := e.(agent.Noticed); ok {
+					if e, ok := e.(agent.Delta); ok {
 						for _, word := range []string{"same calls with the same arguments several times", "waiting", "repeating"} {
-							if strings.Contains(e.Text, word) {
+							if strings.Contains(e.Notice, word) {
 								got += strings.Join(strings.Fields(word)[:min(2, len(strings.Fields(word)))], " ")
 							}
 						}

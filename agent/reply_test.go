@@ -51,7 +51,7 @@ func TestEmptyReply(t *testing.T) {
 			if err != nil {
 				t.Error(err)
 			}
-			if _, ok := e.(agent.Replied); ok {
+			if isReply(e) {
 				replied++
 			}
 		}

@@ -54,7 +54,7 @@ func TestBounds(t *testing.T) {
 		{"short", []mcp.Content{mcp.Text("see"), mcp.Link(mcp.Resource{URI: "file:///a", Name: "a"})}, 2, []string{"see"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			got := limitedContent(t, agent.Options{MaxResult: 1000}, mcp.CallToolResult{Content: tt.content})
+			got := limitedContent(t, agent.Options{Limits: agent.Limits{MaxResult: 1000}}, mcp.CallToolResult{Content: tt.content})
 			if len(got) != tt.blocks {
 				t.Fatalf("%d blocks: %.300v", len(got), got)
 			}
@@ -76,7 +76,7 @@ func TestMedia(t *testing.T) {
 	large := mcp.Embed(mcp.ResourceContents{URI: "file:///a.zip", MIMEType: "application/zip", Blob: append(data, 'x')})
 	content := []mcp.Content{mcp.Image(data, "image/png"), large, mcp.Audio(append(data, 'x'), "audio/wav"),
 		mcp.Image(data, "image/png"), mcp.Image(data, "image/png"), mcp.Image(data, "image/png"), mcp.Image(data, "image/png")}
-	got := limitedContent(t, agent.Options{MaxMedia: 100}, mcp.CallToolResult{Content: content})
+	got := limitedContent(t, agent.Options{Limits: agent.Limits{MaxMedia: 100}}, mcp.CallToolResult{Content: content})
 	if content[1].Resource == nil {
 		t.Error("the tool's own result has been changed")
 	}
@@ -86,7 +86,7 @@ func TestMedia(t *testing.T) {
 	}
 	const image, left = "[image, image/png, 100 bytes]", ": it is too large, and was left out."
 	same(t, all, image, "[resource file:///a.zip, application/zip, 101 bytes]"+left, "[audio, audio/wav, 101 bytes]"+left, image, image, image, image+left)
-	if got := limitedContent(t, agent.Options{MaxMedia: -1}, mcp.CallToolResult{Content: []mcp.Content{large}}); got[0].Resource == nil {
+	if got := limitedContent(t, agent.Options{Limits: agent.Limits{MaxMedia: -1}}, mcp.CallToolResult{Content: []mcp.Content{large}}); got[0].Resource == nil {
 		t.Errorf("%+v", got)
 	}
 	if got := limitedContent(t, agent.Options{}, mcp.CallToolResult{Content: []mcp.Content{mcp.Image(make([]byte, 5<<20+1), "image/png")}}); got[0].Type != mcp.ContentText {
@@ -138,7 +138,7 @@ func TestReadBounded(t *testing.T) {
 	}
 	for most, want := range map[int]int{100: 100, 4000: 4000, 0: 20_000, 50_000: 20_000} {
 		m := &script{t: t, replies: []reply{says("", "read {}"), says("", `read_result {"result":"result-1","search":"ö"}`, `read_result {"result":"result-1"}`, `read_result {"result":"result-1","limit":20000}`), says("done")}}
-		a := agent.New(m, b, &agent.Options{MaxResult: most})
+		a := agent.New(m, b, &agent.Options{Limits: agent.Limits{MaxResult: most}})
 		if _, err := trace(a.Run(t.Context(), mcp.Text("go"))); err != nil {
 			t.Error(err)
 		}

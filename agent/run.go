@@ -44,8 +44,7 @@ func (r *run) emit(e Event) {
 }
 
 func (r *run) setState(s State) {
-	r.state.Store(s)
-	r.emit(StateChanged{s, r.step})
+	r.emit(StateChanged{State: s, Step: r.step})
 }
 
 // runTask runs steps until the task is done, and yields the end of the run.
@@ -57,7 +56,6 @@ func (r *run) runTask(input []mcp.Content) {
 	r.addUsage(r.sampleUsage.takeUsage())
 	switch {
 	case r.abandoned:
-		r.state.Store(Failed)
 	case err != nil:
 		r.setState(Failed)
 		if !r.abandoned {
@@ -65,7 +63,7 @@ func (r *run) runTask(input []mcp.Content) {
 		}
 	default:
 		r.setState(Finished)
-		r.emit(Ended{reason, r.step, r.usage})
+		r.emit(Ended{Reason: reason, Steps: r.step, Usage: r.usage})
 	}
 }
 
@@ -89,7 +87,7 @@ func (r *run) takeInput(input []mcp.Content) error {
 
 // runSteps alternates replies of the model with calls of tools.
 func (r *run) runSteps() (Reason, error) {
-	for r.step = 1; r.step <= r.opts.MaxSteps; r.step++ {
+	for r.step = 1; r.step <= r.opts.Limits.MaxSteps; r.step++ {
 		if err := r.announceTools(); err != nil {
 			return "", err
 		}
@@ -110,7 +108,7 @@ func (r *run) runSteps() (Reason, error) {
 			return "", err
 		}
 		if note := r.repeats.checkReply(reply, results); note != "" {
-			r.emit(Noticed{note})
+			r.emit(Delta{Notice: note})
 			r.history.appendContent(mcp.RoleUser, mcp.Text(note))
 		}
 	}
@@ -125,14 +123,14 @@ func (r *run) replyOnce() (*Message, error) {
 	r.compactIfNeeded()
 	reply, err := r.replyWithinWindow()
 	if err == nil && reply.isBlank() && !reply.Cut {
-		r.emit(Noticed{"the model's reply was empty: it is asked again"})
+		r.emit(Delta{Notice: "the model's reply was empty: it is asked again"})
 		reply, err = r.replyWithinWindow()
 	}
 	switch {
 	case err != nil:
 		return nil, err
 	case reply.Cut:
-		r.emit(Noticed{"the reply has reached the bound of its length, and was cut off"})
+		r.emit(Delta{Notice: "the reply has reached the bound of its length, and was cut off"})
 	case reply.isBlank():
 		return nil, errors.New("the model has replied with nothing, twice: say it in another way, or try another model")
 	}
@@ -147,7 +145,7 @@ const maxCompactions = 3
 func (r *run) replyWithinWindow() (*Message, error) {
 	reply, err := r.requestReply()
 	for range maxCompactions {
-		if !errors.Is(err, ErrContextLength) || r.opts.CompactAt < 0 || r.ctx.Err() != nil || !r.compactTo(r.reducedGoal()) {
+		if !errors.Is(err, ErrContextLength) || r.opts.Limits.CompactAt < 0 || r.ctx.Err() != nil || !r.compactTo(r.reducedGoal()) {
 			break
 		}
 		if last := len(r.history.messages) - 1; r.history.messages[last].Role == mcp.RoleAssistant {
@@ -168,11 +166,11 @@ func (r *run) requestReply() (*Message, error) {
 	c := Conversation{System: r.systemPrompt(), Messages: slices.Clip(r.history.messages), Tools: slices.Clip(r.offeredTools())}
 	m, err := r.streamReply(c, func(delta Delta) {
 		if delta.Reasoning != "" {
-			r.emit(Thought{delta.Reasoning})
+			r.emit(Delta{Reasoning: delta.Reasoning})
 		}
 		if delta.Text != "" {
 			said.WriteString(delta.Text)
-			r.emit(Said{delta.Text})
+			r.emit(Delta{Text: delta.Text})
 		}
 	})
 	switch {
@@ -203,7 +201,7 @@ func (r *run) streamReply(c Conversation, heard func(Delta)) (*Message, error) {
 			return nil, err
 		}
 		if delta.Notice != "" {
-			r.emit(Noticed{delta.Notice})
+			r.emit(Delta{Notice: delta.Notice})
 		}
 		heard(delta)
 		if delta.Message != nil {
@@ -226,7 +224,7 @@ func (r *run) addReply(m *Message, estimate int) {
 	r.calibrate(estimate, m.Usage)
 	if !m.isBlank() {
 		r.history.appendMessage(*m)
-		r.emit(Replied{*m})
+		r.emit(Delta{Message: new(*m)})
 	}
 }
 

@@ -33,9 +33,9 @@ func (r *run) permitSampling(ctx context.Context, server string, sure bool, p *m
 }
 
 func (r *run) decideSampling(ctx context.Context, server string, sure bool, p *mcp.CreateMessageParams) (d Approval, err error) {
-	allowed, key := Approval{Server: server, Allowed: true}, allowanceKey{Sampling, server}
+	allowed, key := Approval{Server: server, Allowed: true}, allowanceKey{sampling, server}
 	switch mode := r.opts.Mode; {
-	case r.samples >= r.opts.MaxSteps:
+	case r.samples >= r.opts.Limits.MaxSteps:
 		return Approval{Server: server}.decidedBy(ByMode, fmt.Sprintf("servers have used the model %d times in this run, and may not use it more often", r.samples)), nil
 	case mode == ModeAll:
 		return allowed.decidedBy(ByMode, "everything is allowed"), nil

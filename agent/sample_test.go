@@ -47,7 +47,7 @@ func TestSamplingOfWhom(t *testing.T) {
 
 // The uses of the model by servers are limited in every mode.
 func TestSamplesAreBounded(t *testing.T) {
-	r := permitting(t, Options{Mode: ModeAll, MaxSteps: 3})
+	r := permitting(t, Options{Mode: ModeAll, Limits: Limits{MaxSteps: 3}})
 	for i := range 5 {
 		err := r.permitSampling(t.Context(), "s", true, &mcp.CreateMessageParams{})
 		if (err == nil) != (i < 3) || err != nil && !strings.Contains(err.Error(), "3 times in this run") {

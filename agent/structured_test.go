@@ -62,7 +62,7 @@ func TestStructuredSaid(t *testing.T) {
 				}
 			}
 			res := mcp.CallToolResult{Content: slices.Clone(content), StructuredContent: json.RawMessage(tt.structured)}
-			got := limitedContent(t, agent.Options{MaxResult: -1}, res)
+			got := limitedContent(t, agent.Options{Limits: agent.Limits{MaxResult: -1}}, res)
 			if left := len(got) == len(content); left != tt.left {
 				t.Errorf("left out: %v, of %d blocks", left, len(got))
 			}
@@ -99,7 +99,7 @@ func TestStructuredCost(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			began := time.Now()
-			limitedContent(t, agent.Options{MaxResult: -1}, mcp.CallToolResult{Content: tt.content, StructuredContent: json.RawMessage(tt.structured)})
+			limitedContent(t, agent.Options{Limits: agent.Limits{MaxResult: -1}}, mcp.CallToolResult{Content: tt.content, StructuredContent: json.RawMessage(tt.structured)})
 			took := time.Since(began)
 			t.Logf("%d bytes: %v", len(tt.structured), took)
 			if took > time.Minute {

@@ -60,12 +60,7 @@ func (a *Agent) Tokens() Tokens {
 }
 
 // windowSize returns the size of the window in tokens; 0: unknown.
-func (a *Agent) windowSize() int {
-	if a.opts.Window > 0 {
-		return a.opts.Window
-	}
-	return a.model.Window()
-}
+func (a *Agent) windowSize() int { return a.model.Window() }
 
 // estimateRequest returns the estimated tokens of the next request.
 func (a *Agent) estimateRequest() int {

@@ -12,6 +12,10 @@ import (
 
 // Tools are the tools of one agent. Their methods are called concurrently. They must not be
 // shared between agents: an agent that takes the token from Changed leaves the other without it.
+//
+// Tools may have one more method. Origin(tool string) (server, name string, ok bool) returns the
+// server of a tool, and the tool's name there; [Toolbox] has it. Without it, or if ok is false, the
+// server is the part of the tool's name before __, or the whole name if it has several parts.
 type Tools interface {
 	// List returns the current tools.
 	List(ctx context.Context) ([]mcp.Tool, error)
@@ -61,7 +65,7 @@ var _ Tools = (*Toolbox)(nil)
 // question, and never at the same time as [Options.Approve]. A question without a running call is
 // an error for the server. If o.Answers.Sample is nil, servers may use the model of the run, also
 // with tools of their own, as far as [Options.Mode] and [Options.Approve] allow, at most
-// [Options.MaxSteps] times a run.
+// [Limits.MaxSteps] times a run.
 func Dial(ctx context.Context, target any, o client.Options) (*Toolbox, error) {
 	b := &Toolbox{changed: make(chan struct{}, 1), elicit: o.Answers.Elicit}
 	if o.Answers.Elicit != nil {
@@ -143,14 +147,6 @@ func (b *Toolbox) Origin(tool string) (server, name string, ok bool) {
 		return o.server, o.name, true
 	}
 	return wirename.Split(tool, nil, nil)
-}
-
-// Server returns the server of a tool. It is the default of [Options.Server].
-func (b *Toolbox) Server(tool string) string {
-	if server, _, ok := b.Origin(tool); ok {
-		return server
-	}
-	return serverOf(tool)
 }
 
 // Changed implements [Tools].

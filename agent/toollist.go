@@ -71,8 +71,8 @@ func diffTools(before, after []mcp.Tool) (c ToolsChanged) {
 	return c
 }
 
-// String describes the change in words.
-func (c ToolsChanged) String() string {
+// describe describes the change in words.
+func (c ToolsChanged) describe() string {
 	var parts []string
 	if len(c.Added) > 0 {
 		parts = append(parts, "These tools have become available: "+strings.Join(c.Added, ", ")+".")
@@ -86,7 +86,7 @@ func (c ToolsChanged) String() string {
 // describeChange describes the change for the model, without names if it searches for tools.
 func (a *Agent) describeChange(c ToolsChanged) string {
 	if !a.offer.deferred {
-		return c.String()
+		return c.describe()
 	}
 	var parts []string
 	if n := len(c.Added); n > 0 {

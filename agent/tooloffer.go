@@ -166,7 +166,7 @@ func (a *Agent) tooManyTools() bool {
 	if most := a.maxTools(); most > 0 && len(a.listed) > most-ownTools {
 		return true
 	}
-	if a.opts.SearchAt < 0 || len(a.listed) <= maxFound { // one search would find them all
+	if a.opts.Limits.SearchAt < 0 || len(a.listed) <= maxFound { // one search would find them all
 		return false
 	}
 	window, size := a.windowSize(), 0
@@ -176,7 +176,7 @@ func (a *Agent) tooManyTools() bool {
 	for i := range a.listed {
 		size += estimateTool(&a.listed[i])
 	}
-	return float64(size) > a.opts.SearchAt*float64(window)
+	return float64(size) > a.opts.Limits.SearchAt*float64(window)
 }
 
 // systemPrompt joins the texts that come before all messages.
@@ -205,7 +205,7 @@ func (a *Agent) countPerServer(names []string) string {
 	var servers []string
 	count := map[string]int{}
 	for _, name := range names {
-		server := a.opts.Server(name)
+		server := a.serverOf(name)
 		if server == "" {
 			continue
 		}
@@ -281,9 +281,9 @@ func (a *Agent) findTools(query string, most int) (found []*mcp.Tool) {
 func (a *Agent) searchDocument(t *mcp.Tool) search.Tool {
 	raw, err := json.Marshal(t)
 	if err != nil { // the schema is not JSON: the other fields still count
-		return search.Tool{Name: t.Name, Server: a.opts.Server(t.Name), Title: t.Title, Description: t.Description}
+		return search.Tool{Name: t.Name, Server: a.serverOf(t.Name), Title: t.Title, Description: t.Description}
 	}
-	d := search.FromDefinition(a.opts.Server(t.Name), t.Name, raw)
+	d := search.FromDefinition(a.serverOf(t.Name), t.Name, raw)
 	d.OwnName = "" // the definition holds the qualified name
 	return d
 }

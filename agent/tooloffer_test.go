@@ -112,10 +112,9 @@ func TestSearchAt(t *testing.T) {
 		{"not known", 0, agent.Options{}, true},
 		{"large", 1_000_000, agent.Options{}, false},
 		{"small", 8_000, agent.Options{}, true},
-		{"said", 8_000, agent.Options{Window: 1_000_000}, false},
-		{"more", 0, agent.Options{SearchAt: 0.5}, false},
-		{"less", 1_000_000, agent.Options{SearchAt: 0.001}, true},
-		{"never", 8_000, agent.Options{SearchAt: -1}, false},
+		{"more", 0, agent.Options{Limits: agent.Limits{SearchAt: 0.5}}, false},
+		{"less", 1_000_000, agent.Options{Limits: agent.Limits{SearchAt: 0.001}}, true},
+		{"never", 8_000, agent.Options{Limits: agent.Limits{SearchAt: -1}}, false},
 	} {
 		m := &script{t: t, window: tt.window, replies: []reply{says("done")}}
 		a := agent.New(m, crowd(300), &tt.opts)
@@ -218,7 +217,7 @@ func TestMaxTools(t *testing.T) {
 	}
 	m := few{&script{t: t, window: 1_000_000}, 5}
 	m.replies = []reply{says("", "read01 {}", "read02 {}"), says("", "read03 {}"), says("", "read01 {}"), says("", "read04 {}"), says("", `search_tools {"query":"reads"}`), says("", "read19 {}"), says("done")}
-	a := agent.New(m, b, &agent.Options{MaxResult: 100, SearchAt: -1})
+	a := agent.New(m, b, &agent.Options{Limits: agent.Limits{MaxResult: 100, SearchAt: -1}})
 	if _, err := trace(a.Run(t.Context(), mcp.Text("go"))); err != nil {
 		t.Error(err)
 	}

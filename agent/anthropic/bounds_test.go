@@ -1,6 +1,7 @@
 package anthropic_test
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"testing"
@@ -65,9 +66,9 @@ func TestKnownErrors(t *testing.T) {
 
 func TestCompacted(t *testing.T) {
 	tooLong := modelserver.Failure{Status: 400, Message: "prompt is too long: 3 tokens > 2 maximum"}
-	agenttest.Compacted(t, tooLong, func(t *testing.T, turns ...modelserver.Turn) (agent.Model, *modelserver.Server) {
+	agenttest.Compacted(t, tooLong, func(t *testing.T, window int, turns ...modelserver.Turn) (agent.Model, *modelserver.Server) {
 		s, o := serve(t, turns...)
-		o.Window = -1
+		o.Window = cmp.Or(window, -1)
 		return anthropic.New(o), s
 	})
 }

@@ -182,11 +182,11 @@ func (r *record) run(t *testing.T, a *agent.Agent, say []mcp.Content) {
 			return
 		}
 		switch e := e.(type) {
-		case agent.Said:
+		case agent.Delta:
 			said += e.Text
-		case agent.Thought:
-			thought += e.Text
-		case agent.Replied:
+			if thought += e.Reasoning; e.Message == nil {
+				continue
+			}
 			r.line("thought: %q\nsaid: %q", thought, said)
 			said, thought = "", ""
 			if u := e.Message.Usage; *u != (agent.Usage{}) {

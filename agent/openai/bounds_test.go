@@ -63,8 +63,10 @@ func TestContextLength(t *testing.T) {
 
 func TestCompacted(t *testing.T) {
 	tooLong := modelserver.Failure{Status: 400, Code: "context_length_exceeded", Message: "too long"}
-	agenttest.Compacted(t, tooLong, func(t *testing.T, turns ...modelserver.Turn) (agent.Model, *modelserver.Server) {
+	agenttest.Compacted(t, tooLong, func(t *testing.T, window int, turns ...modelserver.Turn) (agent.Model, *modelserver.Server) {
 		s := modelserver.New(t.Error, modelserver.Script{Turns: turns}, modelserver.Chat)
-		return openai.New(serve(t, s)), s
+		o := serve(t, s)
+		o.Window = window
+		return openai.New(o), s
 	})
 }

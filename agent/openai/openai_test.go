@@ -155,11 +155,11 @@ func (c *conversation) hear(t *testing.T, a *agent.Agent, input string) (failed 
 			return err
 		}
 		switch e := event.(type) {
-		case agent.Thought:
-			c.Thought += e.Text
-		case agent.Said:
-			said += e.Text
-		case agent.Replied:
+		case agent.Delta:
+			c.Thought += e.Reasoning
+			if said += e.Text; e.Message == nil {
+				continue
+			}
 			if c.Said = e.Message.Text(); said != c.Said {
 				t.Errorf("%q was streamed, and %q is the message", said, c.Said)
 			}

@@ -27,9 +27,9 @@ func (shelfOfLong) Call(_ context.Context, use mcp.ToolUse, _ func(mcp.ProgressP
 }
 
 // Compacted checks that servers accept a compacted conversation, with and without a summary.
-// model returns a model without a window, and its server, which plays turns. tooLong is the
+// model returns a model with a window, and its server, which plays turns. tooLong is the
 // server's refusal of a conversation that is too long.
-func Compacted(t *testing.T, tooLong modelserver.Failure, model func(t *testing.T, turns ...modelserver.Turn) (agent.Model, *modelserver.Server)) {
+func Compacted(t *testing.T, tooLong modelserver.Failure, model func(t *testing.T, window int, turns ...modelserver.Turn) (agent.Model, *modelserver.Server)) {
 	const summary = "It was much."
 	down := modelserver.Turn{Fail: &modelserver.Failure{Status: 500, Message: "down"}}
 	long := modelserver.Turn{Fail: &tooLong}
@@ -50,9 +50,9 @@ func Compacted(t *testing.T, tooLong modelserver.Failure, model func(t *testing.
 			}
 			turns = append(turns, modelserver.Turn{Text: fmt.Sprint("Step ", i), Calls: []modelserver.Call{{Name: "read", Arguments: json.RawMessage(fmt.Sprintf(`{"n":%d}`, i))}}})
 		}
-		m, s := model(t, append(turns, modelserver.Turn{Text: "Done."})...)
+		m, s := model(t, tt.window, append(turns, modelserver.Turn{Text: "Done."})...)
 		times := 0
-		for e, err := range agent.New(m, shelfOfLong{}, &agent.Options{Window: tt.window}).Run(t.Context(), mcp.Text("go")) {
+		for e, err := range agent.New(m, shelfOfLong{}, nil).Run(t.Context(), mcp.Text("go")) {
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -61,7 +61,7 @@ func TestApprovalsOfNamesThatBeginAlike(t *testing.T) {
 	for own, from := range sources {
 		for _, tool := range []string{"set", "two.words", strings.Repeat("long", 16)} {
 			wire := wirename.Of(own, tool)
-			if got := box.Server(wire); got != own {
+			if got, _, _ := box.Origin(wire); got != own {
 				t.Errorf("%s is of %q, want %q", wire, got, own)
 			}
 			if got := toolname.Display(wire); got != own+"."+tool {

@@ -57,22 +57,16 @@ func NewRenderer(out, side *term.Screen) *Renderer {
 func (r *Renderer) Event(e agent.Event) {
 	r.Mu.Lock()
 	defer r.Mu.Unlock()
-	if _, thinks := e.(agent.Thought); !thinks {
+	if d, ok := e.(agent.Delta); !ok || d.Reasoning == "" {
 		r.finishThought()
 	}
 	switch e := e.(type) {
 	case agent.StateChanged:
 		r.setState(e.State)
-	case agent.Said:
-		r.writeAnswer(e.Text)
-	case agent.Thought:
-		r.thought.appendText(e.Text)
-		if r.now().Sub(r.thought.drawnAt) < thoughtInterval {
-			return // the next Tick draws it
+	case agent.Delta:
+		if !r.showDelta(e) {
+			return
 		}
-		r.thought.drawnAt = r.now()
-	case agent.Replied:
-		r.EndLine()
 	case agent.Approval:
 		r.showDecision(e)
 	case agent.CallStarted:
@@ -83,14 +77,32 @@ func (r *Renderer) Event(e agent.Event) {
 		r.showResult(e)
 	case agent.ToolsChanged:
 		r.showToolChanges(e)
-	case agent.Noticed:
-		r.writeRemark("%s", r.Side.Yellow(term.Line(e.Text)))
 	case agent.Compacted:
 		r.showCompaction(e)
 	case agent.Ended:
 		r.showSummary(e)
 	}
 	r.drawStatus()
+}
+
+// showDelta shows a piece of a reply, or a notice. It reports false for a thought that the next
+// Tick draws.
+func (r *Renderer) showDelta(d agent.Delta) (drawNow bool) {
+	switch {
+	case d.Message != nil:
+		r.EndLine()
+	case d.Notice != "":
+		r.writeRemark("%s", r.Side.Yellow(term.Line(d.Notice)))
+	case d.Reasoning != "":
+		r.thought.appendText(d.Reasoning)
+		if r.now().Sub(r.thought.drawnAt) < thoughtInterval {
+			return false
+		}
+		r.thought.drawnAt = r.now()
+	default:
+		r.writeAnswer(d.Text)
+	}
+	return true
 }
 
 // setState records a change of the agent's state. The first change begins a run.

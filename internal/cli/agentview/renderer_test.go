@@ -60,20 +60,20 @@ func shownRuns() map[string][]shownStep {
 	tick := func(d time.Duration) shownStep { return shownStep{after: d, do: (*Renderer).Tick} }
 	return map[string][]shownStep{
 		"answer": {
-			stateChange(agent.Thinking), atOnce(agent.Thought{Text: "The user greets me. "}), tick(2 * time.Second), atOnce(agent.Thought{Text: "I greet back."}),
-			atOnce(agent.Said{Text: "Hello "}), atOnce(agent.Said{Text: "there.\n\nHow are"}), tick(time.Second), atOnce(agent.Said{Text: " you?"}),
-			atOnce(agent.Replied{}), stateChange(agent.Finished), atOnce(agent.Ended{Reason: agent.Answered, Steps: 1, Usage: agent.Usage{Input: 12345, Cached: 1000, Output: 20}}),
+			stateChange(agent.Thinking), atOnce(agent.Delta{Reasoning: "The user greets me. "}), tick(2 * time.Second), atOnce(agent.Delta{Reasoning: "I greet back."}),
+			atOnce(agent.Delta{Text: "Hello "}), atOnce(agent.Delta{Text: "there.\n\nHow are"}), tick(time.Second), atOnce(agent.Delta{Text: " you?"}),
+			atOnce(agent.Delta{Message: new(agent.Message)}), stateChange(agent.Finished), atOnce(agent.Ended{Reason: agent.Answered, Steps: 1, Usage: agent.Usage{Input: 12345, Cached: 1000, Output: 20}}),
 		},
 		"calls": {
-			stateChange(agent.Thinking), atOnce(agent.Said{Text: "Let me see."}), atOnce(agent.Replied{}), stateChange(agent.Acting),
+			stateChange(agent.Thinking), atOnce(agent.Delta{Text: "Let me see."}), atOnce(agent.Delta{Message: new(agent.Message)}), stateChange(agent.Acting),
 			atOnce(read), atOnce(buy),
 			afterDelay(1500*time.Millisecond, newProgress("1", 1, 4, "reading")), tick(time.Second),
 			afterDelay(0, failed), afterDelay(0, newCallEnd(read, strings.Repeat("ä", 5000), 83*time.Second)),
 			atOnce(look), afterDelay(time.Second, picture),
-			stateChange(agent.Thinking), atOnce(agent.Said{Text: "There."}), atOnce(agent.Replied{}), stateChange(agent.Finished), atOnce(agent.Ended{Reason: agent.Answered, Steps: 2}),
+			stateChange(agent.Thinking), atOnce(agent.Delta{Text: "There."}), atOnce(agent.Delta{Message: new(agent.Message)}), stateChange(agent.Finished), atOnce(agent.Ended{Reason: agent.Answered, Steps: 2}),
 		},
 		"refusals": {
-			stateChange(agent.Thinking), atOnce(agent.Replied{}), stateChange(agent.Acting),
+			stateChange(agent.Thinking), atOnce(agent.Delta{Message: new(agent.Message)}), stateChange(agent.Acting),
 			atOnce(agent.Approval{Call: mcp.ToolUse{ID: "1", Name: "files__write", Input: json.RawMessage(`{"path":"x"}`)}, Server: "files", By: agent.ByUser, Reason: "the user refused: not there"}),
 			atOnce(agent.CallEnded{Call: mcp.ToolUse{ID: "1", Name: "files__write", Input: json.RawMessage(`{"path":"x"}`)}, Refusal: "the user refused: not there"}),
 			atOnce(agent.CallEnded{Call: mcp.ToolUse{ID: "2", Name: "x"}, Refusal: "there is no tool x"}),
@@ -81,24 +81,24 @@ func shownRuns() map[string][]shownStep {
 			atOnce(agent.Approval{Call: mcp.ToolUse{ID: "3", Name: "files__read"}, Allowed: true, By: agent.ByAnnotation}),
 		},
 		"remarks": {
-			stateChange(agent.Thinking), atOnce(agent.Said{Text: "One"}),
+			stateChange(agent.Thinking), atOnce(agent.Delta{Text: "One"}),
 			atOnce(agent.ToolsChanged{Added: []string{"a__x", "a__y", "b__1", "b__2", "b__3", "b__4", "b__5", "b__6"}, Removed: []string{"c__z", "plain"}}),
-			atOnce(agent.Noticed{Text: "the model called x, which is taken for a__x"}),
+			atOnce(agent.Delta{Notice: "the model called x, which is taken for a__x"}),
 			atOnce(agent.Compacted{Before: 90000, After: 12000, Summary: "The user wants\ncheese. " + strings.Repeat("And more. ", 50)}),
-			atOnce(agent.Said{Text: "\nTwo"}), atOnce(agent.Replied{}),
+			atOnce(agent.Delta{Text: "\nTwo"}), atOnce(agent.Delta{Message: new(agent.Message)}),
 			stateChange(agent.Finished), atOnce(agent.Ended{Reason: agent.BudgetSpent, Steps: 30}),
 		},
 		"failure": {
-			stateChange(agent.Thinking), atOnce(agent.Thought{Text: "Hm."}), atOnce(agent.Said{Text: "I was about to"}), stateChange(agent.Failed),
+			stateChange(agent.Thinking), atOnce(agent.Delta{Reasoning: "Hm."}), atOnce(agent.Delta{Text: "I was about to"}), stateChange(agent.Failed),
 			{do: func(r *Renderer) { r.Idle(); r.Trouble(errors.New("the model has not replied:\nno key")) }},
 		},
 		"escapes": {
-			stateChange(agent.Thinking), atOnce(agent.Said{Text: "red \x1b[31mtext\x1b[0m\x07 \u202eback"}), atOnce(agent.Thought{Text: "\x1b]0;title\x07sly"}), stateChange(agent.Acting),
+			stateChange(agent.Thinking), atOnce(agent.Delta{Text: "red \x1b[31mtext\x1b[0m\x07 \u202eback"}), atOnce(agent.Delta{Reasoning: "\x1b]0;title\x07sly"}), stateChange(agent.Acting),
 			atOnce(newCall("1", "a__\x1b[2Jb", `{"k\u001b[1m":"\u001b[2Jv"}`)), atOnce(newCallEnd(newCall("1", "a__\x1b[2Jb", `{"k\u001b[1m":"\u001b[2Jv"}`), "\x1b[2J", 0)),
 		},
 		"question": {
-			stateChange(agent.Thinking), atOnce(agent.Said{Text: "I ask"}), stateChange(agent.Waiting), {do: func(r *Renderer) { r.Hold(true) }},
-			tick(time.Second), {do: func(r *Renderer) { r.Hold(false) }}, atOnce(agent.Said{Text: "Thanks."}), {do: (*Renderer).Idle},
+			stateChange(agent.Thinking), atOnce(agent.Delta{Text: "I ask"}), stateChange(agent.Waiting), {do: func(r *Renderer) { r.Hold(true) }},
+			tick(time.Second), {do: func(r *Renderer) { r.Hold(false) }}, atOnce(agent.Delta{Text: "Thanks."}), {do: (*Renderer).Idle},
 		},
 	}
 }
@@ -164,7 +164,7 @@ func TestLongThought(t *testing.T) {
 	runtime.ReadMemStats(&before)
 	for i := range pieces {
 		now = now.Add(time.Millisecond)
-		r.Event(agent.Thought{Text: fmt.Sprintf("thought %d of many, and ", i)})
+		r.Event(agent.Delta{Reasoning: fmt.Sprintf("thought %d of many, and ", i)})
 	}
 	runtime.ReadMemStats(&after)
 	if allocated := after.TotalAlloc - before.TotalAlloc; allocated > 16<<20 {

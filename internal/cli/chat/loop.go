@@ -178,8 +178,10 @@ func (c *conversation) startTicker() (stop func()) {
 func (c *conversation) recordEvent(e agent.Event) {
 	c.updateSession(func(s *session.Session) error {
 		switch e := e.(type) {
-		case agent.Replied:
-			return s.Message(e.Message)
+		case agent.Delta:
+			if e.Message != nil {
+				return s.Message(*e.Message)
+			}
 		case agent.CallEnded:
 			return s.Result(e.Result)
 		case agent.Compacted:

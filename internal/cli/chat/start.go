@@ -121,7 +121,7 @@ func (c *conversation) startRuntime() error {
 	if err := c.configureElicitation(&o); err != nil {
 		return err
 	}
-	options := agent.Options{Messages: c.resumedMessages, MaxSteps: c.flags.steps, Mode: c.mode}
+	options := agent.Options{Messages: c.resumedMessages, Limits: agent.Limits{MaxSteps: c.flags.steps}, Mode: c.mode}
 	if options.System, err = c.readSystemPrompt(); err != nil {
 		return err
 	}

@@ -151,18 +151,8 @@ func (v *jsonViewer) encodeEvent(e agent.Event) any {
 	switch e := e.(type) {
 	case agent.StateChanged:
 		return eventState{v.newHead("state"), e.State}
-	case agent.Said:
-		return eventText{v.newHead("text"), e.Text}
-	case agent.Thought:
-		return eventText{v.newHead("thought"), e.Text}
-	case agent.Noticed:
-		return eventText{v.newHead("notice"), e.Text}
-	case agent.Replied:
-		calls := []eventToolUse{}
-		for _, use := range e.Message.Calls() {
-			calls = append(calls, encodeCall(*use))
-		}
-		return eventReply{v.newHead("reply"), e.Message.Text(), calls, e.Message.Usage}
+	case agent.Delta:
+		return v.encodeDelta(e)
 	case agent.Approval:
 		return eventDecision{v.newHead("decision"), encodeCall(e.Call), e.Server, e.Effect, e.Allowed, e.By, e.Reason}
 	case agent.CallStarted:
@@ -176,13 +166,34 @@ func (v *jsonViewer) encodeEvent(e agent.Event) any {
 		}
 		return eventResult{v.newHead("result"), e.Call.ID, e.Call.Name, e.Result.IsError, e.Refusal, toMilliseconds(e.Took), content}
 	case agent.Asked:
-		return eventQuestion{v.newHead("question"), e.Server, e.Kind, e.Message}
+		kind := "elicitation"
+		if e.Sampling {
+			kind = "sampling"
+		}
+		return eventQuestion{v.newHead("question"), e.Server, kind, e.Message}
 	case agent.ToolsChanged:
 		return eventTools{v.newHead("tools"), emptyIfNil(e.Added), emptyIfNil(e.Removed)}
 	case agent.Compacted:
 		return eventCompacted{v.newHead("compacted"), e.Before, e.After, e.Summary}
 	}
 	return nil
+}
+
+// encodeDelta returns the JSON form of a piece of a reply, a complete reply, or a notice.
+func (v *jsonViewer) encodeDelta(d agent.Delta) any {
+	switch {
+	case d.Message != nil:
+		calls := []eventToolUse{}
+		for _, use := range d.Message.Calls() {
+			calls = append(calls, encodeCall(*use))
+		}
+		return eventReply{v.newHead("reply"), d.Message.Text(), calls, d.Message.Usage}
+	case d.Notice != "":
+		return eventText{v.newHead("notice"), d.Notice}
+	case d.Reasoning != "":
+		return eventText{v.newHead("thought"), d.Reasoning}
+	}
+	return eventText{v.newHead("text"), d.Text}
 }
 
 // encodeCall returns the JSON form of a call. Arguments that are not JSON become null.

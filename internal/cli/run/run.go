@@ -120,7 +120,7 @@ func runTask(ctx context.Context, f *factory.Factory, opts *Options, words []str
 
 // agentOptions validates the flags and returns the agent's options.
 func (opts *Options) agentOptions() (agent.Options, error) {
-	o := agent.Options{MaxSteps: opts.maxSteps, Mode: agent.Mode(opts.approve)}
+	o := agent.Options{Limits: agent.Limits{MaxSteps: opts.maxSteps}, Mode: agent.Mode(opts.approve)}
 	switch o.Mode {
 	case agent.ModeReadOnly, agent.ModeAll, agent.ModeNone:
 	default:
@@ -322,15 +322,10 @@ func (p *taskProgress) recordEvent(e agent.Event) {
 		if p.step = e.Step; e.State == agent.Thinking {
 			p.partialReply.Reset()
 		}
-	case agent.Said:
+	case agent.Delta:
 		p.partialReply.WriteString(e.Text)
-	case agent.Replied:
-		p.partialReply.Reset()
-		p.answer = e.Message.Text()
-		if u := e.Message.Usage; u != nil {
-			p.usage.Input += u.Input
-			p.usage.Cached += u.Cached
-			p.usage.Output += u.Output
+		if e.Message != nil {
+			p.recordReply(e.Message)
 		}
 	case agent.Approval:
 		if !e.Allowed && e.Call.Name != "" && p.missingApproval == nil {
@@ -339,6 +334,16 @@ func (p *taskProgress) recordEvent(e agent.Event) {
 	case agent.Ended:
 		p.ended = &e
 		p.usage = e.Usage
+	}
+}
+
+func (p *taskProgress) recordReply(m *agent.Message) {
+	p.partialReply.Reset()
+	p.answer = m.Text()
+	if u := m.Usage; u != nil {
+		p.usage.Input += u.Input
+		p.usage.Cached += u.Cached
+		p.usage.Output += u.Output
 	}
 }
 
