@@ -74,7 +74,7 @@ func (b *Toolbox) sampleInRun(ctx context.Context, p *mcp.CreateMessageParams) (
 	if a == nil {
 		return nil, errNoCall
 	}
-	server := cmp.Or(a.server, b.client.ServerInfo().Name)
+	server := cmp.Or(a.server, b.client.Server().Info.Name)
 	var m Model
 	err := a.askInRun(ctx, &question{asked: Asked{Server: server, Message: lastMessageLine(p), Sampling: true}, ask: func(ctx context.Context, r *run) error {
 		m = r.model

@@ -37,8 +37,8 @@ func (c *Client) answerQuestion(ctx context.Context, req *mcp.Request) (res *mcp
 		return answerTyped(req, func(*mcp.None) (any, error) { return c.listRoots(ctx) })
 	}
 	for _, h := range c.opts.Answers.Requests {
-		if h.Method == req.Method {
-			return h.Handle(ctx, req)
+		if h.method == req.Method {
+			return h.answer(ctx, req)
 		}
 	}
 	if c.opts.Answers.Handler != nil {
@@ -60,20 +60,20 @@ func answerTyped[P any](req *mcp.Request, f func(*P) (any, error)) (*mcp.Result,
 	return &mcp.Result{Value: value}, nil
 }
 
-// RequestHandler answers the questions of one method. [OnRequest] makes a typed one.
+// RequestHandler answers the questions of one method. [OnRequest] makes one.
 type RequestHandler struct {
-	Method string
-	// Handle may be called concurrently. ctx ends with the call that led to the question.
-	Handle func(ctx context.Context, req *mcp.Request) (*mcp.Result, error)
+	method string
+	answer mcp.HandlerFunc
 }
 
 // OnRequest returns a handler for one method that servers ask with: a method of an extension, or
 // one that client and server agreed on. A legacy server asks live, a modern one through an input
-// request; fn answers both. The result must be a JSON object. If fn returns an [*mcp.Error], the
+// request; fn answers both. fn may be called concurrently; its context ends with the call that led to the
+// question. The result must be a JSON object. If fn returns an [*mcp.Error], the
 // server gets its code. Declare the method in Extensions or in Answers.Capabilities of [Options] if
 // the server needs to know of it.
 func OnRequest[P, R any](method mcp.Method[P, R], fn func(ctx context.Context, params P) (R, error)) RequestHandler {
-	return RequestHandler{Method: method.Name, Handle: func(ctx context.Context, req *mcp.Request) (*mcp.Result, error) {
+	return RequestHandler{method: method.Name, answer: func(ctx context.Context, req *mcp.Request) (*mcp.Result, error) {
 		return answerTyped(req, func(p *P) (any, error) { return fn(ctx, *p) })
 	}}
 }

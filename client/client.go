@@ -43,8 +43,8 @@ func (c *Client) RoundTrip(ctx context.Context, req *mcp.Request) (*mcp.Response
 // once; each call returns the error of the first one.
 func (c *Client) Close() error {
 	c.closing.Do(func() {
-		c.closed = c.conn.close()
-		c.notifications.close()
+		c.closed = c.conn.closeConnection()
+		c.notifications.closeQueue()
 	})
 	return c.closed
 }
@@ -63,7 +63,7 @@ func (c *Client) serverName() string {
 	if c.opts.Name != "" {
 		return c.opts.Name
 	}
-	if s := c.lastServer(); s.Info.Name != "" {
+	if s := c.Server(); s.Info.Name != "" {
 		return s.Info.Name
 	}
 	return c.conn.dialer.String()

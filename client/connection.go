@@ -299,7 +299,7 @@ func (c *connection) goUntilClose(f func()) bool {
 	return true
 }
 
-func (c *connection) close() error {
+func (c *connection) closeConnection() error {
 	c.mu.Lock()
 	if c.state.Status != Closed {
 		c.setState(State{Status: Closed})

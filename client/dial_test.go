@@ -40,11 +40,11 @@ func TestTargets(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer c.Close()
-			if got := c.ServerInfo(); got.Name != "fake" || got.Version != "1" {
+			if got := c.Server().Info; got.Name != "fake" || got.Version != "1" {
 				t.Errorf("the server is %+v", got)
 			}
-			if c.Revision() != mcp.LatestRevision || c.Instructions() != "be kind" || c.Capabilities().Tools == nil {
-				t.Errorf("revision %s, instructions %q, capabilities %+v", c.Revision(), c.Instructions(), c.Capabilities())
+			if c.Server().Revision != mcp.LatestRevision || c.Server().Instructions != "be kind" || c.Server().Capabilities.Tools == nil {
+				t.Errorf("revision %s, instructions %q, capabilities %+v", c.Server().Revision, c.Server().Instructions, c.Server().Capabilities)
 			}
 			if got, err := client.Call[string](t.Context(), c, "t", nil); got != "done" || err != nil {
 				t.Errorf("got %q, %v", got, err)

@@ -11,9 +11,9 @@ import (
 
 // Server is a server's description of itself.
 type Server struct {
-	// Info is for display. Do not base decisions on it.
+	// Info is the server's name and version, for display. Do not base decisions on it.
 	Info mcp.Implementation
-	// Revision is the protocol revision in use.
+	// Revision is the protocol revision in use, or "" if the client could not find it out.
 	Revision mcp.Revision
 	mcp.DiscoverResult
 }
@@ -32,24 +32,14 @@ func (c *Client) Discover(ctx context.Context, opts ...CallOptions) (*Server, er
 	return &s, nil
 }
 
-// Revision returns the protocol revision in use, or "" if the client could not find it out.
-func (c *Client) Revision() mcp.Revision { return c.lastServer().Revision }
-
-// ServerInfo returns the server's name and version, for display.
-func (c *Client) ServerInfo() mcp.Implementation { return c.lastServer().Info }
-
-// Capabilities returns the capabilities that the server declared at the last connect.
-func (c *Client) Capabilities() mcp.ServerCapabilities { return c.lastServer().Capabilities }
-
-// Instructions returns the server's instructions for a model, as of the last connect.
-func (c *Client) Instructions() string { return c.lastServer().Instructions }
-
-// lastServer returns the description that the server gave at the last connect.
-func (c *Client) lastServer() *Server {
+// Server returns the description that the server gave at the last connect: its name and version,
+// the revision in use, its capabilities, its instructions for a model. It is empty if the server
+// gave none. It takes no request; see [Client.Discover]. The caller must not change the maps in it.
+func (c *Client) Server() Server {
 	if s := c.conn.server.Load(); s != nil {
-		return s
+		return *s
 	}
-	return new(Server)
+	return Server{}
 }
 
 // discoverServer asks the server for its description. A link is ready once the server has answered.

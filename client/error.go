@@ -34,16 +34,15 @@ func (c *Client) callError(method, name string, err error) error {
 
 // ToolError is a failure that a tool reported in its result, in words for the model.
 type ToolError struct {
-	Server  string
-	Tool    string
-	Content []mcp.Content
-	Result  *mcp.CallToolResult
+	Server string
+	Tool   string
+	Result *mcp.CallToolResult
 }
 
 // Error returns the texts of the tool's content.
 func (e *ToolError) Error() string {
-	words := make([]string, 0, len(e.Content))
-	for _, c := range e.Content {
+	words := make([]string, 0, len(e.Result.Content))
+	for _, c := range e.Result.Content {
 		words = append(words, c.String())
 	}
 	if len(words) == 0 {

@@ -65,21 +65,9 @@ func (c *Client) decodeResponse(resp *mcp.Response, out any) error {
 	return readable(mcp.Decode(resp.Raw, out))
 }
 
-// Notify sends the server a notification. A legacy server takes [mcp.NotificationRootsChanged]; the
-// modern core has no notification that clients send. If the transport carries none, the error wraps
-// [errors.ErrUnsupported].
-func Notify[P any](ctx context.Context, c *Client, method mcp.NotificationMethod[P], params P) error {
-	raw, err := encodeParams(&params)
-	if err == nil {
-		err = c.Notify(ctx, mcp.Notification{Method: method.Name, Params: raw})
-	}
-	if err != nil {
-		return c.callError(method.Name, "", err)
-	}
-	return nil
-}
-
-// Notify implements [mcp.Notifier]. It is the raw form of the function [Notify].
+// Notify sends the server a notification; it implements [mcp.Notifier]. A legacy server takes
+// [mcp.NotificationRootsChanged]; the modern core has no notification that clients send. If the
+// transport carries none, the error wraps [errors.ErrUnsupported].
 func (c *Client) Notify(ctx context.Context, n mcp.Notification) error {
 	l, err := c.conn.acquireLink(ctx, 0)
 	if err != nil {

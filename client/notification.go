@@ -7,28 +7,13 @@ import (
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
-// NotificationHandler handles notifications that belong to no call and no watch. [OnNotification]
-// makes a typed one.
-type NotificationHandler struct {
-	// Method is the notification's name; empty means all notifications.
-	Method string
-	// Handle is called for one notification at a time, in their order of arrival.
-	Handle func(mcp.Notification)
-}
-
-// OnNotification returns a handler for the notifications of one method. It ignores notifications
-// whose parameters do not decode as a P.
-func OnNotification[P any](method mcp.NotificationMethod[P], f func(P)) NotificationHandler {
-	return NotificationHandler{Method: method.Name, Handle: func(n mcp.Notification) { _ = decodeAndPass(n, f) }}
-}
-
 // handleNotification handles a notification that the transport cannot assign to a call.
 func (c *Client) handleNotification(n mcp.Notification) {
 	c.invalidate(n)
 	if n.Method == mcp.NotificationElicitationCompleted {
 		c.urlElicitations.completeElicitation(n)
 	}
-	if len(c.opts.Notifications) > 0 || c.opts.OnLog != nil && n.Method == mcp.NotificationMessage {
+	if c.opts.OnNotification != nil || c.opts.OnLog != nil && n.Method == mcp.NotificationMessage {
 		c.notifications.add(n)
 	}
 }
@@ -52,10 +37,8 @@ func (c *Client) deliverNotification(n mcp.Notification) {
 			c.opts.Logger.Warn("a log message cannot be read", "server", c.serverName(), "err", err)
 		}
 	}
-	for _, h := range c.opts.Notifications {
-		if h.Method == "" || h.Method == n.Method {
-			h.Handle(n)
-		}
+	if c.opts.OnNotification != nil {
+		c.opts.OnNotification(n)
 	}
 }
 
@@ -89,11 +72,11 @@ func (q *notificationQueue) add(n mcp.Notification) {
 	q.queue = append(q.queue, n)
 	if !q.running {
 		q.running = true
-		q.work.Go(q.run)
+		q.work.Go(q.deliverAll)
 	}
 }
 
-func (q *notificationQueue) run() {
+func (q *notificationQueue) deliverAll() {
 	for {
 		q.mu.Lock()
 		if len(q.queue) == 0 || q.closed {
@@ -108,8 +91,8 @@ func (q *notificationQueue) run() {
 	}
 }
 
-// close drops the waiting notifications and waits for the running handler.
-func (q *notificationQueue) close() {
+// closeQueue drops the waiting notifications and waits for the running handler.
+func (q *notificationQueue) closeQueue() {
 	q.mu.Lock()
 	q.closed = true
 	q.mu.Unlock()

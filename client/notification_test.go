@@ -1,7 +1,6 @@
 package client_test
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"testing"
@@ -19,13 +18,14 @@ func TestNotificationsOfNoCall(t *testing.T) {
 		c := dialLine(t, l, client.Options{
 			Logger: quiet,
 			OnLog:  func(p mcp.LoggingMessageParams) { got = append(got, "log "+string(p.Data)) },
-			Notifications: []client.NotificationHandler{
-				client.OnNotification(mcp.ResourceUpdated, func(p mcp.ResourceUpdatedParams) {
-					time.Sleep(time.Second) // delays only the handlers
-					got = append(got, p.URI)
-				}),
-				{Handle: func(n mcp.Notification) { got = append(got, n.Method) }},
-				client.OnNotification(mcp.NotificationMethod[mcp.None]{Name: "acme/panic"}, func(mcp.None) { panic("oh") }),
+			OnNotification: func(n mcp.Notification) {
+				if n.Method == mcp.NotificationResourceUpdated {
+					time.Sleep(time.Second) // delays only the handler
+				}
+				got = append(got, n.Method)
+				if n.Method == "acme/panic" {
+					panic("oh")
+				}
 			},
 		})
 		began := time.Now()
@@ -43,7 +43,7 @@ func TestNotificationsOfNoCall(t *testing.T) {
 		}
 		time.Sleep(2 * time.Second)
 		synctest.Wait()
-		want := []string{"x://a", mcp.NotificationResourceUpdated, "log 1", mcp.NotificationMessage, mcp.NotificationMessage, "acme/panic", "acme/other"}
+		want := []string{mcp.NotificationResourceUpdated, "log 1", mcp.NotificationMessage, mcp.NotificationMessage, "acme/panic", "acme/other"}
 		if fmt.Sprint(got) != fmt.Sprint(want) {
 			t.Errorf("got %q, want %q", got, want)
 		}
@@ -59,10 +59,10 @@ func TestTooManyNotifications(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := 0
 		l := &line{handler: handlers{}}
-		dialLine(t, l, client.Options{Logger: quiet, Notifications: []client.NotificationHandler{{Handle: func(mcp.Notification) {
+		dialLine(t, l, client.Options{Logger: quiet, OnNotification: func(mcp.Notification) {
 			n++
 			time.Sleep(time.Second)
-		}}}})
+		}})
 		for range 5000 {
 			l.inbound().Notify(mcp.Notification{Method: "acme/flood"})
 		}
@@ -77,13 +77,13 @@ func TestTooManyNotifications(t *testing.T) {
 func TestNotifyTheServer(t *testing.T) {
 	eras(t, func(t *testing.T, revision mcp.Revision) {
 		c := connect(t, handlers{}, client.Options{Wire: client.Wire{Revision: revision}, Answers: client.Answers{Roots: client.FixedRoots()}})
-		err := client.Notify(t.Context(), c, mcp.NotificationMethod[mcp.None]{Name: mcp.NotificationRootsChanged}, mcp.None{})
+		err := c.Notify(t.Context(), mcp.Notification{Method: mcp.NotificationRootsChanged})
 		if err != nil {
 			t.Error(err)
 		}
 	})
 	c := dialWire(t, handlers{}, client.Options{})
-	err := client.Notify(context.Background(), c, mcp.NotificationMethod[mcp.None]{Name: "acme/x"}, mcp.None{})
+	err := c.Notify(t.Context(), mcp.Notification{Method: "acme/x"})
 	if !errors.Is(err, errors.ErrUnsupported) {
 		t.Errorf("got %v", err)
 	}

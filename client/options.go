@@ -10,10 +10,10 @@ import (
 	"github.com/dowel-mcp/dowel/transport"
 )
 
-// Defaults of [Options].
+// Defaults of [Limits].
 const (
-	DefaultConnect   = 60 * time.Second
-	DefaultMaxRounds = 16
+	defaultConnect   = 60 * time.Second
+	defaultMaxRounds = 16
 )
 
 // Options configure a [Client]. The zero value is ready.
@@ -31,9 +31,9 @@ type Options struct {
 	// Extensions are the extensions that the client understands.
 	Extensions []mcp.Extension
 
-	// Notifications take notifications that belong neither to a call nor to a watch
-	// ([OnNotification]).
-	Notifications []NotificationHandler
+	// OnNotification handles notifications that belong neither to a call nor to a watch: one at a
+	// time, in their order of arrival.
+	OnNotification func(mcp.Notification)
 	// OnLog handles the log messages that belong to no call, and the messages of calls without an
 	// OnLog of their own.
 	OnLog func(mcp.LoggingMessageParams)
@@ -91,7 +91,7 @@ type Answers struct {
 // client's limit.
 type Limits struct {
 	// Connect bounds connecting, and how long a call waits for a connection. The default is
-	// [DefaultConnect]; a negative value means no limit.
+	// 60 s; a negative value means no limit.
 	Connect time.Duration
 	// Start replaces Connect if the target is a command: it bounds the time from the start of the
 	// server's process until the server is ready, and how long a call waits for that. The default
@@ -104,7 +104,7 @@ type Limits struct {
 	// Total bounds a call. The default is no limit, and a negative value means none either. The
 	// time in which the client answers a question does not count.
 	Total time.Duration
-	// MaxRounds bounds how often one call may ask for input. The default is [DefaultMaxRounds].
+	// MaxRounds bounds how often one call may ask for input. The default is 16.
 	MaxRounds int
 }
 
@@ -122,9 +122,6 @@ type Wire struct {
 	// Revision pins the protocol revision, one of [mcp.Revisions]. If it is empty, the client finds
 	// it out.
 	Revision mcp.Revision
-	// ProbeTimeout is how long a server may be silent about the probe for its era; see
-	// [transport.ClientOptions].
-	ProbeTimeout time.Duration
 	// SerializeAsks runs calls to a legacy server one at a time if its questions could not be told
 	// apart otherwise.
 	SerializeAsks bool
@@ -164,10 +161,10 @@ func (o *Options) setDefaults(to target) {
 		o.Wire.Verdicts = new(transport.Verdicts)
 	}
 	if o.Limits.Connect == 0 {
-		o.Limits.Connect = DefaultConnect
+		o.Limits.Connect = defaultConnect
 	}
 	if o.Limits.MaxRounds <= 0 {
-		o.Limits.MaxRounds = DefaultMaxRounds
+		o.Limits.MaxRounds = defaultMaxRounds
 	}
 	if o.Wire.Verdicts == nil {
 		o.Wire.Verdicts = new(transport.ClientOptions).Memory()
@@ -188,7 +185,6 @@ func (o *Options) transportOptions() transport.ClientOptions {
 		Capabilities:  o.declaredCapabilities(vocabulary),
 		Vocabulary:    vocabulary,
 		Revision:      o.Wire.Revision,
-		ProbeTimeout:  o.Wire.ProbeTimeout,
 		Verdicts:      o.Wire.Verdicts,
 		SerializeAsks: o.Wire.SerializeAsks,
 		Logger:        o.Logger,

@@ -23,7 +23,6 @@ func (s Status) String() string {
 // State describes a client's connection.
 type State struct {
 	Status Status
-	Since  time.Time
 	// Err is the cause of Lost and Failed; nil otherwise.
 	Err error
 	// Attempt counts the attempts to reconnect since the connection was last stable. On Connecting
@@ -56,7 +55,6 @@ func (c *connection) currentState() State {
 
 // setState sets the state. The caller holds c.mu, and calls reportStates after it has released it.
 func (c *connection) setState(s State) {
-	s.Since = time.Now()
 	c.state = s
 	c.unreported = append(c.unreported, s)
 	close(c.changed)

@@ -117,5 +117,5 @@ func (c *Client) readToolError(tool string, raw json.RawMessage) error {
 	if err := mcp.Decode(raw, res); err != nil {
 		return c.callError(mcp.MethodCallTool, tool, unreadable(err))
 	}
-	return &ToolError{Server: c.serverName(), Tool: tool, Content: res.Content, Result: res}
+	return &ToolError{Server: c.serverName(), Tool: tool, Result: res}
 }

@@ -142,7 +142,7 @@ func TestToolError(t *testing.T) {
 	c := connect(t, tools(returns(`{"content":[{"type":"text","text":"no such city"}],"isError":true}`)))
 	_, err := client.Call[sum](context.Background(), c, "weather", nil)
 	var failed *client.ToolError
-	if !errors.As(err, &failed) || failed.Tool != "weather" || len(failed.Content) != 1 || !failed.Result.IsError {
+	if !errors.As(err, &failed) || failed.Tool != "weather" || len(failed.Result.Content) != 1 || !failed.Result.IsError {
 		t.Fatalf("got %#v", err)
 	}
 	if want := "fake: weather: no such city"; err.Error() != want {

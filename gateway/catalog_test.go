@@ -276,8 +276,8 @@ func TestOnly(t *testing.T) {
 	if got, err := c.ReadResource(t.Context(), "test://static-text"); err != nil {
 		t.Error(got, err)
 	}
-	if strings.Contains(c.Instructions(), "# every") || !strings.Contains(c.Instructions(), "for testing clients") {
-		t.Errorf("%q", c.Instructions())
+	if strings.Contains(c.Server().Instructions, "# every") || !strings.Contains(c.Server().Instructions, "for testing clients") {
+		t.Errorf("%q", c.Server().Instructions)
 	}
 	// One that is not there yet.
 	later := g.Only("later")

@@ -72,10 +72,10 @@ func code(err error, want int) error {
 
 var offerFeatures = []feature{
 	{"server: identity", func(_ context.Context, p *pair) error {
-		if text := p.c.Instructions(); !strings.Contains(text, "# up") || !strings.Contains(text, "Handle with care.") {
+		if text := p.c.Server().Instructions; !strings.Contains(text, "# up") || !strings.Contains(text, "Handle with care.") {
 			return fmt.Errorf("instructions: %q", text)
 		}
-		return is(p.c.ServerInfo().Name, "dowel", nil)
+		return is(p.c.Server().Info.Name, "dowel", nil)
 	}},
 	{"list: tools", func(ctx context.Context, p *pair) error {
 		tools, err := client.All(p.c.Tools(ctx))

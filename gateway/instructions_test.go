@@ -36,7 +36,7 @@ func TestInstructionsOfUpstreamsThatAreNotStarted(t *testing.T) {
 			t.Fatalf("it is %+v", got)
 		}
 		c := dial(t, gatewayOf(t, h, gateway.Options{}), client.Options{})
-		if got := c.Instructions(); !strings.Contains(got, "# lazy\n\nAsk twice.") {
+		if got := c.Server().Instructions; !strings.Contains(got, "# lazy\n\nAsk twice.") {
 			t.Errorf("%v: %q", status, got)
 		}
 	}

@@ -218,7 +218,7 @@ func (u *Upstream) withdrawSharedConn() {
 
 // enterReady makes conn the shared connection and enters Ready, unless ctx has ended.
 func (u *Upstream) enterReady(ctx context.Context, conn *connection, took time.Duration) {
-	server := conn.client.ServerInfo()
+	server := conn.client.Server().Info
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if ctx.Err() != nil {
@@ -226,8 +226,8 @@ func (u *Upstream) enterReady(ctx context.Context, conn *connection, took time.D
 	}
 	u.sharedConn = conn
 	u.info = Info{
-		Server: server, Revision: conn.client.Revision(), Instructions: conn.client.Instructions(),
-		Capabilities: conn.client.Capabilities(), Took: took,
+		Server: server, Revision: conn.client.Server().Revision, Instructions: conn.client.Server().Instructions,
+		Capabilities: conn.client.Server().Capabilities, Took: took,
 	}
 	u.setState(State{Status: Ready, Cause: fmt.Sprintf("connected in %v", took.Round(time.Millisecond)), Attempt: u.state.Attempt})
 	if cause := u.takeFileCause(); cause != "" {
@@ -279,7 +279,7 @@ const pingTimeout = 10 * time.Second
 // without.
 func (u *Upstream) pingConn(ctx context.Context, conn *connection) error {
 	interval, method := u.hub.opts.PingInterval, mcp.MethodPing
-	if conn.client.Revision().Modern() {
+	if conn.client.Server().Revision.Modern() {
 		method = mcp.MethodDiscover
 		if !targetIsURL(u.Definition().Target) {
 			return nil

@@ -25,7 +25,7 @@ type changeFollower struct {
 // closes listsRead afterwards.
 func (u *Upstream) followChanges(ctx context.Context, conn *connection, work *sync.WaitGroup) *changeFollower {
 	f := &changeFollower{u, conn, make(chan struct{}), make(chan struct{})}
-	c := conn.client.Capabilities()
+	c := conn.client.Server().Capabilities
 	filter := mcp.SubscriptionFilter{
 		ToolsListChanged:     c.Tools != nil && c.Tools.ListChanged,
 		PromptsListChanged:   c.Prompts != nil && c.Prompts.ListChanged,
@@ -129,7 +129,7 @@ func (u *Upstream) refreshStale(ctx context.Context, conn *connection) {
 	if o == nil {
 		return
 	}
-	c := conn.client.Capabilities()
+	c := conn.client.Server().Capabilities
 	stale := func(k Kind) bool {
 		ttl := o.caches[k].TTL
 		return hasList(c, k) && (o.problems[k] != "" || !announcesChanges(c, k) && ttl > 0 && age > ttl)

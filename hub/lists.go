@@ -63,7 +63,7 @@ func (o *serverLists) applyRules(u *Upstream, rules ToolRules) *serverLists {
 // readLists reads all lists of the server and stores them. It keeps the readable part of a list
 // that fails, with the problem. It returns an error only if the connection is lost or ctx ends.
 func (u *Upstream) readLists(ctx context.Context, conn *connection) error {
-	o := &serverLists{instructions: conn.client.Instructions()}
+	o := &serverLists{instructions: conn.client.Server().Instructions}
 	var wg sync.WaitGroup
 	var errs [kinds]error
 	for k := range kinds {
@@ -101,7 +101,7 @@ func (o *serverLists) readListInTime(ctx context.Context, conn *connection, k Ki
 
 // readList reads all pages of one list into raw.
 func (o *serverLists) readList(ctx context.Context, conn *connection, k Kind) error {
-	if !hasList(conn.client.Capabilities(), k) {
+	if !hasList(conn.client.Server().Capabilities, k) {
 		return nil
 	}
 	cursor, seen := json.RawMessage(nil), map[string]bool{}

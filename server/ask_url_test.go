@@ -137,7 +137,11 @@ func TestVisitIsReported(t *testing.T) {
 						return &mcp.ElicitResult{Action: mcp.ElicitAccept}, nil
 					},
 				},
-				Notifications: []client.NotificationHandler{{Method: mcp.NotificationElicitationCompleted, Handle: func(n mcp.Notification) { told <- string(n.Params) }}},
+				OnNotification: func(n mcp.Notification) {
+					if n.Method == mcp.NotificationElicitationCompleted {
+						told <- string(n.Params)
+					}
+				},
 			})
 			if err != nil {
 				t.Fatal(err)

@@ -43,7 +43,7 @@ func explore(ctx context.Context, server []string, tool, arguments string) error
 		return err
 	}
 	defer c.Close()
-	fmt.Printf("%s speaks revision %s\n", c.ServerInfo().Name, c.Revision())
+	fmt.Printf("%s speaks revision %s\n", c.Server().Info.Name, c.Server().Revision)
 	for t, err := range c.Tools(ctx) { // asks for the next page when the loop reaches it
 		if err != nil {
 			return err

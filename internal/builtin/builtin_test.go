@@ -44,8 +44,8 @@ func TestEachServerWorks(t *testing.T) {
 			}
 			found = found || tool.Name == tools[name]
 		}
-		if !found || c.ServerInfo().Name != name {
-			t.Errorf("%s: is %+v, has the tool %s: %v", name, c.ServerInfo(), tools[name], found)
+		if !found || c.Server().Info.Name != name {
+			t.Errorf("%s: is %+v, has the tool %s: %v", name, c.Server().Info, tools[name], found)
 		}
 		c.Close()
 		if err := s.Close(); err != nil {

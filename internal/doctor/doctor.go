@@ -26,7 +26,7 @@ type Server struct {
 	// Target is the target for [client.Dial]. Commands (stdio.Command, []string) and URLs (string,
 	// streamable.URL, sse.URL) get steps of their own. Any other target is only dialed.
 	Target any
-	// Options are the options for the dial. Its callbacks (OnState, OnLog, Notifications), Logger
+	// Options are the options for the dial. Its callbacks (OnState, OnLog, OnNotification), Logger
 	// and Verdicts are not used, so the examination stays invisible to their owner.
 	Options client.Options
 	// EnvFile is the file from which the definition took variables, or "" if it has none. The

@@ -38,7 +38,7 @@ func newExamination(ctx context.Context, p Server, yield func(Step) bool) *exami
 	}
 	o := p.Options
 	o.Name = cmp.Or(p.Name, o.Name)
-	o.OnState, o.OnLog, o.Notifications = nil, nil, nil
+	o.OnState, o.OnLog, o.OnNotification = nil, nil, nil
 	o.Logger, o.Wire.Verdicts = slog.New(slog.DiscardHandler), new(transport.Verdicts)
 	o.Restart = client.Restart{Max: -1}
 	o.Wire.Tap = w.wrapTap(o.Wire.Tap)

@@ -26,7 +26,7 @@ func (w *examination) examineOther() {
 
 // reportHandshake reports the revision that was agreed on.
 func (w *examination) reportHandshake(c *client.Client) bool {
-	s := Step{Name: stepHandshake, Status: OK, Detail: describeRevision(c.Revision())}
+	s := Step{Name: stepHandshake, Status: OK, Detail: describeRevision(c.Server().Revision)}
 	if !w.startedAt.IsZero() {
 		s.Took = time.Since(w.startedAt)
 	}
@@ -58,7 +58,7 @@ func (w *examination) inspectServer(c *client.Client) {
 
 // reportServer reports the server's name and version.
 func (w *examination) reportServer(c *client.Client) bool {
-	info := c.ServerInfo()
+	info := c.Server().Info
 	if info.Name == "" {
 		return w.reportStep(Step{Name: stepServer, Status: Warning, Detail: "the server does not give its name", Advice: "Tell the server's author that its serverInfo has no name."})
 	}
@@ -93,7 +93,7 @@ func (w *examination) countLists(c *client.Client) bool {
 		}
 		counts = append(counts, formatCount(n, one))
 	}
-	offers := c.Capabilities()
+	offers := c.Server().Capabilities
 	count(offers.Tools != nil, "tool", func() (int, error) { return countAll(client.All(c.Tools(w.ctx, o))) })
 	count(offers.Resources != nil, "resource", func() (int, error) { return countAll(client.All(c.Resources(w.ctx, o))) })
 	count(offers.Prompts != nil, "prompt", func() (int, error) { return countAll(client.All(c.Prompts(w.ctx, o))) })

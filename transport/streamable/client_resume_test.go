@@ -251,8 +251,10 @@ func TestStandingStream(t *testing.T) {
 		}
 	}
 	var changes atomic.Int32
-	c := dialBad(t, b.begin(t), mcp.Revision20251125, client.Options{Notifications: []client.NotificationHandler{
-		{Method: mcp.NotificationToolsChanged, Handle: func(mcp.Notification) { changes.Add(1) }},
+	c := dialBad(t, b.begin(t), mcp.Revision20251125, client.Options{OnNotification: func(n mcp.Notification) {
+		if n.Method == mcp.NotificationToolsChanged {
+			changes.Add(1)
+		}
 	}})
 	select {
 	case <-done:

@@ -106,7 +106,7 @@ func TestAskingWhoCannot(t *testing.T) {
 			switch {
 			case r.Modern() && (!isProtocol || protocol.Code != mcp.CodeMissingCapability || string(protocol.Data) != `{"requiredCapabilities":{"sampling":{}}}`):
 				t.Errorf("%s: got %v", tool, err)
-			case !r.Modern() && (!isTool || !strings.Contains(failed.Content[0].Text, nobody)):
+			case !r.Modern() && (!isTool || !strings.Contains(failed.Result.Content[0].Text, nobody)):
 				t.Errorf("%s: got %v", tool, err)
 			}
 		}

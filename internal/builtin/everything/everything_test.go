@@ -164,7 +164,7 @@ func wantAll(t *testing.T, got, want []string) {
 
 func TestOffersWhatTheSuiteCalls(t *testing.T) {
 	forRevisions(t, nil, func(t *testing.T, r mcp.Revision, c *client.Client) {
-		capabilities := c.Capabilities()
+		capabilities := c.Server().Capabilities
 		if !capabilities.Tools.ListChanged || !capabilities.Prompts.ListChanged || !capabilities.Resources.ListChanged || !capabilities.Resources.Subscribe ||
 			capabilities.Logging == nil || (capabilities.Completions == nil) != (r < mcp.Revision20250326) {
 			t.Errorf("got the capabilities %+v", capabilities)

@@ -184,7 +184,7 @@ func TestRoots(t *testing.T) {
 	t.Chdir(d.path("a/in"))
 	here := newDeskOf(t, nil, Options{Roots: []string{}}, client.Options{})
 	here.steps([]step{{"read", args{"path": "z"}, "3"}})
-	if got := here.client.Instructions(); !strings.Contains(got, here.server.roots[0].path) {
+	if got := here.client.Server().Instructions; !strings.Contains(got, here.server.roots[0].path) {
 		t.Errorf("the instructions are %q", got)
 	}
 }

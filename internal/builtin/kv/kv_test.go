@@ -57,7 +57,7 @@ func call(t *testing.T, c *client.Client, tool string, in any) string {
 	t.Helper()
 	out, err := client.Call[string](t.Context(), c, tool, in)
 	if failed, ok := errors.AsType[*client.ToolError](err); ok {
-		return "error: " + failed.Content[0].Text
+		return "error: " + failed.Result.Content[0].Text
 	}
 	if err != nil {
 		t.Fatalf("%s: %v", tool, err)
@@ -229,8 +229,8 @@ func TestDescribesItself(t *testing.T) {
 	defer s.Close()
 	c := dial(t, s, client.Options{})
 	defer c.Close()
-	if c.Instructions() != "mine" || c.ServerInfo().Name != "kv" {
-		t.Errorf("got %q and %+v", c.Instructions(), c.ServerInfo())
+	if c.Server().Instructions != "mine" || c.Server().Info.Name != "kv" {
+		t.Errorf("got %q and %+v", c.Server().Instructions, c.Server().Info)
 	}
 	tools, err := client.All(c.Tools(t.Context()))
 	if err != nil {

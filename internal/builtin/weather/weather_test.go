@@ -152,8 +152,8 @@ func TestErrors(t *testing.T) {
 				t.Fatalf("got %v, want a tool error", err)
 			}
 			for _, part := range test.want {
-				if !strings.Contains(failed.Content[0].Text, part) {
-					t.Errorf("got %q, want a part %q", failed.Content[0].Text, part)
+				if !strings.Contains(failed.Result.Content[0].Text, part) {
+					t.Errorf("got %q, want a part %q", failed.Result.Content[0].Text, part)
 				}
 			}
 		})

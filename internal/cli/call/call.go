@@ -161,7 +161,7 @@ func checkOutput(c *client.Client, tool *mcp.Tool, structured json.RawMessage) e
 		return nil // a broken schema must not hide a good result
 	}
 	if err := compiled.Validate(structured); err != nil {
-		return &client.CallError{Server: c.ServerInfo().Name, Method: mcp.MethodCallTool, Name: tool.Name,
+		return &client.CallError{Server: c.Server().Info.Name, Method: mcp.MethodCallTool, Name: tool.Name,
 			Err: &client.OutputError{Tool: tool.Name, Err: err}}
 	}
 	return nil

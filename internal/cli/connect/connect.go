@@ -62,7 +62,7 @@ func (conn *Connection) AddFlags(cmd *cobra.Command) {
 // parameters complete the help texts: "show POSSESSIVE log messages", "a folder that SUBJECT may
 // work on", "a question of ASKER".
 func (conn *Connection) AddCallFlags(flags *pflag.FlagSet, possessive, subject, asker string) {
-	flags.DurationVar(&conn.ConnectTimeout, "connect-timeout", client.DefaultConnect, "how long starting and connecting may take; 0: no limit")
+	flags.DurationVar(&conn.ConnectTimeout, "connect-timeout", time.Minute, "how long starting and connecting may take; 0: no limit")
 	flags.DurationVar(&conn.idleTimeout, "idle-timeout", 0, "how long a call may take between two messages of the server; 0: no limit")
 	flags.DurationVar(&conn.TotalTimeout, "timeout", 0, "how long a call may take, without the time you take to answer; 0: no limit")
 	flags.StringVar(&conn.log, "log", "", "show "+possessive+" log messages from this `level` on (debug, info, warning, error …)")
@@ -241,7 +241,7 @@ func Request[P any](ctx context.Context, c *client.Client, method, name string, 
 
 // Unreadable returns the error of a result that does not have the form of its method.
 func Unreadable(c *client.Client, method string, err error) error {
-	return &client.CallError{Server: c.ServerInfo().Name, Method: method, Err: fmt.Errorf("the result cannot be read: %w", err)}
+	return &client.CallError{Server: c.Server().Info.Name, Method: method, Err: fmt.Errorf("the result cannot be read: %w", err)}
 }
 
 // Command adds flags, completion and RunE to c. RunE resolves the target and calls do with the

@@ -54,7 +54,7 @@ func runDiscover(ctx context.Context, conn *connect.Connection, t connect.Target
 				Revision mcp.Revision    `json:"revision"`
 				Era      string          `json:"era"`
 				Result   json.RawMessage `json:"result"`
-			}{c.Revision(), eraName(c.Revision()), raw}))
+			}{c.Server().Revision, eraName(c.Server().Revision), raw}))
 		}
 		showIdentity(conn.Factory, c, t, raw)
 		return nil
@@ -71,7 +71,7 @@ func eraName(r mcp.Revision) string {
 
 // showIdentity writes the identity of a server as text. raw is the result of server/discover.
 func showIdentity(f *factory.Factory, c *client.Client, t connect.Target, raw json.RawMessage) {
-	info := c.ServerInfo()
+	info := c.Server().Info
 	field := func(name, value string) {
 		if value != "" {
 			fmt.Fprintf(f.Stdout, "%s %s\n", f.Stdout.Dim(fmt.Sprintf("%-13s", name)), value)
@@ -86,10 +86,10 @@ func showIdentity(f *factory.Factory, c *client.Client, t connect.Target, raw js
 	field("description", term.Line(info.Description))
 	field("website", term.Line(info.WebsiteURL))
 	field("from", t.Origin)
-	field("revision", fmt.Sprintf("%s (%s)", c.Revision(), eraName(c.Revision())))
+	field("revision", fmt.Sprintf("%s (%s)", c.Server().Revision, eraName(c.Server().Revision)))
 	field("speaks", strings.Join(decodeStrings(rawjson.Lookup(raw, "supportedVersions")), ", "))
 	field("capabilities", strings.Join(formatCapabilities(rawjson.Lookup(raw, "capabilities")), ", "))
-	if instructions := c.Instructions(); instructions != "" {
+	if instructions := c.Server().Instructions; instructions != "" {
 		fmt.Fprintf(f.Stdout, "\n")
 		f.WriteText(instructions)
 	}

@@ -46,7 +46,7 @@ func runPrompts(ctx context.Context, conn *connect.Connection, t connect.Target,
 			display.WritePrompt(conn.Factory, p)
 		}
 		if err == nil && len(prompts) == 0 {
-			conn.Warn("%s offers no prompts", c.ServerInfo().Name)
+			conn.Warn("%s offers no prompts", c.Server().Info.Name)
 		}
 		return err
 	})

@@ -79,7 +79,7 @@ func writeLists(f *factory.Factory, c *client.Client, page, templatePage []byte)
 		writeResource(f, t.URITemplate, t.MIMEType, "template", t.Name, t.Description)
 	}
 	if len(resources)+len(templates) == 0 {
-		f.Warn("%s offers no resources", c.ServerInfo().Name)
+		f.Warn("%s offers no resources", c.Server().Info.Name)
 	}
 	return nil
 }

@@ -57,7 +57,7 @@ func runTools(ctx context.Context, conn *connect.Connection, t connect.Target, r
 			display.WriteTool(conn.Factory, &tools[i], i > 0)
 		}
 		if err == nil && len(tools) == 0 {
-			conn.Warn("%s offers no tools", c.ServerInfo().Name)
+			conn.Warn("%s offers no tools", c.Server().Info.Name)
 		}
 		return err
 	})

@@ -69,7 +69,7 @@ func runWatch(ctx context.Context, conn *connect.Connection, t connect.Target, o
 	o.Restart = client.Restart{}
 	o.OnState = func(s client.State) { reportState(conn.Factory, s, failed) }
 	// Some servers announce changes without saying for which subscription.
-	o.Notifications = []client.NotificationHandler{{Handle: show.printNotification}}
+	o.OnNotification = show.printNotification
 	err = conn.DoWithOptions(ctx, t, o, func(c *client.Client) error {
 		filter := mcp.SubscriptionFilter{
 			ToolsListChanged: true, PromptsListChanged: true, ResourcesListChanged: true, ResourceSubscriptions: opts.uris,
@@ -105,7 +105,7 @@ var errLimitReached = errors.New("all requested changes have come")
 // waitWithoutChanges waits while the connection to a server that announces no changes lasts. It may
 // be lost and restored, and the server may log.
 func waitWithoutChanges(ctx context.Context, f *factory.Factory, c *client.Client, failed <-chan error) error {
-	f.Warn("%s announces no changes; only its connection and, with --log, its messages are watched", c.ServerInfo().Name)
+	f.Warn("%s announces no changes; only its connection and, with --log, its messages are watched", c.Server().Info.Name)
 	select {
 	case <-ctx.Done():
 		return context.Cause(ctx)

@@ -84,7 +84,7 @@ func (p *peer) watch(ctx context.Context, filter mcp.SubscriptionFilter) error {
 	return nil
 }
 
-func (p *peer) Version() string { return string(p.client.Revision()) }
+func (p *peer) Version() string { return string(p.client.Server().Revision) }
 
 func (p *peer) Ping(ctx context.Context) error {
 	_, err := p.client.RoundTrip(ctx, &mcp.Request{Method: "ping"})
