@@ -86,8 +86,8 @@ func asked(t *testing.T, revision mcp.Revision, method, params string) (string, 
 			}
 			return asks(fmt.Sprintf(`{"inputRequests":{"q":{"method":%q,"params":%s}}}`, method, params)), nil
 		}),
-		kinds: mcp.NewVocabulary(mcp.Extension{ID: "com.acme/sum", InputRequests: map[string]mcp.ClientCapabilities{
-			"acme/sum": {Extensions: map[string]mcp.Object{"com.acme/sum": mcp.Object("{}")}}, "acme/rest": {}}}),
+		kinds: []mcp.Extension{{ID: "com.acme/sum", InputRequests: map[string]mcp.ClientCapabilities{
+			"acme/sum": {Extensions: map[string]json.RawMessage{"com.acme/sum": json.RawMessage("{}")}}, "acme/rest": {}}}},
 	}
 	opts := answering()
 	opts.Wire.Revision = revision
@@ -101,7 +101,7 @@ func asked(t *testing.T, revision mcp.Revision, method, params string) (string, 
 
 type asking struct {
 	handlers
-	kinds *mcp.Vocabulary
+	kinds []mcp.Extension
 }
 
-func (a asking) Vocabulary() *mcp.Vocabulary { return a.kinds }
+func (a asking) Extensions() []mcp.Extension { return a.kinds }

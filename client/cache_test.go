@@ -166,7 +166,7 @@ func TestWhatIsNotCached(t *testing.T) {
 			c := dialWire(t, h, client.Options{})
 			calls, result = 0, test.result
 			for range 2 {
-				if _, err := client.Do(t.Context(), c, mcp.ReadResource, test.params); err != nil {
+				if _, err := client.Do(t.Context(), c, mcp.Method[mcp.ReadResourceParams, mcp.ReadResourceResult]{Name: mcp.MethodReadResource}, test.params); err != nil {
 					t.Fatal(err)
 				}
 			}

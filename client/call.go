@@ -9,6 +9,7 @@ import (
 	"net"
 	"time"
 
+	"github.com/dowel-mcp/dowel/internal/mcpwire"
 	"github.com/dowel-mcp/dowel/internal/rawjson"
 	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/dowel-mcp/dowel/transport"
@@ -131,7 +132,7 @@ func wasUnsent(err error) bool {
 
 // checkResultType refuses result types that no extension registered.
 func (c *Client) checkResultType(resp *mcp.Response) error {
-	if requireComplete(resp) == nil || c.conn.options.Vocabulary.ResultType(resp.Type) {
+	if requireComplete(resp) == nil || mcpwire.Vocabulary(c.conn.options.Extensions).ResultType(resp.Type) {
 		return nil
 	}
 	return fmt.Errorf("the server sent a result of type %q, which this client does not know; see Options.Extensions", resp.Type)
@@ -228,7 +229,7 @@ func addMeta(params json.RawMessage, meta mcp.Meta) (json.RawMessage, error) {
 
 // lookupCache returns the cached result of a request, or the slot for its result.
 func (c *Client) lookupCache(method string, params json.RawMessage, o *CallOptions) (cacheSlot, *mcp.Response) {
-	if c.opts.NoCache || o.NoCache || !mcp.Cacheable(method) {
+	if c.opts.NoCache || o.NoCache || !mcpwire.Cacheable(method) {
 		return cacheSlot{}, nil
 	}
 	return c.cache.lookupResult(method, params, time.Now())

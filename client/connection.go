@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/dowel-mcp/dowel/internal/mcpwire"
 	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/dowel-mcp/dowel/transport"
 )
@@ -352,5 +353,5 @@ func (c *connection) dropIfWrongRevision(l *link, err error) bool {
 // isRepeatable reports whether a request changes nothing at the server, so that it may be sent
 // again after its connection was lost.
 func isRepeatable(method string) bool {
-	return mcp.Cacheable(method) && method != mcp.MethodReadResource
+	return mcpwire.Cacheable(method) && method != mcp.MethodReadResource
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/dowel-mcp/dowel/client"
+	"github.com/dowel-mcp/dowel/internal/mcpwire"
 	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/dowel-mcp/dowel/transport"
 )
@@ -280,7 +281,7 @@ func TestCloseEndsEverything(t *testing.T) {
 }
 
 func TestWrongVerdictHeals(t *testing.T) {
-	unsupported := mcp.UnsupportedVersion(string(mcp.LatestRevision), []mcp.Revision{mcp.Revision20251125})
+	unsupported := mcpwire.UnsupportedVersion(string(mcp.LatestRevision), []mcp.Revision{mcp.Revision20251125})
 	t.Run("at dial", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			verdicts := new(transport.Verdicts)

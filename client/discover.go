@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"github.com/dowel-mcp/dowel/internal/mcpwire"
 	"github.com/dowel-mcp/dowel/internal/options"
 	"github.com/dowel-mcp/dowel/internal/rawjson"
 	"github.com/dowel-mcp/dowel/mcp"
@@ -62,7 +63,7 @@ func readServer(resp *mcp.Response) (s Server, err error) {
 	if err := mcp.Decode(resp.Raw, &s.DiscoverResult); err != nil {
 		return s, err
 	}
-	if info := rawjson.Lookup(rawjson.Lookup(resp.Raw, "_meta"), mcp.MetaServerInfo); info != nil {
+	if info := rawjson.Lookup(rawjson.Lookup(resp.Raw, "_meta"), mcpwire.MetaServerInfo); info != nil {
 		_ = mcp.Decode(info, &s.Info) // for display only, so a malformed description is no failure
 	}
 	return s, nil

@@ -4,13 +4,14 @@ import (
 	"log/slog"
 	"sync"
 
+	"github.com/dowel-mcp/dowel/internal/mcpwire"
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
 // handleNotification handles a notification that the transport cannot assign to a call.
 func (c *Client) handleNotification(n mcp.Notification) {
 	c.invalidate(n)
-	if n.Method == mcp.NotificationElicitationCompleted {
+	if n.Method == mcpwire.NotificationElicitationCompleted {
 		c.urlElicitations.completeElicitation(n)
 	}
 	if c.opts.OnNotification != nil || c.opts.OnLog != nil && n.Method == mcp.NotificationMessage {

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/dowel-mcp/dowel/internal/mcpwire"
 	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/dowel-mcp/dowel/transport"
 )
@@ -179,11 +180,10 @@ func (o *Options) setDefaults(to target) {
 
 // transportOptions returns the options that package transport needs.
 func (o *Options) transportOptions() transport.ClientOptions {
-	vocabulary := mcp.NewVocabulary(o.Extensions...)
 	return transport.ClientOptions{
 		Info:          o.Info,
-		Capabilities:  o.declaredCapabilities(vocabulary),
-		Vocabulary:    vocabulary,
+		Capabilities:  o.declaredCapabilities(),
+		Extensions:    o.Extensions,
 		Revision:      o.Wire.Revision,
 		Verdicts:      o.Wire.Verdicts,
 		SerializeAsks: o.Wire.SerializeAsks,
@@ -194,8 +194,8 @@ func (o *Options) transportOptions() transport.ClientOptions {
 
 // declaredCapabilities returns the capabilities of the functions that are set, and
 // Answers.Capabilities.
-func (o *Options) declaredCapabilities(v *mcp.Vocabulary) mcp.ClientCapabilities {
-	c := mcp.ClientCapabilities{Extensions: v.Declare()}
+func (o *Options) declaredCapabilities() mcp.ClientCapabilities {
+	c := mcp.ClientCapabilities{Extensions: mcpwire.Vocabulary(o.Extensions).Declare()}
 	if o.Answers.Elicit != nil {
 		c.Elicitation = &mcp.ElicitationCapability{Form: &struct{}{}}
 		if o.Answers.ElicitURL {
@@ -211,5 +211,5 @@ func (o *Options) declaredCapabilities(v *mcp.Vocabulary) mcp.ClientCapabilities
 	if o.Answers.Roots != nil {
 		c.Roots = &mcp.RootsCapability{}
 	}
-	return c.And(o.Answers.Capabilities)
+	return mcpwire.MergeCapabilities(c, o.Answers.Capabilities)
 }

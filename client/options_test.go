@@ -2,6 +2,7 @@ package client_test
 
 import (
 	"context"
+	"encoding/json"
 	"os"
 	"strings"
 	"testing"
@@ -29,7 +30,7 @@ func TestCapabilitiesAreAdded(t *testing.T) {
 		{"sampling with both", client.Options{Answers: client.Answers{Sample: sample, SampleTools: true, Capabilities: withContext}}, `{"sampling":{"tools":{},"context":{}}}`, `{"sampling":{"tools":{},"context":{}}}`},
 		{"elicitation", client.Options{Answers: client.Answers{Elicit: accept(`{}`), Capabilities: mcp.ClientCapabilities{Elicitation: &mcp.ElicitationCapability{URL: &struct{}{}}}}},
 			`{"elicitation":{"form":{},"url":{}}}`, `{"elicitation":{"form":{},"url":{}}}`},
-		{"extensions", client.Options{Extensions: []mcp.Extension{{ID: "a/b"}, {ID: "c/d"}}, Answers: client.Answers{Capabilities: mcp.ClientCapabilities{Extensions: map[string]mcp.Object{"c/d": mcp.Object(`{"x":1}`)}}}},
+		{"extensions", client.Options{Extensions: []mcp.Extension{{ID: "a/b"}, {ID: "c/d"}}, Answers: client.Answers{Capabilities: mcp.ClientCapabilities{Extensions: map[string]json.RawMessage{"c/d": json.RawMessage(`{"x":1}`)}}}},
 			`{"extensions":{"a/b":{},"c/d":{"x":1}}}`, `{"extensions":{"a/b":{},"c/d":{"x":1}}}`},
 		{"roots", client.Options{Answers: client.Answers{Roots: client.FixedRoots()}}, `{"roots":{}}`, `{"roots":{"listChanged":true}}`},
 	} {

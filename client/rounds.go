@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/dowel-mcp/dowel/internal/mcpwire"
 	"github.com/dowel-mcp/dowel/internal/rawjson"
 	"github.com/dowel-mcp/dowel/mcp"
 )
@@ -40,7 +41,7 @@ type inputRequired struct {
 // answerQuestions answers the questions of resp. It returns the parameters of the retry: the
 // original ones, byte for byte, with the answers and the state.
 func (r *rounds) answerQuestions(ctx context.Context, resp *mcp.Response) (json.RawMessage, error) {
-	if !mcp.MayAsk(r.method) {
+	if !mcpwire.MayAsk(r.method) {
 		return nil, fmt.Errorf("the server asks for input in %s, where the protocol does not allow it", r.method)
 	}
 	if err := r.countRound(); err != nil {

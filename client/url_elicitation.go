@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/dowel-mcp/dowel/internal/mcpwire"
 	"github.com/dowel-mcp/dowel/internal/rawjson"
 	"github.com/dowel-mcp/dowel/mcp"
 )
@@ -50,7 +51,7 @@ func (r *rounds) elicitURLs(ctx context.Context, failed error) (json.RawMessage,
 func (r *rounds) requiredURLs(failed error) []mcp.ElicitParams {
 	var answered *mcp.Error
 	opts := &r.client.opts
-	if !errors.As(failed, &answered) || answered.Code != mcp.CodeURLElicitationRequired || !mcp.MayAsk(r.method) ||
+	if !errors.As(failed, &answered) || answered.Code != mcpwire.CodeURLElicitationRequired || !mcpwire.MayAsk(r.method) ||
 		opts.Answers.Elicit == nil || !opts.Answers.ElicitURL {
 		return nil
 	}

@@ -10,11 +10,12 @@ import (
 	"time"
 
 	"github.com/dowel-mcp/dowel/client"
+	"github.com/dowel-mcp/dowel/internal/mcpwire"
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
 func TestURLsThatALegacyServerRequires(t *testing.T) {
-	required := &mcp.Error{Code: mcp.CodeURLElicitationRequired, Message: "log in", Data: json.RawMessage(
+	required := &mcp.Error{Code: mcpwire.CodeURLElicitationRequired, Message: "log in", Data: json.RawMessage(
 		`{"elicitations":[{"mode":"url","elicitationId":"1","url":"https://x/connect","message":"Log in"}]}`)}
 	for _, test := range []struct {
 		name   string
@@ -24,8 +25,8 @@ func TestURLsThatALegacyServerRequires(t *testing.T) {
 		code   int
 	}{
 		{"accepted", mcp.ElicitAccept, true, 2, 0},
-		{"declined", mcp.ElicitDecline, true, 1, mcp.CodeURLElicitationRequired},
-		{"not declared", mcp.ElicitAccept, false, 1, mcp.CodeURLElicitationRequired},
+		{"declined", mcp.ElicitDecline, true, 1, mcpwire.CodeURLElicitationRequired},
+		{"not declared", mcp.ElicitAccept, false, 1, mcpwire.CodeURLElicitationRequired},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -56,7 +57,7 @@ func TestURLsThatALegacyServerRequires(t *testing.T) {
 }
 
 func requires(id, url string) error {
-	return &mcp.Error{Code: mcp.CodeURLElicitationRequired, Message: "log in",
+	return &mcp.Error{Code: mcpwire.CodeURLElicitationRequired, Message: "log in",
 		Data: fmt.Appendf(nil, `{"elicitations":[{"mode":"url","elicitationId":%q,"url":%q,"message":"Log in"}]}`, id, url)}
 }
 
@@ -128,7 +129,7 @@ func TestAVisitEndsWhenTheServerSaysSo(t *testing.T) {
 				ask := opts.Answers.Elicit
 				opts.Answers.Elicit = func(ctx context.Context, q *client.ElicitRequest) (*mcp.ElicitResult, error) {
 					for _, id := range test.ids { // the user is quick, or it comes while the question stands
-						l.inbound().Notify(mcp.Notification{Method: mcp.NotificationElicitationCompleted, Params: fmt.Appendf(nil, `{"elicitationId":%q}`, id)})
+						l.inbound().Notify(mcp.Notification{Method: mcpwire.NotificationElicitationCompleted, Params: fmt.Appendf(nil, `{"elicitationId":%q}`, id)})
 					}
 					return ask(ctx, q)
 				}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/dowel-mcp/dowel/hub"
+	"github.com/dowel-mcp/dowel/internal/mcpwire"
 	"github.com/dowel-mcp/dowel/internal/rawjson"
 	"github.com/dowel-mcp/dowel/mcp"
 )
@@ -58,7 +59,7 @@ func Audit(w io.Writer, o AuditOptions) mcp.Middleware {
 	log := NewAuditLog(w, o)
 	return func(next mcp.Handler) mcp.Handler {
 		return mcp.HandlerFunc(func(ctx context.Context, req *mcp.Request) (*mcp.Result, error) {
-			if !mcp.MayAsk(req.Method) {
+			if !mcpwire.MayAsk(req.Method) {
 				return next.ServeMCP(ctx, req)
 			}
 			r := &Record{Time: time.Now(), Client: clientOf(req), Method: req.Method, Sent: len(req.Params)}

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/dowel-mcp/dowel/hub"
+	"github.com/dowel-mcp/dowel/internal/mcpwire"
 	"github.com/dowel-mcp/dowel/internal/rawjson"
 	"github.com/dowel-mcp/dowel/jsonrpc"
 	"github.com/dowel-mcp/dowel/mcp"
@@ -167,11 +168,11 @@ func (b *bridge) asksLive() bool { return !b.request.Revision.Modern() }
 // answers.
 func (b *bridge) ServeMCP(ctx context.Context, req *mcp.Request) (*mcp.Result, error) {
 	asked := mcp.InputRequest{Method: req.Method, Params: stripQuestion(req.Params, b.capabilities)}
-	needs, known := vocabulary.InputRequest(asked)
+	needs, known := mcpwire.Vocabulary(nil).InputRequest(asked)
 	if !known {
 		return nil, mcp.MethodNotFound(req.Method)
 	}
-	if missing, any := mcp.Missing(b.capabilities, needs); any {
+	if missing, any := mcpwire.MissingCapabilities(b.capabilities, needs); any {
 		raw, _ := json.Marshal(missing)
 		return nil, mcp.Errorf(jsonrpc.CodeMethodNotFound, "the client that made the call does not support %s: %s", req.Method, raw)
 	}
@@ -187,8 +188,6 @@ func (b *bridge) ServeMCP(ctx context.Context, req *mcp.Request) (*mcp.Result, e
 		return nil, context.Cause(ctx)
 	}
 }
-
-var vocabulary = mcp.NewVocabulary()
 
 // addQuestion opens a question and returns its key.
 func (b *bridge) addQuestion(q *question) (key string) {

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/dowel-mcp/dowel/hub"
+	"github.com/dowel-mcp/dowel/internal/mcpwire"
 	"github.com/dowel-mcp/dowel/internal/rawjson"
 	"github.com/dowel-mcp/dowel/jsonrpc"
 	"github.com/dowel-mcp/dowel/mcp"
@@ -205,7 +206,7 @@ func (g *Gateway) completeArgument(ctx context.Context, req *mcp.Request) (*mcp.
 // reference under the upstream's own name.
 func (g *Gateway) resolveReference(ctx context.Context, ref json.RawMessage) (*hub.Upstream, json.RawMessage, error) {
 	switch kind, _ := rawjson.String(rawjson.Lookup(ref, "type")); kind {
-	case mcp.RefPrompt:
+	case mcpwire.RefPrompt:
 		name, _ := rawjson.String(rawjson.Lookup(ref, "name"))
 		item, missing := g.awaitItem(ctx, hub.Prompt, name)
 		switch {
@@ -215,14 +216,14 @@ func (g *Gateway) resolveReference(ctx context.Context, ref json.RawMessage) (*h
 			return nil, nil, mcp.Errorf(jsonrpc.CodeInternal, "%s", missing)
 		}
 		return nil, nil, mcp.InvalidParams("unknown prompt: %s", name)
-	case mcp.RefResource:
+	case mcpwire.RefResource:
 		uri, _ := rawjson.String(rawjson.Lookup(ref, "uri"))
 		if u, own := g.resourceOwner(ctx, uri); u != nil {
 			return u, renameMember(ref, "uri", uri, own), nil
 		}
 		return nil, nil, mcp.InvalidParams("unknown resource template: %s", uri)
 	}
-	return nil, nil, mcp.InvalidParams("completion/complete needs params.ref of type %s or %s", mcp.RefPrompt, mcp.RefResource)
+	return nil, nil, mcp.InvalidParams("completion/complete needs params.ref of type %s or %s", mcpwire.RefPrompt, mcpwire.RefResource)
 }
 
 // mayComplete reports whether a server may complete arguments. 2024-11-05 had no capability for it.

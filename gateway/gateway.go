@@ -91,8 +91,8 @@ type core struct {
 }
 
 var (
-	_ mcp.Handler = (*Gateway)(nil)
-	_ mcp.Keyed   = (*Gateway)(nil)
+	_ mcp.Handler                   = (*Gateway)(nil)
+	_ interface{ Keys() *mcp.Keys } = (*Gateway)(nil)
 )
 
 // New returns the gateway of all upstreams of the hub. nil options mean the defaults. New copies
@@ -121,7 +121,7 @@ func (c *core) Relay(name string) *Gateway {
 	return &Gateway{core: c, upstreamName: name, relays: true}
 }
 
-// Keys implements [mcp.Keyed].
+// Keys returns the keys of [Options]. Transports seal their sessions with them.
 func (c *core) Keys() *mcp.Keys { return c.opts.Keys }
 
 // Close cancels all parked calls, and waits for them. It always returns nil.

@@ -17,6 +17,7 @@ import (
 	"github.com/dowel-mcp/dowel/client"
 	"github.com/dowel-mcp/dowel/gateway"
 	"github.com/dowel-mcp/dowel/hub"
+	"github.com/dowel-mcp/dowel/internal/mcpwire"
 	"github.com/dowel-mcp/dowel/internal/rawjson"
 	"github.com/dowel-mcp/dowel/jsonrpc"
 	"github.com/dowel-mcp/dowel/mcp"
@@ -130,15 +131,15 @@ func (s *script) frame(frame []byte) {
 	}
 	s.heard[method]++
 	switch {
-	case method == mcp.MethodInitialize:
+	case method == mcpwire.MethodInitialize:
 		s.send(`{"jsonrpc":"2.0","id":%s,"result":{"protocolVersion":"2025-11-25","capabilities":{"tools":{},"resources":{"subscribe":true}},"serverInfo":{"name":"script","version":"1"}}}`, id)
 	case method == mcp.MethodListTools:
 		s.send(`{"jsonrpc":"2.0","id":%s,"result":{"tools":[{"name":"t","inputSchema":{"type":"object"}}]}}`, id)
 	case method == mcp.MethodListResources:
 		s.send(`{"jsonrpc":"2.0","id":%s,"result":{"resources":[{"name":"r","uri":"x://r"}]}}`, id)
-	case method == mcp.MethodSubscribe && s.heard[method] > 1: // it has changed since it was asked for
+	case method == mcpwire.MethodSubscribe && s.heard[method] > 1: // it has changed since it was asked for
 		s.send(`{"jsonrpc":"2.0","id":%s,"error":{"code":-32603,"message":"once is enough"}}`, id)
-	case method == mcp.MethodSubscribe, method == mcp.MethodUnsubscribe:
+	case method == mcpwire.MethodSubscribe, method == mcpwire.MethodUnsubscribe:
 		s.send(`{"jsonrpc":"2.0","id":%s,"result":{}}`, id)
 	case method == mcp.MethodCallTool:
 		go s.call(s, id)
@@ -261,7 +262,7 @@ func TestSubscribe(t *testing.T) {
 		return w
 	}
 	one, two := watch(), watch()
-	if n := s.count(mcp.MethodSubscribe); n != 1 {
+	if n := s.count(mcpwire.MethodSubscribe); n != 1 {
 		t.Errorf("%d subscriptions at the upstream", n)
 	}
 	s.send(`{"jsonrpc":"2.0","method":"notifications/resources/updated","params":{"uri":"x://r","title":"T"}}`)
@@ -273,7 +274,7 @@ func TestSubscribe(t *testing.T) {
 			break
 		}
 	}
-	until(t, "the upstream hears of the end", func() bool { return s.count(mcp.MethodUnsubscribe) == 1 })
+	until(t, "the upstream hears of the end", func() bool { return s.count(mcpwire.MethodUnsubscribe) == 1 })
 	// Now it refuses.
 	_, err := dial(t, g, client.Options{}).Watch(t.Context(), mcp.SubscriptionFilter{ResourceSubscriptions: []string{"x://r"}})
 	if !errors.Is(err, client.ErrNothingToWatch) {
@@ -419,7 +420,7 @@ func TestErrorsPass(t *testing.T) {
 func TestLogLevels(t *testing.T) {
 	up := mcp.HandlerFunc(func(ctx context.Context, req *mcp.Request) (*mcp.Result, error) {
 		if req.Method == mcp.MethodCallTool {
-			for _, level := range mcp.LoggingLevels {
+			for _, level := range mcpwire.LoggingLevels() {
 				_ = req.Peer.Notify(ctx, mcp.Notification{Method: mcp.NotificationMessage, Params: fmt.Appendf(nil, `{"level":%q,"data":1}`, level)})
 			}
 		}
@@ -430,7 +431,7 @@ func TestLogLevels(t *testing.T) {
 		for _, level := range []mcp.LoggingLevel{mcp.LevelDebug, mcp.LevelWarning, mcp.LevelEmergency, ""} {
 			want := 0
 			if level != "" {
-				want = len(mcp.LoggingLevels) - level.Severity()
+				want = len(mcpwire.LoggingLevels()) - level.Severity()
 			}
 			p := &peer{}
 			req := request("ada", `{"name":"up__t","arguments":{}}`)

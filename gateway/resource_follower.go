@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/dowel-mcp/dowel/hub"
+	"github.com/dowel-mcp/dowel/internal/mcpwire"
 	"github.com/dowel-mcp/dowel/internal/rawjson"
 	"github.com/dowel-mcp/dowel/mcp"
 )
@@ -129,10 +130,10 @@ func (f *resourceFollower) passUpdate(ctx context.Context, uri string, params js
 // withoutSubscriptionID removes the id of the upstream's subscription from a change.
 func withoutSubscriptionID(params json.RawMessage) json.RawMessage {
 	meta := rawjson.Lookup(params, "_meta")
-	if rawjson.Lookup(meta, mcp.MetaSubscriptionID) == nil {
+	if rawjson.Lookup(meta, mcpwire.MetaSubscriptionID) == nil {
 		return params
 	}
-	if meta = rawjson.Set(meta, mcp.MetaSubscriptionID, nil); string(meta) == "{}" {
+	if meta = rawjson.Set(meta, mcpwire.MetaSubscriptionID, nil); string(meta) == "{}" {
 		meta = nil
 	}
 	return rawjson.Set(params, "_meta", meta)

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/dowel-mcp/dowel/internal/builtin/everything"
+	"github.com/dowel-mcp/dowel/internal/mcpwire"
 	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/dowel-mcp/dowel/server"
 )
@@ -65,7 +66,7 @@ func addLife(s *server.Server) {
 		if visited.Swap(true) {
 			return "visited", nil
 		}
-		e := mcp.Errorf(mcp.CodeURLElicitationRequired, "visit a page first")
+		e := mcp.Errorf(mcpwire.CodeURLElicitationRequired, "visit a page first")
 		e.Data = json.RawMessage(`{"elicitations":[{"mode":"url","elicitationId":"e1","url":"https://example.com/visit","message":"Please visit."}]}`)
 		return "", e
 	})

@@ -108,7 +108,7 @@ func newCatalog(upstreams []*Upstream) *Catalog {
 func (c *Catalog) addLists(l *serverLists) {
 	for k := range kinds {
 		if len(l.items[k]) > 0 {
-			c.caches[k] = c.caches[k].Narrowest(l.caches[k])
+			c.caches[k] = narrowestCache(c.caches[k], l.caches[k])
 		}
 		c.lists[k] = append(c.lists[k], l.items[k]...)
 	}
@@ -270,4 +270,14 @@ func (c *Catalog) FindResource(uri string) (*Upstream, string) {
 		}
 	}
 	return nil, uri
+}
+
+// narrowestCache returns the shorter lifetime and the narrower scope of two hints, for a result that
+// combines two others.
+func narrowestCache(a, b mcp.Cache) mcp.Cache {
+	a.TTL = min(a.TTL, b.TTL)
+	if b.Scope != mcp.CachePublic {
+		a.Scope = mcp.CachePrivate
+	}
+	return a
 }

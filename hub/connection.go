@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/dowel-mcp/dowel/client"
+	"github.com/dowel-mcp/dowel/internal/mcpwire"
 	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/dowel-mcp/dowel/transport/sse"
 	"github.com/dowel-mcp/dowel/transport/stdio"
@@ -66,7 +67,7 @@ func (u *Upstream) clientOptions(d Definition) client.Options {
 	o.Info = u.hub.opts.Info
 	o.Answers.Handler = questionHandler{u}
 	o.Answers.Elicit, o.Answers.Sample, o.Answers.Roots, o.Answers.Requests = nil, nil, nil, nil
-	o.Answers.Capabilities = askableCapabilities.And(o.Answers.Capabilities)
+	o.Answers.Capabilities = mcpwire.MergeCapabilities(askableCapabilities, o.Answers.Capabilities)
 	o.Restart = client.Restart{Max: -1} // Upstream.run reconnects
 	o.NoCache, o.NoOutputCheck = true, true
 	if _, ok := commandOf(d.Target); ok {
@@ -278,7 +279,7 @@ const pingTimeout = 10 * time.Second
 // server/discover, since their era has no ping; the end of a modern child process is noticed
 // without.
 func (u *Upstream) pingConn(ctx context.Context, conn *connection) error {
-	interval, method := u.hub.opts.PingInterval, mcp.MethodPing
+	interval, method := u.hub.opts.PingInterval, mcpwire.MethodPing
 	if conn.client.Server().Revision.Modern() {
 		method = mcp.MethodDiscover
 		if !targetIsURL(u.Definition().Target) {

@@ -21,6 +21,7 @@ import (
 
 	"github.com/dowel-mcp/dowel/gateway"
 	"github.com/dowel-mcp/dowel/hub"
+	"github.com/dowel-mcp/dowel/internal/mcpwire"
 	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/dowel-mcp/dowel/server"
 	"github.com/dowel-mcp/dowel/transport/stdio"
@@ -551,7 +552,7 @@ func asks() {
 			return
 		}
 		switch {
-		case m.Method == mcp.MethodInitialize:
+		case m.Method == mcpwire.MethodInitialize:
 			reply(m.ID, `{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"asks","version":"1"}}`)
 		case m.Method == "notifications/initialized":
 			fmt.Println(`{"jsonrpc":"2.0","id":"q","method":"elicitation/create","params":{"message":"Who is there?","requestedSchema":{"type":"object","properties":{}}}}`)

@@ -123,7 +123,7 @@ func (o *serverLists) readList(ctx context.Context, conn *connection, k Kind) er
 		if o.raw[k] == nil {
 			o.caches[k] = resp.Cache
 		}
-		o.caches[k] = o.caches[k].Narrowest(resp.Cache)
+		o.caches[k] = narrowestCache(o.caches[k], resp.Cache)
 		for it := rawjson.Array(rawjson.Lookup(resp.Raw, kindTable[k].list)); it.Next(); {
 			o.raw[k] = append(o.raw[k], bytes.Clone(it.Value))
 		}

@@ -16,23 +16,3 @@ const (
 	CachePublic  CacheScope = "public"
 	CachePrivate CacheScope = "private"
 )
-
-// Cacheable reports whether the method's complete results carry caching hints.
-func Cacheable(method string) bool {
-	switch method {
-	case MethodDiscover, MethodListTools, MethodListPrompts, MethodListResources, MethodListResourceTemplates,
-		MethodReadResource:
-		return true
-	}
-	return false
-}
-
-// Narrowest returns the shorter lifetime and the narrower scope of two hints. Use it for a result
-// that combines two others.
-func (c Cache) Narrowest(other Cache) Cache {
-	c.TTL = min(c.TTL, other.TTL)
-	if other.Scope != CachePublic {
-		c.Scope = CachePrivate
-	}
-	return c
-}

@@ -2,29 +2,24 @@ package mcp
 
 import "context"
 
-// Keyed is a [Handler] that has keys, such as a server. A transport that needs keys uses them.
-type Keyed interface {
-	Keys() *Keys
-}
-
-// Versed is a [Handler] that understands extensions, such as a server. A transport uses its
-// vocabulary. Vocabulary may return nil.
-type Versed interface {
-	Vocabulary() *Vocabulary
-}
+// keyed and extended are the optional interfaces that [Handler] describes.
+type (
+	keyed    interface{ Keys() *Keys }
+	extended interface{ Extensions() []Extension }
+)
 
 // keepInterfaces returns outer, extended by the optional interfaces that only inner implements.
 func keepInterfaces(outer, inner Handler) Handler {
 	k := interfaceKeeper{Handler: outer}
-	hears, knows, keys := k.addFrom(outer)
-	heard, known, keyed := k.addFrom(inner)
-	if hears == heard && knows == known && keys == keyed {
+	hears, extends, keys := k.addFrom(outer)
+	heard, extended, hasKeys := k.addFrom(inner)
+	if hears == heard && extends == extended && keys == hasKeys {
 		return outer
 	}
 	if k.keys != nil {
 		return struct {
 			interfaceKeeper
-			Keyed
+			keyed
 		}{k, k.keys}
 	}
 	return k
@@ -33,23 +28,23 @@ func keepInterfaces(outer, inner Handler) Handler {
 // interfaceKeeper is a Handler with the optional interfaces of the handlers inside it.
 type interfaceKeeper struct {
 	Handler
-	notices NotificationHandler
-	versed  Versed
-	keys    Keyed
+	notices  NotificationHandler
+	extended extended
+	keys     keyed
 }
 
 // addFrom adds the interfaces of h that k lacks, and reports the interfaces that k then has.
-func (k *interfaceKeeper) addFrom(h Handler) (notices, versed, keys bool) {
+func (k *interfaceKeeper) addFrom(h Handler) (notices, extends, keys bool) {
 	if k.notices == nil {
 		k.notices, _ = h.(NotificationHandler)
 	}
-	if k.versed == nil {
-		k.versed, _ = h.(Versed)
+	if k.extended == nil {
+		k.extended, _ = h.(extended)
 	}
 	if k.keys == nil {
-		k.keys, _ = h.(Keyed)
+		k.keys, _ = h.(keyed)
 	}
-	return k.notices != nil, k.versed != nil, k.keys != nil
+	return k.notices != nil, k.extended != nil, k.keys != nil
 }
 
 // NotifyMCP implements [NotificationHandler].
@@ -59,10 +54,10 @@ func (k interfaceKeeper) NotifyMCP(ctx context.Context, n Notification) {
 	}
 }
 
-// Vocabulary implements [Versed].
-func (k interfaceKeeper) Vocabulary() *Vocabulary {
-	if k.versed == nil {
+// Extensions implements extended.
+func (k interfaceKeeper) Extensions() []Extension {
+	if k.extended == nil {
 		return nil
 	}
-	return k.versed.Vocabulary()
+	return k.extended.Extensions()
 }

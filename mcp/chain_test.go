@@ -16,12 +16,18 @@ type noticing struct {
 
 func (n noticing) NotifyMCP(context.Context, mcp.Notification) { *n.heard++ }
 
-type versed struct {
+type extended struct {
 	mcp.Handler
-	words *mcp.Vocabulary
+	extensions []mcp.Extension
 }
 
-func (v versed) Vocabulary() *mcp.Vocabulary { return v.words }
+func (e extended) Extensions() []mcp.Extension { return e.extensions }
+
+// hasKeys and hasExtensions are the optional interfaces that the comment of [mcp.Handler] names.
+type (
+	hasKeys       interface{ Keys() *mcp.Keys }
+	hasExtensions interface{ Extensions() []mcp.Extension }
+)
 
 type keyed struct {
 	mcp.Handler
@@ -60,7 +66,7 @@ func TestChainKeeps(t *testing.T) {
 				h = struct {
 					mcp.Handler
 					mcp.NotificationHandler
-					mcp.Keyed
+					hasKeys
 				}{h, n, k}
 			case c.notices:
 				h = n
@@ -83,7 +89,7 @@ func TestChainKeeps(t *testing.T) {
 				t.Errorf("the handler heard %d, the middleware %d", atHandler, own)
 			}
 			var keys *mcp.Keys
-			if has, ok := chain.(mcp.Keyed); ok {
+			if has, ok := chain.(hasKeys); ok {
 				keys = has.Keys()
 			}
 			if keys != c.wantKeys {
@@ -93,24 +99,23 @@ func TestChainKeeps(t *testing.T) {
 	}
 }
 
-// TestChainKeepsTheVocabulary where the handler has one, with and without anything else.
-func TestChainKeepsTheVocabulary(t *testing.T) {
+// TestChainKeepsTheExtensions where the handler has some, with and without anything else.
+func TestChainKeepsTheExtensions(t *testing.T) {
 	plain := func(next mcp.Handler) mcp.Handler { return mcp.HandlerFunc(next.ServeMCP) }
-	words := mcp.NewVocabulary(mcp.Extension{ID: "x/e"})
-	h := versed{inner{}, words}
+	h := extended{inner{}, []mcp.Extension{{ID: "x/e"}}}
 	for name, h := range map[string]mcp.Handler{
 		"alone": h,
 		"with keys": struct {
-			versed
-			mcp.Keyed
+			extended
+			hasKeys
 		}{h, keyed{keys: mcp.RandomKeys()}},
 	} {
 		chain := mcp.Chain(h, plain, plain)
-		if v, ok := chain.(mcp.Versed); !ok || v.Vocabulary() != words {
-			t.Errorf("%s: other words", name)
+		if e, ok := chain.(hasExtensions); !ok || len(e.Extensions()) != 1 || e.Extensions()[0].ID != "x/e" {
+			t.Errorf("%s: other extensions", name)
 		}
-		_, before := h.(mcp.Keyed)
-		if _, after := chain.(mcp.Keyed); before != after {
+		_, before := h.(hasKeys)
+		if _, after := chain.(hasKeys); before != after {
 			t.Errorf("%s: keys %v, then %v", name, before, after)
 		}
 	}

@@ -13,23 +13,17 @@ type CompleteParams struct {
 
 // CompletionRef names a prompt or a resource template. [PromptRef] and [ResourceRef] make one.
 type CompletionRef struct {
-	Type string `json:"type"`
+	Type string `json:"type"` // ref/prompt or ref/resource
 	Name string `json:"name,omitzero"`
 	URI  string `json:"uri,omitzero"`
 }
 
-// Types of a [CompletionRef].
-const (
-	RefPrompt   = "ref/prompt"
-	RefResource = "ref/resource"
-)
-
 // PromptRef refers to a prompt.
-func PromptRef(name string) CompletionRef { return CompletionRef{Type: RefPrompt, Name: name} }
+func PromptRef(name string) CompletionRef { return CompletionRef{Type: "ref/prompt", Name: name} }
 
 // ResourceRef refers to a resource template.
 func ResourceRef(template string) CompletionRef {
-	return CompletionRef{Type: RefResource, URI: template}
+	return CompletionRef{Type: "ref/resource", URI: template}
 }
 
 // CompletionArgument is an argument and the text typed so far.

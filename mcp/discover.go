@@ -7,20 +7,3 @@ type DiscoverResult struct {
 	Capabilities      ServerCapabilities `json:"capabilities"`
 	Instructions      string             `json:"instructions,omitzero"`
 }
-
-// InitializeParams opens a legacy session. Package transport handles the handshake, so servers and
-// clients do not see it.
-type InitializeParams struct {
-	ProtocolVersion Revision       `json:"protocolVersion"`
-	Capabilities    Object         `json:"capabilities"`
-	ClientInfo      Implementation `json:"clientInfo"`
-}
-
-// InitializeResult answers initialize.
-type InitializeResult struct {
-	Meta            Meta           `json:"_meta,omitempty"`
-	ProtocolVersion Revision       `json:"protocolVersion"`
-	Capabilities    Object         `json:"capabilities"`
-	ServerInfo      Implementation `json:"serverInfo"`
-	Instructions    string         `json:"instructions,omitzero"`
-}

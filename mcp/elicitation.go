@@ -35,8 +35,3 @@ type ElicitResult struct {
 	Action  ElicitAction    `json:"action"`
 	Content json.RawMessage `json:"content,omitzero"`
 }
-
-// ElicitationCompletedParams tells a client of 2025-11-25 that the user has finished at a URL.
-type ElicitationCompletedParams struct {
-	ElicitationID string `json:"elicitationId"`
-}

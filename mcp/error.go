@@ -16,9 +16,8 @@ const (
 	CodeMissingCapability          = -32021
 	CodeUnsupportedProtocolVersion = -32022
 
-	// Legacy codes: received from legacy peers, and never sent to modern ones.
-	CodeResourceNotFound       = -32002
-	CodeURLElicitationRequired = -32042
+	// CodeResourceNotFound comes from legacy servers. Modern ones send an error of [ResourceNotFound].
+	CodeResourceNotFound = -32002
 )
 
 // Errorf returns a protocol error with a formatted message.
@@ -43,19 +42,6 @@ func ResourceNotFound(uri string) *Error {
 	return e
 }
 
-// UnsupportedVersion returns the protocol error for an unsupported revision.
-func UnsupportedVersion(requested string, supported []Revision) *Error {
-	e := Errorf(CodeUnsupportedProtocolVersion, "Unsupported protocol version")
-	e.Data, _ = json.Marshal(UnsupportedVersionData{Supported: supported, Requested: requested})
-	return e
-}
-
-// UnsupportedVersionData is the data of an unsupported version error.
-type UnsupportedVersionData struct {
-	Supported []Revision `json:"supported"`
-	Requested string     `json:"requested"`
-}
-
 // CapabilityError reports that the client lacks a capability that a request needs. If a handler
 // returns it, a modern client gets the protocol error -32021, and a legacy client gets a tool error
 // that a model can read.
@@ -66,13 +52,4 @@ type CapabilityError struct {
 func (e *CapabilityError) Error() string {
 	raw, _ := json.Marshal(e.Required)
 	return "the client does not support what this request needs: " + string(raw)
-}
-
-// Protocol returns the error for modern clients.
-func (e *CapabilityError) Protocol() *Error {
-	p := Errorf(CodeMissingCapability, "Missing required client capability")
-	p.Data, _ = json.Marshal(struct {
-		Required ClientCapabilities `json:"requiredCapabilities"`
-	}{e.Required})
-	return p
 }

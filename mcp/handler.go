@@ -12,6 +12,10 @@ import (
 // internal error without its text. A Handler that needs input returns a Result of type
 // [ResultInputRequired], not an error. ctx ends when the request is cancelled; [context.Cause]
 // returns the reason.
+//
+// A Handler may implement more, which a transport finds by type assertion: [NotificationHandler]; a
+// method Keys() *[Keys], whose keys seal the sessions of the transport; and a method Extensions()
+// [][Extension], which lists the extensions that the handler understands. A server has them all.
 type Handler interface {
 	ServeMCP(ctx context.Context, req *Request) (*Result, error)
 }
@@ -30,7 +34,7 @@ type Middleware func(next Handler) Handler
 // Optional interfaces pass through: if h is a [NotificationHandler], so is the chain, and it sends
 // notifications to the outermost Handler of the chain that implements the interface. A middleware
 // that wants notifications implements [NotificationHandler] and passes them on to next, if next
-// implements it too. The same holds for [Keyed] and [Versed].
+// implements it too. The methods Keys and Extensions pass through in the same way.
 func Chain(h Handler, mws ...Middleware) Handler {
 	for i := len(mws) - 1; i >= 0; i-- {
 		h = keepInterfaces(mws[i](h), h)
@@ -94,18 +98,6 @@ type Peer interface {
 	// Change sends a change on a subscriptions/listen request; the first must be the
 	// acknowledgement. It fails on any other request.
 	Change(ctx context.Context, c Change) error
-}
-
-// Announcer is a [Peer] that can often send a change without waiting. TryChange reports whether it
-// sent the change; if not, call Change.
-type Announcer interface {
-	TryChange(c Change) bool
-}
-
-// Disconnecter is a [Peer] that can close its connection while the request continues; the client
-// reconnects for later messages. Disconnect reports whether it closed the connection.
-type Disconnecter interface {
-	Disconnect() bool
 }
 
 // Notification is a one-way message.

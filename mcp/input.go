@@ -30,8 +30,3 @@ type InputResponseParams struct {
 	InputResponses map[string]json.RawMessage `json:"inputResponses,omitempty"`
 	RequestState   *string                    `json:"requestState,omitzero"`
 }
-
-// MayAsk reports whether a result of the method may be input_required.
-func MayAsk(method string) bool {
-	return method == MethodCallTool || method == MethodGetPrompt || method == MethodReadResource
-}

@@ -1,6 +1,9 @@
 package mcp
 
-import "encoding/json"
+import (
+	"encoding/json"
+	"slices"
+)
 
 // LoggingLevel is a severity of RFC 5424.
 type LoggingLevel string
@@ -16,19 +19,14 @@ const (
 	LevelEmergency LoggingLevel = "emergency"
 )
 
-// LoggingLevels lists the levels, least severe first.
-var LoggingLevels = [...]LoggingLevel{
+// loggingLevels lists the levels, least severe first.
+var loggingLevels = [...]LoggingLevel{
 	LevelDebug, LevelInfo, LevelNotice, LevelWarning, LevelError, LevelCritical, LevelAlert, LevelEmergency,
 }
 
 // Severity returns the rank of the level: 0 for debug to 7 for emergency, -1 for an unknown level.
 func (l LoggingLevel) Severity() int {
-	for i, known := range LoggingLevels {
-		if l == known {
-			return i
-		}
-	}
-	return -1
+	return slices.Index(loggingLevels[:], l)
 }
 
 // LoggingMessageParams is a log message (server/utilities/logging).
@@ -38,11 +36,3 @@ type LoggingMessageParams struct {
 	Logger string          `json:"logger,omitzero"`
 	Data   json.RawMessage `json:"data"`
 }
-
-// SetLevelParams sets the log level of a legacy session.
-type SetLevelParams struct {
-	Level LoggingLevel `json:"level"`
-}
-
-// LogMessage is the notification of a log message.
-var LogMessage = NotificationMethod[LoggingMessageParams]{NotificationMessage}

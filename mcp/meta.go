@@ -1,21 +1,8 @@
 package mcp
 
-import "encoding/json"
-
 // Meta is a _meta object (basic/index: _meta). Keys under io.modelcontextprotocol/ belong to the
 // protocol; transports read and write them.
 type Meta map[string]any
-
-// The protocol's keys of _meta.
-const (
-	MetaProtocolVersion    = "io.modelcontextprotocol/protocolVersion"
-	MetaClientInfo         = "io.modelcontextprotocol/clientInfo"
-	MetaClientCapabilities = "io.modelcontextprotocol/clientCapabilities"
-	MetaLogLevel           = "io.modelcontextprotocol/logLevel"
-	MetaServerInfo         = "io.modelcontextprotocol/serverInfo"
-	MetaSubscriptionID     = "io.modelcontextprotocol/subscriptionId"
-	MetaProgressToken      = "progressToken"
-)
 
 // Icon is an image for a user interface (basic/index: icons). It comes from the peer: treat it as
 // untrusted.
@@ -50,6 +37,3 @@ const (
 	RoleUser      Role = "user"
 	RoleAssistant Role = "assistant"
 )
-
-// Object is a raw JSON object, such as the settings of an extension.
-type Object = json.RawMessage

@@ -11,15 +11,3 @@ type ProgressParams struct {
 	Total         float64         `json:"total,omitzero"` // 0 means unknown
 	Message       string          `json:"message,omitzero"`
 }
-
-// CancelledParams cancels a request (basic/patterns/cancellation).
-type CancelledParams struct {
-	RequestID json.RawMessage `json:"requestId"`
-	Reason    string          `json:"reason,omitzero"`
-}
-
-// ProgressMade and Cancelled are the notifications with these parameters.
-var (
-	ProgressMade = NotificationMethod[ProgressParams]{NotificationProgress}
-	Cancelled    = NotificationMethod[CancelledParams]{NotificationCancelled}
-)

@@ -32,6 +32,3 @@ func (r Revision) Known() bool {
 // Modern reports whether requests of the revision carry their version (2026-07-28 and later).
 // Legacy revisions negotiate it in a handshake.
 func (r Revision) Modern() bool { return r >= Revision20260728 }
-
-// Batches reports whether the revision allows JSON-RPC batches.
-func (r Revision) Batches() bool { return r == Revision20250326 }

@@ -31,9 +31,3 @@ type ResourceUpdatedParams struct {
 	Meta Meta   `json:"_meta,omitempty"`
 	URI  string `json:"uri"`
 }
-
-// Acknowledged and ResourceUpdated are the notifications with these parameters.
-var (
-	Acknowledged    = NotificationMethod[AcknowledgedParams]{NotificationAcknowledged}
-	ResourceUpdated = NotificationMethod[ResourceUpdatedParams]{NotificationResourceUpdated}
-)

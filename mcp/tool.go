@@ -25,15 +25,8 @@ type ToolAnnotations struct {
 	OpenWorldHint   *bool  `json:"openWorldHint,omitzero"`
 }
 
-// Common annotations. They are shared: copy before changing one.
-var (
-	// ReadOnly marks a tool that changes nothing.
-	ReadOnly = &ToolAnnotations{ReadOnlyHint: new(true)}
-	// Additive marks a tool that only adds.
-	Additive = &ToolAnnotations{DestructiveHint: new(false)}
-	// Idempotent marks a tool that may be repeated without further effect.
-	Idempotent = &ToolAnnotations{IdempotentHint: new(true)}
-)
+// ReadOnly marks a tool that changes nothing. It is shared: copy it before changing it.
+var ReadOnly = &ToolAnnotations{ReadOnlyHint: new(true)}
 
 // ListToolsResult is a page of tools.
 type ListToolsResult struct {

@@ -5,13 +5,11 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
-	"reflect"
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
+	"github.com/dowel-mcp/dowel/internal/mcpwire"
 	"github.com/dowel-mcp/dowel/internal/wiretest"
 	"github.com/dowel-mcp/dowel/mcp"
 )
@@ -159,42 +157,6 @@ func TestKeysDoNotChangeWithTheSecret(t *testing.T) {
 	}
 }
 
-func TestMissing(t *testing.T) {
-	for _, tt := range []struct{ have, want, missing string }{
-		{`{}`, `{}`, ``}, {`{"roots":{}}`, `{}`, ``},
-		{`{}`, `{"roots":{}}`, `{"roots":{}}`}, {`{"roots":{}}`, `{"roots":{}}`, ``}, {`{"roots":{"listChanged":true}}`, `{"roots":{}}`, ``},
-		{`{}`, `{"sampling":{}}`, `{"sampling":{}}`}, {`{"sampling":{}}`, `{"sampling":{}}`, ``}, {`{"sampling":{}}`, `{"sampling":{"tools":{}}}`, `{"sampling":{"tools":{}}}`},
-		{`{"sampling":{"tools":{}}}`, `{"sampling":{"tools":{}}}`, ``}, {`{"sampling":{"tools":{}}}`, `{"sampling":{"context":{}}}`, `{"sampling":{"context":{}}}`},
-		{`{"sampling":{"tools":{}}}`, `{"sampling":{}}`, ``}, {`{"sampling":{"context":{}}}`, `{"sampling":{"context":{},"tools":{}}}`, `{"sampling":{"tools":{}}}`},
-		{`{"sampling":{"tools":{},"context":{}}}`, `{"sampling":{"context":{},"tools":{}}}`, ``}, {`{"sampling":{}}`, `{"sampling":{"tools":{},"context":{}}}`, `{"sampling":{"tools":{},"context":{}}}`},
-		{`{}`, `{"elicitation":{}}`, `{"elicitation":{}}`}, {`{}`, `{"elicitation":{"form":{}}}`, `{"elicitation":{"form":{}}}`}, {`{}`, `{"elicitation":{"url":{}}}`, `{"elicitation":{"url":{}}}`},
-		{`{"elicitation":{}}`, `{"elicitation":{}}`, ``}, {`{"elicitation":{}}`, `{"elicitation":{"form":{}}}`, ``}, {`{"elicitation":{}}`, `{"elicitation":{"url":{}}}`, `{"elicitation":{"url":{}}}`},
-		{`{"elicitation":{"form":{}}}`, `{"elicitation":{}}`, ``}, {`{"elicitation":{"form":{}}}`, `{"elicitation":{"url":{}}}`, `{"elicitation":{"url":{}}}`},
-		{`{"elicitation":{"url":{}}}`, `{"elicitation":{}}`, `{"elicitation":{}}`}, {`{"elicitation":{"url":{}}}`, `{"elicitation":{"form":{}}}`, `{"elicitation":{"form":{}}}`},
-		{`{"elicitation":{"url":{}}}`, `{"elicitation":{"url":{}}}`, ``}, {`{"elicitation":{"url":{}}}`, `{"elicitation":{"form":{},"url":{}}}`, `{"elicitation":{"form":{}}}`},
-		{`{"elicitation":{}}`, `{"elicitation":{"form":{},"url":{}}}`, `{"elicitation":{"url":{}}}`},
-		{`{"elicitation":{"form":{},"url":{}}}`, `{"elicitation":{"form":{},"url":{}}}`, ``},
-		{`{}`, `{"extensions":{"a/b":{}}}`, `{"extensions":{"a/b":{}}}`}, {`{"extensions":{"a/b":{"x":1}}}`, `{"extensions":{"a/b":{}}}`, ``},
-		{`{"extensions":{"a/b":{}}}`, `{"extensions":{"a/b":{},"a/c":{"y":1}}}`, `{"extensions":{"a/c":{"y":1}}}`},
-		{`{"roots":{}}`, `{"roots":{},"sampling":{},"elicitation":{}}`, `{"sampling":{},"elicitation":{}}`},
-	} {
-		var have, want mcp.ClientCapabilities
-		if err := errors.Join(mcp.Decode([]byte(tt.have), &have), mcp.Decode([]byte(tt.want), &want)); err != nil {
-			t.Fatal(err)
-		}
-		missing, any := mcp.Missing(have, want)
-		got := ""
-		if raw, err := mcp.Encode(missing); err != nil {
-			t.Error(err)
-		} else if any {
-			got = string(raw)
-		}
-		if got != tt.missing || !any && !reflect.DeepEqual(missing, mcp.ClientCapabilities{}) {
-			t.Errorf("%s lacks %s (%v) of %s, want %s", tt.have, got, any, tt.want, tt.missing)
-		}
-	}
-}
-
 func TestCapabilitiesOfARequest(t *testing.T) {
 	for raw, want := range map[string]string{``: `{}`, `{}`: `{}`, `{"roots":{"listChanged":true}}`: `{"roots":{"listChanged":true}}`, `{"unknown":{}}`: `{}`, `{"sampling":{"tools":{"x":1}}}`: `{"sampling":{"tools":{}}}`} {
 		c := (&mcp.Request{ClientCapabilities: []byte(raw)}).Capabilities()
@@ -206,7 +168,7 @@ func TestCapabilitiesOfARequest(t *testing.T) {
 
 func TestLoggingLevels(t *testing.T) {
 	for i, name := range []string{"debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"} {
-		if got := mcp.LoggingLevel(name).Severity(); got != i || string(mcp.LoggingLevels[i]) != name {
+		if got := mcp.LoggingLevel(name).Severity(); got != i || string(mcpwire.LoggingLevels()[i]) != name {
 			t.Errorf("%s has severity %d", name, got)
 		}
 		for _, r := range every {
@@ -233,133 +195,18 @@ func TestRevisions(t *testing.T) {
 		{r1, true, false, false}, {r2, true, false, true}, {r3, true, false, false}, {r4, true, false, false}, {mcp.Revision20260728, true, true, false},
 		{"", false, false, false}, {"2027-01-01", false, true, false}, {"2025-03-27", false, false, false}, {"1.0.0", false, false, false},
 	} {
-		if tt.r.Known() != tt.known || tt.r.Modern() != tt.modern || tt.r.Batches() != tt.batches {
-			t.Errorf("%q: known %v, modern %v, batches %v", tt.r, tt.r.Known(), tt.r.Modern(), tt.r.Batches())
+		if tt.r.Known() != tt.known || tt.r.Modern() != tt.modern || mcpwire.AllowsBatches(tt.r) != tt.batches {
+			t.Errorf("%q: known %v, modern %v, batches %v", tt.r, tt.r.Known(), tt.r.Modern(), mcpwire.AllowsBatches(tt.r))
 		}
 	}
 }
 
-var tasks = mcp.Extension{
-	ID: "io.modelcontextprotocol/tasks", ResultTypes: []mcp.ResultType{"task"}, ListenFilters: map[string]string{"taskIds": "notifications/tasks/status"},
-	InputRequests: map[string]mcp.ClientCapabilities{"tasks/ask": {Roots: &mcp.RootsCapability{}}}, NameFields: map[string]string{"tasks/get": "taskId"},
-}
-
-func TestVocabulary(t *testing.T) {
-	core, more := mcp.NewVocabulary(), mcp.NewVocabulary(tasks, mcp.Extension{ID: "x/y", Settings: mcp.Object(`{"a":1}`)})
-	for _, tt := range []struct {
-		name       string
-		core, more any
-		want       [2]any
-	}{
-		{"complete", core.ResultType("complete"), more.ResultType("complete"), [2]any{true, true}},
-		{"input_required", core.ResultType("input_required"), more.ResultType("input_required"), [2]any{true, true}},
-		{"task", core.ResultType("task"), more.ResultType("task"), [2]any{false, true}},
-		{"no type", core.ResultType(""), more.ResultType(""), [2]any{false, false}},
-		{"name of a tool", core.NameField("tools/call"), more.NameField("tools/call"), [2]any{"name", "name"}},
-		{"name of a prompt", core.NameField("prompts/get"), more.NameField("prompts/get"), [2]any{"name", "name"}},
-		{"name of a resource", core.NameField("resources/read"), more.NameField("resources/read"), [2]any{"uri", "uri"}},
-		{"name of a list", core.NameField("tools/list"), more.NameField("tools/list"), [2]any{"", ""}},
-		{"name of a task", core.NameField("tasks/get"), more.NameField("tasks/get"), [2]any{"", "taskId"}},
-	} {
-		if got := [2]any{tt.core, tt.more}; got != tt.want {
-			t.Errorf("%s: %v, want %v", tt.name, got, tt.want)
-		}
-	}
-	for v, want := range map[*mcp.Vocabulary]string{core: "", more: "notifications/tasks/status"} {
-		if method, ok := v.ListenFilter("taskIds"); method != want || ok != (want != "") {
-			t.Errorf("taskIds asks for %q, %v", method, ok)
-		}
-	}
-	if core.Declare() != nil {
-		t.Error("the core declares extensions")
-	}
-	raw, _ := json.Marshal(more.Declare())
-	if string(raw) != `{"io.modelcontextprotocol/tasks":{},"x/y":{"a":1}}` {
-		t.Errorf("declared: %s", raw)
-	}
-}
-
-func TestVocabularyOfQuestions(t *testing.T) {
-	core, more := mcp.NewVocabulary(), mcp.NewVocabulary(tasks)
-	for _, tt := range []struct{ method, params, core, more string }{
-		{"elicitation/create", `{"message":"m"}`, `{"elicitation":{}}`, ``}, {"elicitation/create", `{"mode":"form"}`, `{"elicitation":{}}`, ``},
-		{"elicitation/create", `{"mode":"url"}`, `{"elicitation":{"url":{}}}`, ``}, {"elicitation/create", ``, `{"elicitation":{}}`, ``},
-		{"sampling/createMessage", `{"messages":[],"maxTokens":1}`, `{"sampling":{}}`, ``}, {"sampling/createMessage", `{"tools":[{"name":"n","inputSchema":{}}]}`, `{"sampling":{"tools":{}}}`, ``},
-		{"sampling/createMessage", `{"toolChoice":{"mode":"auto"}}`, `{"sampling":{"tools":{}}}`, ``}, {"sampling/createMessage", `{"includeContext":"none"}`, `{"sampling":{}}`, ``},
-		{"sampling/createMessage", `{"includeContext":"allServers"}`, `{"sampling":{"context":{}}}`, ``}, {"sampling/createMessage", `{"includeContext":"thisServer","tools":[]}`, `{"sampling":{"tools":{},"context":{}}}`, ``},
-		{"roots/list", ``, `{"roots":{}}`, ``}, {"tasks/ask", ``, `none`, `{"roots":{}}`}, {"tools/call", ``, `none`, `none`}, {"", ``, `none`, `none`},
-	} {
-		if tt.more == "" {
-			tt.more = tt.core
-		}
-		for v, want := range map[*mcp.Vocabulary]string{core: tt.core, more: tt.more} {
-			needs, ok := v.InputRequest(mcp.InputRequest{Method: tt.method, Params: []byte(tt.params)})
-			got, _ := mcp.Encode(needs)
-			if !ok {
-				got = []byte("none")
-			}
-			if string(got) != want {
-				t.Errorf("%s %s needs %s, want %s", tt.method, tt.params, got, want)
-			}
-		}
-	}
-}
-
-func TestCaches(t *testing.T) {
-	public, private := mcp.Cache{TTL: time.Minute, Scope: mcp.CachePublic}, mcp.Cache{TTL: time.Hour, Scope: mcp.CachePrivate}
-	for _, tt := range []struct{ a, b, want mcp.Cache }{
-		{public, public, public}, {private, private, private}, {public, private, mcp.Cache{TTL: time.Minute, Scope: mcp.CachePrivate}}, {private, public, mcp.Cache{TTL: time.Minute, Scope: mcp.CachePrivate}},
-		{public, mcp.Cache{}, mcp.Cache{Scope: mcp.CachePrivate}}, {mcp.Cache{}, public, mcp.Cache{}},
-	} {
-		if got := tt.a.Narrowest(tt.b); got != tt.want {
-			t.Errorf("%+v and %+v make %+v, want %+v", tt.a, tt.b, got, tt.want)
-		}
-	}
-	for method, want := range map[string]bool{
-		"server/discover": true, "tools/list": true, "prompts/list": true, "resources/list": true, "resources/templates/list": true, "resources/read": true,
-		"tools/call": false, "prompts/get": false, "completion/complete": false, "subscriptions/listen": false, "": false,
-	} {
-		if mcp.Cacheable(method) != want {
-			t.Errorf("Cacheable(%s) = %v", method, !want)
-		}
-	}
-}
-
-func TestErrorsFitTheSchema(t *testing.T) {
-	v := validator(t, mcp.LatestRevision)
-	for want, e := range map[string]*mcp.Error{
-		"UnsupportedProtocolVersionError":      mcp.UnsupportedVersion("1900-01-01", mcp.Revisions()),
-		"MissingRequiredClientCapabilityError": (&mcp.CapabilityError{Required: mcp.ClientCapabilities{Elicitation: &mcp.ElicitationCapability{URL: &struct{}{}}}}).Protocol(),
-	} {
-		frame := fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"error":{"code":%d,"message":%q,"data":%s}}`, e.Code, e.Message, e.Data)
-		if err := v.Definition(want, []byte(frame)); err != nil {
-			t.Error(err)
-		}
-	}
-	if got := mcp.UnsupportedVersion("1.0", []mcp.Revision{r4}); string(got.Data) != `{"supported":["2025-11-25"],"requested":"1.0"}` {
-		t.Errorf("data %s", got.Data)
-	}
+func TestErrors(t *testing.T) {
 	if got := mcp.ResourceNotFound("x://é\""); got.Code != -32602 || string(got.Data) != `{"uri":"x://é\""}` {
 		t.Errorf("%v, data %s", got, got.Data)
 	}
 	if got := (&mcp.CapabilityError{Required: mcp.ClientCapabilities{Roots: &mcp.RootsCapability{}}}).Error(); !strings.Contains(got, `{"roots":{}}`) {
 		t.Errorf("got %q", got)
-	}
-}
-
-func TestMethodNamesAreThoseOfTheSchemas(t *testing.T) {
-	for name, same := range mcp.MethodNames() {
-		if name != same || name == "" {
-			t.Errorf("%q is mapped to %q", name, same)
-		}
-	}
-	for _, m := range []string{"initialize", "ping", "server/discover", "subscriptions/listen", "tools/list", "tools/call", "resources/list", "resources/templates/list", "resources/read",
-		"resources/subscribe", "resources/unsubscribe", "prompts/list", "prompts/get", "completion/complete", "logging/setLevel", "sampling/createMessage", "elicitation/create", "roots/list",
-		"notifications/initialized", "notifications/cancelled", "notifications/progress", "notifications/message", "notifications/subscriptions/acknowledged", "notifications/tools/list_changed",
-		"notifications/prompts/list_changed", "notifications/resources/list_changed", "notifications/resources/updated", "notifications/roots/list_changed", "notifications/elicitation/complete"} {
-		if mcp.MethodNames()[m] != m {
-			t.Errorf("%s is missing", m)
-		}
 	}
 }
 

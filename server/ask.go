@@ -67,7 +67,7 @@ func AskRaw(ctx context.Context, key string, params mcp.ElicitParams) (*mcp.Elic
 // refused, it returns that error at once.
 func AskAll(ctx context.Context, questions ...Question) error {
 	c := callFrom(ctx)
-	if c == nil || !mcp.MayAsk(c.req.Method) {
+	if c == nil || !mcpwire.MayAsk(c.req.Method) {
 		return ErrCannotAsk
 	}
 	var asked []openQuestion
@@ -91,7 +91,7 @@ func AskAll(ctx context.Context, questions ...Question) error {
 	case len(asked) == 0:
 		return c.awaitURLs(ctx, visits)
 	}
-	if missing, any := mcp.Missing(c.req.Capabilities(), needs); any {
+	if missing, any := mcpwire.MissingCapabilities(c.req.Capabilities(), needs); any {
 		return &mcp.CapabilityError{Required: missing}
 	}
 	return c.openQuestions(asked)
@@ -134,7 +134,7 @@ func (c *call) prepareQuestion(ctx context.Context, q Question, needs *mcp.Clien
 	if required.Sampling != nil && c.isLegacy() && c.req.Revision < mcp.Revision20251125 {
 		required.Sampling.Context = nil // before 2025-11-25 every client with sampling could be asked for context
 	}
-	*needs = needs.And(required)
+	*needs = mcpwire.MergeCapabilities(*needs, required)
 	return open, nil
 }
 

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/dowel-mcp/dowel/internal/mcpwire"
 	"github.com/dowel-mcp/dowel/internal/rawjson"
 	"github.com/dowel-mcp/dowel/mcp"
 )
@@ -136,9 +137,9 @@ func (c *call) reportURLDone(q Question) {
 		return
 	}
 	c.input.memos[reported] = []byte("true")
-	params, err := mcp.Encode(mcp.ElicitationCompletedParams{ElicitationID: id})
+	params, err := mcp.Encode(mcpwire.ElicitationCompletedParams{ElicitationID: id})
 	if err == nil {
-		err = c.sendNotification(mcp.NotificationElicitationCompleted, params)
+		err = c.sendNotification(mcpwire.NotificationElicitationCompleted, params)
 	}
 	if err != nil {
 		c.server.opts.Logger.Debug("cannot notify a client that an elicitation is complete", "err", err)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/dowel-mcp/dowel/client"
+	"github.com/dowel-mcp/dowel/internal/mcpwire"
 	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/dowel-mcp/dowel/mcptest"
 	"github.com/dowel-mcp/dowel/server"
@@ -138,7 +139,7 @@ func TestVisitIsReported(t *testing.T) {
 					},
 				},
 				OnNotification: func(n mcp.Notification) {
-					if n.Method == mcp.NotificationElicitationCompleted {
+					if n.Method == mcpwire.NotificationElicitationCompleted {
 						told <- string(n.Params)
 					}
 				},

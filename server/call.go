@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"sync"
 
+	"github.com/dowel-mcp/dowel/internal/mcpwire"
 	"github.com/dowel-mcp/dowel/internal/rawjson"
 	"github.com/dowel-mcp/dowel/jsonrpc"
 	"github.com/dowel-mcp/dowel/mcp"
@@ -190,7 +191,7 @@ func Disconnect(ctx context.Context) bool {
 	if c == nil {
 		return false
 	}
-	d, ok := c.req.Peer.(mcp.Disconnecter)
+	d, ok := c.req.Peer.(mcpwire.Disconnecter)
 	return ok && d.Disconnect()
 }
 

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/dowel-mcp/dowel/internal/mcpwire"
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
@@ -111,12 +112,12 @@ func (s *Server) completionResult(values []string) *mcp.Result {
 // none.
 func (s *Server) completersOf(ctx context.Context, req *mcp.Request, ref mcp.CompletionRef) (completers, error) {
 	switch ref.Type {
-	case mcp.RefPrompt:
+	case mcpwire.RefPrompt:
 		if item, ok := s.findVisible(ctx, req, KindPrompt, []byte(ref.Name)); ok {
 			return item.entry.(*registeredPrompt).completers, nil
 		}
 		return nil, mcp.InvalidParams("Unknown prompt: %s", ref.Name)
-	case mcp.RefResource:
+	case mcpwire.RefResource:
 		if item, ok := s.findVisible(ctx, req, KindResourceTemplate, []byte(ref.URI)); ok {
 			return item.entry.(*registeredTemplate).completers, nil
 		}
@@ -125,7 +126,7 @@ func (s *Server) completersOf(ctx context.Context, req *mcp.Request, ref mcp.Com
 		}
 		return nil, mcp.ResourceNotFound(ref.URI)
 	}
-	return nil, mcp.InvalidParams("ref.type must be %s or %s (got %q)", mcp.RefPrompt, mcp.RefResource, ref.Type)
+	return nil, mcp.InvalidParams("ref.type must be %s or %s (got %q)", mcpwire.RefPrompt, mcpwire.RefResource, ref.Type)
 }
 
 // hasCompleters reports whether an item with completions was added.

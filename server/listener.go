@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/dowel-mcp/dowel/internal/mcpwire"
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
@@ -54,8 +55,8 @@ type listener struct {
 	uris       []string
 	extensions []extensionFilter
 	principal  mcp.Principal
-	announcer  mcp.Announcer // sends without waiting; nil if the peer cannot
-	wakeups    chan struct{} // holds one token while changes are pending
+	announcer  mcpwire.Announcer // sends without waiting; nil if the peer cannot
+	wakeups    chan struct{}     // holds one token while changes are pending
 
 	mu          sync.Mutex
 	idle        bool      // acknowledged, and no change is being sent
@@ -92,9 +93,9 @@ func newResourceUpdate(uri string) *resourceUpdate {
 	return &resourceUpdate{uri, params}
 }
 
-func newListener(f mcp.SubscriptionFilter, v *mcp.Vocabulary, req *mcp.Request) *listener {
+func newListener(f mcp.SubscriptionFilter, v mcpwire.Vocabulary, req *mcp.Request) *listener {
 	l := &listener{uris: f.ResourceSubscriptions, principal: req.Principal, wakeups: make(chan struct{}, 1)}
-	l.announcer, _ = req.Peer.(mcp.Announcer)
+	l.announcer, _ = req.Peer.(mcpwire.Announcer)
 	if f.ToolsListChanged {
 		l.wanted |= toolList
 	}

@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/dowel-mcp/dowel/internal/mcpwire"
 	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/dowel-mcp/dowel/server"
 )
@@ -58,9 +59,9 @@ func TestLogLevels(t *testing.T) {
 			server.Log(ctx).Log(ctx, level, "x")
 		}
 	}
-	for i, level := range mcp.LoggingLevels {
+	for i, level := range mcpwire.LoggingLevels() {
 		got := logged(t, level, server.Options{}, all)
-		if len(got) != len(mcp.LoggingLevels)-i || !strings.Contains(got[0], fmt.Sprintf(`"level":%q`, level)) {
+		if len(got) != len(mcpwire.LoggingLevels())-i || !strings.Contains(got[0], fmt.Sprintf(`"level":%q`, level)) {
 			t.Errorf("%s: %v", level, got)
 		}
 	}

@@ -5,11 +5,12 @@ import (
 	"fmt"
 	"sync"
 
+	"github.com/dowel-mcp/dowel/internal/mcpwire"
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
 // protocolNames holds the methods and notifications of all revisions.
-var protocolNames = mcp.MethodNames()
+var protocolNames = mcpwire.MethodNames()
 
 // extraMethods holds the methods beyond the protocol's own.
 type extraMethods struct {

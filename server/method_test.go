@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/dowel-mcp/dowel/internal/mcpwire"
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
@@ -25,7 +26,7 @@ func panics(f func()) (text string) {
 }
 
 func TestProtocolMethodsAreTaken(t *testing.T) {
-	for name := range mcp.MethodNames() {
+	for name := range mcpwire.MethodNames() {
 		got := panics(func() { HandleRaw(New("x", "1", nil), name, nil) })
 		if !strings.Contains(got, name+" is a method of the protocol") {
 			t.Errorf("%s: %q", name, got)
@@ -44,7 +45,7 @@ func TestProtocolMethodsAreTaken(t *testing.T) {
 
 func TestProtocolNotificationsAreTaken(t *testing.T) {
 	for name, taken := range map[string]bool{
-		mcp.NotificationCancelled: true, mcp.NotificationInitialized: true, mcp.NotificationRootsChanged: false, "notifications/acme": false,
+		mcpwire.NotificationCancelled: true, mcpwire.NotificationInitialized: true, mcp.NotificationRootsChanged: false, "notifications/acme": false,
 	} {
 		got := panics(func() {
 			OnNotification(New("x", "1", nil), mcp.NotificationMethod[mcp.None]{Name: name}, func(context.Context, mcp.None) {})

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"sync"
 
+	"github.com/dowel-mcp/dowel/internal/mcpwire"
 	"github.com/dowel-mcp/dowel/internal/rawjson"
 	"github.com/dowel-mcp/dowel/mcp"
 )
@@ -23,7 +24,7 @@ type notificationFuncs struct {
 // time on each connection, and must not block. OnNotification panics if the method already has a
 // function, and for notifications/cancelled and notifications/initialized, which transports handle.
 func OnNotification[P any](s *Server, method mcp.NotificationMethod[P], fn func(ctx context.Context, params P)) {
-	if method.Name == mcp.NotificationCancelled || method.Name == mcp.NotificationInitialized {
+	if method.Name == mcpwire.NotificationCancelled || method.Name == mcpwire.NotificationInitialized {
 		panic("server: " + method.Name + " never comes here: cancellation ends a handler's context, and the handshake is the transport's")
 	}
 	s.notifications.mu.Lock()

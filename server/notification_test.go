@@ -101,7 +101,7 @@ func (h hearer) NotifyMCP(ctx context.Context, n mcp.Notification) {
 // TestNotificationsPassMiddleware checks the middleware of Use and the middleware around the
 // server.
 func TestNotificationsPassMiddleware(t *testing.T) {
-	s := New("test", "1", nil)
+	s := New("test", "1", &Options{Extensions: []mcp.Extension{{ID: "com.acme/x"}}})
 	taken := 0
 	OnNotification(s, mcp.NotificationMethod[mcp.None]{Name: "notifications/acme"}, func(context.Context, mcp.None) { taken++ })
 	deaf := func(next mcp.Handler) mcp.Handler { return mcp.HandlerFunc(next.ServeMCP) }
@@ -118,10 +118,10 @@ func TestNotificationsPassMiddleware(t *testing.T) {
 	if len(heard) != 3 {
 		t.Errorf("heard %v", heard)
 	}
-	if k, ok := h.(mcp.Keyed); !ok || k.Keys() != s.Keys() {
+	if k, ok := h.(interface{ Keys() *mcp.Keys }); !ok || k.Keys() != s.Keys() {
 		t.Error("the chain has not the server's keys")
 	}
-	if v, ok := h.(mcp.Versed); !ok || v.Vocabulary() != s.Vocabulary() {
-		t.Error("the chain has not the server's vocabulary")
+	if e, ok := h.(interface{ Extensions() []mcp.Extension }); !ok || len(e.Extensions()) != 1 || e.Extensions()[0].ID != "com.acme/x" {
+		t.Error("the chain has not the server's extensions")
 	}
 }

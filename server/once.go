@@ -6,7 +6,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/dowel-mcp/dowel/mcp"
+	"github.com/dowel-mcp/dowel/internal/mcpwire"
 	"github.com/dowel-mcp/dowel/schema"
 )
 
@@ -34,7 +34,7 @@ func Once[T any](ctx context.Context, key string, fn func(context.Context) (T, e
 // run again even if a client repeats an old round. A nil store makes it the same as [Once].
 func OnceStored[T any](ctx context.Context, store Store, key string, fn func(context.Context) (T, error)) (T, error) {
 	c := callFrom(ctx)
-	if c == nil || !mcp.MayAsk(c.req.Method) {
+	if c == nil || !mcpwire.MayAsk(c.req.Method) {
 		return fn(ctx)
 	}
 	var result T

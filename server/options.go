@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"encoding/json"
 	"log/slog"
 	"time"
 
@@ -21,7 +22,7 @@ type Options struct {
 	// requests.
 	Extensions []mcp.Extension
 	// Experimental is declared as the server's experimental capabilities: an object for each name.
-	Experimental map[string]mcp.Object
+	Experimental map[string]json.RawMessage
 	// Declare names kinds that the server offers even before the first item of the kind is added.
 	// Kinds that are not offered are not declared, and their methods are not found.
 	Declare []Kind

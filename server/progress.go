@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"encoding/json"
 	"math"
 	"strconv"
 	"time"
@@ -21,8 +22,8 @@ const (
 type progressReports struct {
 	limit    *rate.Limiter
 	started  bool
-	highest  float64     // the highest value, sent or held back
-	heldBack *mcp.Object // the latest report, if it came too early to send
+	highest  float64          // the highest value, sent or held back
+	heldBack *json.RawMessage // the latest report, if it came too early to send
 }
 
 // Progress reports the progress of the handler's request: done of total; a total of 0 means
@@ -90,7 +91,7 @@ func (c *call) sendHeldBack() {
 	}
 }
 
-func appendProgress(token []byte, done, total float64, message string) mcp.Object {
+func appendProgress(token []byte, done, total float64, message string) json.RawMessage {
 	raw := make([]byte, 0, 64+len(token)+len(message))
 	raw = append(append(raw, `{"progressToken":`...), token...)
 	raw = appendNumber(append(raw, `,"progress":`...), done)

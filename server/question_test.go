@@ -108,7 +108,7 @@ func TestAskMistakes(t *testing.T) {
 
 func TestExtensionQuestion(t *testing.T) {
 	s := newServer(server.Options{Extensions: []mcp.Extension{{ID: "x/e", InputRequests: map[string]mcp.ClientCapabilities{
-		"x/ask": {Extensions: map[string]mcp.Object{"x/e": mcp.Object("{}")}},
+		"x/ask": {Extensions: map[string]json.RawMessage{"x/e": json.RawMessage("{}")}},
 	}}}})
 	server.Tool(s, "t", "", func(ctx context.Context, _ anyArgs) (string, error) {
 		var answer json.RawMessage

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/dowel-mcp/dowel/internal/mcpwire"
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
@@ -18,7 +19,7 @@ import (
 type Server struct {
 	opts         Options
 	info         json.RawMessage // the encoded Implementation
-	vocabulary   *mcp.Vocabulary
+	vocabulary   mcpwire.Vocabulary
 	cursors      *mcp.Sealer
 	states       *mcp.Sealer
 	instance     [8]byte  // distinguishes this Server's cursors from its replicas' cursors
@@ -48,7 +49,7 @@ func New(name, version string, opts *Options) *Server {
 		panic(fmt.Sprintf("server: Options.Info: %v", err))
 	}
 	s := &Server{
-		opts: o, info: info, vocabulary: mcp.NewVocabulary(o.Extensions...),
+		opts: o, info: info, vocabulary: o.Extensions,
 		cursors: o.Keys.For("cursor"), states: o.Keys.For("state"), callLimiter: newLimiter(o.Limit),
 		roundLimiter: newLimiter(o.Limit.widen(roundsPerCall)),
 	}
@@ -80,9 +81,8 @@ func (s *Server) Use(mws ...mcp.Middleware) {
 // Keys returns the keys of the server. Transports that seal data of their own use them too.
 func (s *Server) Keys() *mcp.Keys { return s.opts.Keys }
 
-// Vocabulary returns the extensions that the server understands. Transports use it unless they are
-// given another one.
-func (s *Server) Vocabulary() *mcp.Vocabulary { return s.vocabulary }
+// Extensions returns the extensions of [Options]. Transports use them unless they are given others.
+func (s *Server) Extensions() []mcp.Extension { return s.opts.Extensions }
 
 // Close ends all subscriptions, present and future, with a result, which tells clients that the end
 // is intended. Other requests are still served. Close does not wait and always returns nil.
@@ -120,7 +120,7 @@ func (s *Server) panicError(ctx context.Context, req *mcp.Request, p any) error 
 
 func (s *Server) dispatch(ctx context.Context, req *mcp.Request) (*mcp.Result, error) {
 	if req.LogLevel != "" && req.LogLevel.Severity() < 0 {
-		return nil, mcp.InvalidParams("unknown log level %q: use one of %v", req.LogLevel, mcp.LoggingLevels)
+		return nil, mcp.InvalidParams("unknown log level %q: use one of %v", req.LogLevel, mcpwire.LoggingLevels())
 	}
 	switch req.Method {
 	case mcp.MethodCallTool:

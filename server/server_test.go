@@ -11,6 +11,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/dowel-mcp/dowel/internal/mcpwire"
 	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/dowel-mcp/dowel/server"
 )
@@ -172,8 +173,8 @@ func TestDiscover(t *testing.T) {
 
 	declared := newServer(server.Options{
 		Declare: []server.Kind{server.KindPrompt}, NoLogging: true,
-		Extensions:   []mcp.Extension{{ID: "example.org/x", Settings: mcp.Object(`{"a":1}`)}},
-		Experimental: map[string]mcp.Object{"try": mcp.Object(`{"b":2}`)},
+		Extensions:   []mcp.Extension{{ID: "example.org/x", Settings: json.RawMessage(`{"a":1}`)}},
+		Experimental: map[string]json.RawMessage{"try": json.RawMessage(`{"b":2}`)},
 	})
 	wantPart(t, serve(t, declared, discover), `"capabilities":{"prompts":{"listChanged":true},"extensions":{"example.org/x":{"a":1}},"experimental":{"try":{"b":2}}}`)
 
@@ -197,7 +198,7 @@ func TestNotOffered(t *testing.T) {
 	s := newServer()
 	for _, method := range []string{
 		mcp.MethodListTools, mcp.MethodCallTool, mcp.MethodListPrompts, mcp.MethodGetPrompt, mcp.MethodListResources,
-		mcp.MethodListResourceTemplates, mcp.MethodReadResource, mcp.MethodComplete, mcp.MethodPing, "x/y",
+		mcp.MethodListResourceTemplates, mcp.MethodReadResource, mcp.MethodComplete, mcpwire.MethodPing, "x/y",
 	} {
 		want(t, serve(t, s, request(method, `{"name":"x","uri":"x:"}`)), "error -32601: method not found: "+method)
 	}

@@ -11,10 +11,10 @@ import (
 
 // ServerOptions configure the serving side. The zero value uses the defaults.
 type ServerOptions struct {
-	// Vocabulary defines the extensions that the server understands. If it is nil, the vocabulary
-	// of the handler is used if that is an [mcp.Versed], as a server.Server or an [mcp.Chain] of
-	// one is; otherwise only the core protocol is understood.
-	Vocabulary *mcp.Vocabulary
+	// Extensions are the extensions that the server understands. nil means the extensions of the
+	// handler if it lists them, as a server.Server or an [mcp.Chain] of one does, and otherwise
+	// none.
+	Extensions []mcp.Extension
 	// Revisions are the accepted protocol revisions, newest first; nil means all that dowel
 	// knows.
 	Revisions []mcp.Revision
@@ -44,9 +44,8 @@ type ClientOptions struct {
 	// Capabilities are declared to the server. Declare only capabilities for which the Inbound
 	// answers requests.
 	Capabilities mcp.ClientCapabilities
-	// Vocabulary defines the extensions that the client understands; nil means the core protocol
-	// only.
-	Vocabulary *mcp.Vocabulary
+	// Extensions are the extensions that the client understands and declares.
+	Extensions []mcp.Extension
 	// Revision is the protocol revision to use, one of [mcp.Revisions]. If it is empty, the
 	// server is asked.
 	Revision mcp.Revision

@@ -87,7 +87,7 @@ func clientCapabilitiesShape() shapeRule {
 
 var resultRules = sync.OnceValue(func() map[string]shapeRule {
 	return map[string]shapeRule{
-		mcp.MethodInitialize: {
+		MethodInitialize: {
 			since: since{"instructions": mcp.Revision20241105},
 			members: members{
 				"serverInfo": implementationShape(), "capabilities": {since: since{"completions": mcp.Revision20250326}},
@@ -113,7 +113,7 @@ var resultRules = sync.OnceValue(func() map[string]shapeRule {
 
 var paramRules = sync.OnceValue(func() map[string]shapeRule {
 	return map[string]shapeRule{
-		mcp.MethodInitialize:     {members: members{"clientInfo": implementationShape(), "capabilities": clientCapabilitiesShape()}},
+		MethodInitialize:         {members: members{"clientInfo": implementationShape(), "capabilities": clientCapabilitiesShape()}},
 		mcp.MethodComplete:       {since: since{"context": mcp.Revision20250618}},
 		mcp.NotificationProgress: {since: since{"message": mcp.Revision20250326}},
 		mcp.MethodElicit: {

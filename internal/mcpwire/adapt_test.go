@@ -334,7 +334,7 @@ func TestAdaptResult(t *testing.T) {
 		}
 		if r.Modern() {
 			got = rawjson.Set(got, "resultType", []byte(`"complete"`))
-			if mcp.Cacheable(a.method) {
+			if mcpwire.Cacheable(a.method) {
 				got = rawjson.Set(rawjson.Set(got, "ttlMs", []byte(`0`)), "cacheScope", []byte(`"private"`))
 			}
 		}

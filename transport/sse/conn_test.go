@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/dowel-mcp/dowel/internal/mcpwire"
 	"github.com/dowel-mcp/dowel/jsonrpc"
 	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/dowel-mcp/dowel/mcptest"
@@ -271,7 +272,7 @@ func TestServedBeforeAccepted(t *testing.T) {
 		switch {
 		case m.IsResponse():
 			close(answered)
-		case m.Method == mcp.NotificationCancelled:
+		case m.Method == mcpwire.NotificationCancelled:
 			close(cancelled)
 		case strings.Contains(string(m.Params), "ask"):
 			f.message(`{"jsonrpc":"2.0","id":"q","method":"elicitation/create","params":{"message":"Who?","requestedSchema":{"type":"object","properties":{}}}}`)

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/dowel-mcp/dowel/client"
+	"github.com/dowel-mcp/dowel/internal/mcpwire"
 	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/dowel-mcp/dowel/mcptest"
 	"github.com/dowel-mcp/dowel/transport"
@@ -107,7 +108,7 @@ func (b *badServer) answer(w http.ResponseWriter, m posted) {
 		return
 	}
 	w.Header().Set("Content-Type", "application/json")
-	if m.Method == mcp.MethodInitialize && b.session != "" {
+	if m.Method == mcpwire.MethodInitialize && b.session != "" {
 		w.Header()["Mcp-Session-Id"] = []string{b.session}
 	}
 	fmt.Fprint(w, proper(m))
@@ -119,8 +120,8 @@ func proper(m posted) string {
 	switch m.Method {
 	case mcp.MethodDiscover:
 		result = `{"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":{"tools":{"listChanged":true}},"ttlMs":0,"cacheScope":"private"}`
-	case mcp.MethodInitialize:
-		var p mcp.InitializeParams
+	case mcpwire.MethodInitialize:
+		var p mcpwire.InitializeParams
 		_ = json.Unmarshal(m.Params, &p) // the client is ours
 		result = fmt.Sprintf(`{"protocolVersion":%q,"capabilities":{"tools":{"listChanged":true}},"serverInfo":{"name":"bad","version":"1"}}`, p.ProtocolVersion)
 	case mcp.MethodListTools:

@@ -54,7 +54,7 @@ func newCarrier(template *http.Request, u URL, opts transport.ClientOptions) *ca
 	}
 	c := &carrier{
 		template: template, client: httpwire.GuardRedirects(client), endpoint: endpoint, maxMessage: endpoint.Limit(),
-		headers: newMirroredHeaders(opts.Vocabulary), tap: opts.Tap, logger: opts.Logger,
+		headers: mirroredHeaders{opts.Extensions}, tap: opts.Tap, logger: opts.Logger,
 	}
 	if c.logger == nil {
 		c.logger = slog.Default()
@@ -189,7 +189,7 @@ var sharedValues = func() map[string][]string {
 	for _, r := range mcp.Revisions() {
 		all[string(r)] = []string{string(r)}
 	}
-	for method := range mcp.MethodNames() {
+	for method := range mcpwire.MethodNames() {
 		all[method] = []string{method}
 	}
 	return all
@@ -209,7 +209,7 @@ func (c *carrier) setMetadata(h http.Header, m *calling.Outbound) {
 		h[mcpwire.HeaderProtocolVersion] = headerValue(string(m.Revision))
 	}
 	if !m.Revision.Modern() {
-		if id := c.sessionID(); id != "" && m.Method != mcp.MethodInitialize {
+		if id := c.sessionID(); id != "" && m.Method != mcpwire.MethodInitialize {
 			h[mcpwire.HeaderSessionID] = []string{id}
 		}
 		return
@@ -236,7 +236,7 @@ func (c *carrier) sessionID() string {
 // checkSession handles the session id in an answer, or the loss of the session.
 func (c *carrier) checkSession(m *calling.Outbound, r *http.Request, resp *http.Response) error {
 	switch sent := r.Header[mcpwire.HeaderSessionID]; {
-	case m.Method == mcp.MethodInitialize && resp.StatusCode < 300:
+	case m.Method == mcpwire.MethodInitialize && resp.StatusCode < 300:
 		id := resp.Header.Get(mcpwire.HeaderSessionID)
 		for _, b := range []byte(id) {
 			if b < 0x21 || b > 0x7e {
@@ -288,7 +288,7 @@ func (c *carrier) requestError(ctx context.Context, err error) error {
 
 // handleAccepted ends the sending of a message that has no response.
 func (c *carrier) handleAccepted(m *calling.Outbound) error {
-	if m.Method == mcp.NotificationInitialized {
+	if m.Method == mcpwire.NotificationInitialized {
 		c.startSessionStream()
 	}
 	return nil
@@ -313,7 +313,7 @@ func (c *carrier) readRefusal(m *calling.Outbound, resp *http.Response, back cal
 	if err == nil {
 		frames.Show(c.tap, transport.Received, body, resp.Header)
 	}
-	if err != nil || !msg.IsResponse() || !failed.MeansLegacy() || m.Method == mcp.MethodInitialize {
+	if err != nil || !msg.IsResponse() || !failed.MeansLegacy() || m.Method == mcpwire.MethodInitialize {
 		return failed // if initialize fails too, the status tells whether the older transport may work
 	}
 	if !back.Receive(body) {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/dowel-mcp/dowel/client"
+	"github.com/dowel-mcp/dowel/internal/mcpwire"
 	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/dowel-mcp/dowel/mcptest"
 )
@@ -21,8 +22,8 @@ func TestServerNeverAnswers(t *testing.T) {
 	}{
 		{mcp.MethodDiscover, mcp.LatestRevision, false},
 		{mcp.MethodDiscover, "", false}, // initialize is not answered either
-		{mcp.MethodInitialize, mcp.Revision20251125, false},
-		{mcp.NotificationInitialized, mcp.Revision20251125, false},
+		{mcpwire.MethodInitialize, mcp.Revision20251125, false},
+		{mcpwire.NotificationInitialized, mcp.Revision20251125, false},
 		{mcp.MethodListTools, mcp.LatestRevision, true},
 		{mcp.MethodCallTool, mcp.LatestRevision, true},
 		{mcp.MethodCallTool, mcp.Revision20251125, true},
@@ -32,7 +33,7 @@ func TestServerNeverAnswers(t *testing.T) {
 				t.Parallel()
 				b := &badServer{session: "s"}
 				b.post = func(w http.ResponseWriter, r *http.Request, m posted) bool {
-					if m.Method != test.on && (test.revision != "" || m.Method != mcp.MethodInitialize) {
+					if m.Method != test.on && (test.revision != "" || m.Method != mcpwire.MethodInitialize) {
 						return false
 					}
 					b.stall(w, r, how)
@@ -51,7 +52,7 @@ func TestServerNeverAnswers(t *testing.T) {
 				}
 				if !errors.Is(err, context.DeadlineExceeded) {
 					// A notification is accepted with the header.
-					if accepted := test.on == mcp.NotificationInitialized && how != "nothing"; !accepted || err != nil {
+					if accepted := test.on == mcpwire.NotificationInitialized && how != "nothing"; !accepted || err != nil {
 						t.Errorf("%v", err)
 					}
 				}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/dowel-mcp/dowel/client"
+	"github.com/dowel-mcp/dowel/internal/mcpwire"
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
@@ -54,7 +55,7 @@ func TestStandingStreamWithAGap(t *testing.T) {
 			if gap != test.gap {
 				t.Errorf("a gap: %v", gap)
 			}
-			if n := b.count(mcp.MethodInitialize); n != 1 {
+			if n := b.count(mcpwire.MethodInitialize); n != 1 {
 				t.Errorf("%d sessions", n)
 			}
 		})

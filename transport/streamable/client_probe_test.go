@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/dowel-mcp/dowel/client"
+	"github.com/dowel-mcp/dowel/internal/mcpwire"
 	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/dowel-mcp/dowel/transport"
 	"github.com/dowel-mcp/dowel/transport/streamable"
@@ -127,7 +128,7 @@ func verdict(t *testing.T, status string, body [2]string) (string, error) {
 	}}
 	known, url := new(transport.Verdicts), b.begin(t)
 	c, err := dialBadly(t, url, "", client.Options{Wire: client.Wire{Verdicts: known}})
-	legacy, kept := b.count(mcp.MethodInitialize) > 0, known.Lookup(url)
+	legacy, kept := b.count(mcpwire.MethodInitialize) > 0, known.Lookup(url)
 	switch {
 	case err == nil && !legacy && kept == mcp.LatestRevision:
 		return "M", ping(c)
@@ -157,7 +158,7 @@ func TestDialErrors(t *testing.T) {
 		if !errors.As(err, &answered) || !test.is(err) || answered.Header.Get("WWW-Authenticate") != "Bearer" {
 			t.Errorf("%d: %v", test.status, err)
 		}
-		if b.count(mcp.MethodInitialize)+b.count("GET") > 0 {
+		if b.count(mcpwire.MethodInitialize)+b.count("GET") > 0 {
 			t.Errorf("%d: it was taken for an older server", test.status)
 		}
 	}

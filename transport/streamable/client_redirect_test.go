@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/dowel-mcp/dowel/client"
+	"github.com/dowel-mcp/dowel/internal/mcpwire"
 	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/dowel-mcp/dowel/transport"
 )
@@ -34,7 +35,7 @@ func TestRedirectToAnotherOrigin(t *testing.T) {
 		return http.Header{"Authorization": {"Bearer secret"}, "X-Api-Key": {"secret"}}, nil
 	}
 	for _, status := range redirects {
-		for _, on := range []string{mcp.MethodDiscover, mcp.MethodInitialize, mcp.NotificationInitialized, mcp.MethodCallTool, "GET"} {
+		for _, on := range []string{mcp.MethodDiscover, mcpwire.MethodInitialize, mcpwire.NotificationInitialized, mcp.MethodCallTool, "GET"} {
 			t.Run(on+" "+strconv.Itoa(status), func(t *testing.T) {
 				other, arrived := elsewhere(t)
 				redirect := func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, other+"/mcp", status) }

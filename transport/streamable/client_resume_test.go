@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/dowel-mcp/dowel/client"
+	"github.com/dowel-mcp/dowel/internal/mcpwire"
 	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/dowel-mcp/dowel/transport/streamable"
 )
@@ -301,7 +302,7 @@ func TestStandingStreamRefused(t *testing.T) {
 						t.Fatalf("%q, %v", got, err)
 					}
 				}
-				if n := b.count(mcp.MethodInitialize); n != 1 {
+				if n := b.count(mcpwire.MethodInitialize); n != 1 {
 					t.Errorf("the session was opened %d times", n)
 				}
 				if n, most := b.count("GET"), 5+int(time.Since(begun)/(20*time.Millisecond)); n < 1 || n > most {

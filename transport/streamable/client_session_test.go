@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/dowel-mcp/dowel/client"
+	"github.com/dowel-mcp/dowel/internal/mcpwire"
 	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/dowel-mcp/dowel/transport/streamable"
 )
@@ -33,7 +34,7 @@ func TestSessionDenied(t *testing.T) {
 			var denied atomic.Int32
 			b := &badServer{session: "s"}
 			b.post = func(w http.ResponseWriter, r *http.Request, m posted) bool {
-				if m.ID == nil || m.Method == mcp.MethodInitialize || denied.Add(-1) < 0 {
+				if m.ID == nil || m.Method == mcpwire.MethodInitialize || denied.Add(-1) < 0 {
 					return false
 				}
 				w.WriteHeader(denial.status)
@@ -57,7 +58,7 @@ func TestSessionDenied(t *testing.T) {
 			if denial.lost {
 				want = 3
 			}
-			if n := b.count(mcp.MethodInitialize); n != want {
+			if n := b.count(mcpwire.MethodInitialize); n != want {
 				t.Errorf("%d sessions were opened, want %d", n, want)
 			}
 		})

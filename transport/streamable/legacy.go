@@ -17,7 +17,7 @@ import (
 
 // postLegacy serves a message of the legacy era.
 func (s *Server) postLegacy(w http.ResponseWriter, r *http.Request, msg jsonrpc.Message, accept acceptedTypes) {
-	if msg.Method == mcp.MethodInitialize && msg.IsRequest() {
+	if msg.Method == mcpwire.MethodInitialize && msg.IsRequest() {
 		s.openSession(w, r, msg)
 		return
 	}
@@ -130,7 +130,7 @@ func (ss *session) serveRequest(msg jsonrpc.Message, a *answerStream) []byte {
 		Message: msg, Principal: ss.server.opts.Principal(r), Header: r.Header, Out: a,
 	})
 	switch msg.Method {
-	case mcp.MethodSetLevel, mcp.MethodSubscribe, mcp.MethodUnsubscribe:
+	case mcpwire.MethodSetLevel, mcpwire.MethodSubscribe, mcpwire.MethodUnsubscribe:
 		if err := ss.saveSettings(context.WithoutCancel(r.Context())); err != nil {
 			ss.server.opts.Logger.Warn("a setting of a client could not be stored", "method", msg.Method, "err", err)
 		}
@@ -156,7 +156,7 @@ func (s *Server) postBatch(w http.ResponseWriter, r *http.Request, frame []byte,
 	}
 	raws, err := jsonrpc.Batch(frame, maxBatch)
 	switch {
-	case !ss.edge.Revision.Batches():
+	case !mcpwire.AllowsBatches(ss.edge.Revision):
 		s.refuseMessage(w, jsonrpc.ID{}, refused)
 		return
 	case err != nil:
@@ -186,7 +186,7 @@ type requestBatch struct {
 
 func (b *requestBatch) addMessage(raw []byte) {
 	msg, err := b.session.server.edge.Parse(raw)
-	if err == nil && msg.Method == mcp.MethodInitialize {
+	if err == nil && msg.Method == mcpwire.MethodInitialize {
 		err = mcp.Errorf(jsonrpc.CodeInvalidRequest, "initialize must not be part of a batch")
 	}
 	switch {

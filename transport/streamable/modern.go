@@ -61,20 +61,13 @@ func (s *Server) trackCall(out *response) (context.Context, func()) {
 }
 
 // mirroredHeaders knows which member of a method's params the field Mcp-Name mirrors.
-type mirroredHeaders struct{ vocabulary *mcp.Vocabulary }
-
-func newMirroredHeaders(v *mcp.Vocabulary) mirroredHeaders {
-	if v == nil {
-		v = mcp.NewVocabulary()
-	}
-	return mirroredHeaders{v}
-}
+type mirroredHeaders struct{ vocabulary mcpwire.Vocabulary }
 
 // checkRequest compares the header fields of a request with its body. A proxy that routes by the
 // fields must not be deceived about the request (basic/transports/streamable-http: Server
 // Validation).
 func (n mirroredHeaders) checkRequest(h http.Header, msg *jsonrpc.Message, supported []mcp.Revision) *mcp.Error {
-	version, known := rawjson.String(rawjson.Lookup(rawjson.Lookup(msg.Params, "_meta"), mcp.MetaProtocolVersion))
+	version, known := rawjson.String(rawjson.Lookup(rawjson.Lookup(msg.Params, "_meta"), mcpwire.MetaProtocolVersion))
 	if !known {
 		return nil // the edge reports the missing version
 	}

@@ -65,7 +65,7 @@ func (s *Server) isModern(r *http.Request, params []byte) bool {
 		return true
 	}
 	session := r.Header.Get(mcpwire.HeaderSessionID) != ""
-	if raw := rawjson.Lookup(rawjson.Lookup(params, "_meta"), mcp.MetaProtocolVersion); raw != nil {
+	if raw := rawjson.Lookup(rawjson.Lookup(params, "_meta"), mcpwire.MetaProtocolVersion); raw != nil {
 		version, _ := rawjson.String(raw)
 		return !isLegacyRevision(version) || !session
 	}

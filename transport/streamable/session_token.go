@@ -13,12 +13,12 @@ import (
 // sessionToken is the content of a session id: the fixed state of the session. It is sealed for the
 // principal that opened the session, so every replica with the keys can serve the session.
 type sessionToken struct {
-	Key          string       `json:"k"` // names the session in the stores
-	Server       string       `json:"s"` // the instance of the Server that opened it
-	Opened       int64        `json:"t"` // Unix seconds
-	Revision     mcp.Revision `json:"v"`
-	Capabilities mcp.Object   `json:"c"`
-	ClientInfo   mcp.Object   `json:"i,omitempty"`
+	Key          string          `json:"k"` // names the session in the stores
+	Server       string          `json:"s"` // the instance of the Server that opened it
+	Opened       int64           `json:"t"` // Unix seconds
+	Revision     mcp.Revision    `json:"v"`
+	Capabilities json.RawMessage `json:"c"`
+	ClientInfo   json.RawMessage `json:"i,omitempty"`
 }
 
 // maxSessionID bounds session ids in bytes. They travel with each request, and servers bound the

@@ -78,7 +78,7 @@ type SessionOptions struct {
 	// Disabled refuses legacy clients.
 	Disabled bool
 	// Keys seal session ids. Replicas behind one address must have the same keys. nil means the
-	// keys of the handler if it is an [mcp.Keyed], as a server.Server is, and random keys
+	// keys of the handler if it has a method Keys, as a server.Server has, and random keys
 	// otherwise.
 	Keys *mcp.Keys
 	// Idle ends a session after this time without a request or an open stream, 30 min if it is 0. A
@@ -127,7 +127,7 @@ func (o *SessionOptions) setDefaults(h mcp.Handler) {
 	setDefault(&o.Max, defaultMaxSessions)
 	setDefault(&o.Retry, defaultRetry)
 	if o.Keys == nil {
-		if k, ok := h.(mcp.Keyed); ok {
+		if k, ok := h.(interface{ Keys() *mcp.Keys }); ok {
 			o.Keys = k.Keys()
 		} else {
 			o.Keys = mcp.RandomKeys()
@@ -185,7 +185,7 @@ func Handler(h mcp.Handler, opts *Options) *Server {
 		s.slowAnswers = timeout.New(defaultStreamAfter) // for clients that accept no JSON document
 	}
 	s.edge = serving.NewEdge(h, s.opts.ServerOptions)
-	s.headers = newMirroredHeaders(s.opts.Vocabulary)
+	s.headers = mirroredHeaders{s.opts.Extensions}
 	s.sessions.initRegistry(s)
 	return s
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"github.com/dowel-mcp/dowel/internal/mcpwire"
 	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/dowel-mcp/dowel/schema"
 	"github.com/dowel-mcp/dowel/server"
@@ -120,7 +121,7 @@ func askURL(ctx context.Context, _ none) (string, error) {
 
 func missingCapability(ctx context.Context, _ none) (string, error) {
 	needs := mcp.ClientCapabilities{Sampling: &mcp.SamplingCapability{}}
-	if missing, any := mcp.Missing(server.RequestFrom(ctx).Capabilities(), needs); any {
+	if missing, any := mcpwire.MissingCapabilities(server.RequestFrom(ctx).Capabilities(), needs); any {
 		return "", &mcp.CapabilityError{Required: missing}
 	}
 	return "The client has a model.", nil

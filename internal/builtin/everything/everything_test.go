@@ -195,7 +195,7 @@ func TestPages(t *testing.T) {
 	defer s.Close()
 	c := dial(t, s, "", client.Options{})
 	defer c.Close()
-	first, err := client.Do(t.Context(), c, mcp.ListTools, mcp.ListParams{})
+	first, err := client.Do(t.Context(), c, mcp.Method[mcp.ListParams, mcp.ListToolsResult]{Name: mcp.MethodListTools}, mcp.ListParams{})
 	if err != nil || len(first.Tools) != 4 || first.NextCursor == nil {
 		t.Fatalf("got %d tools, %v; want a page of 4", len(first.Tools), err)
 	}

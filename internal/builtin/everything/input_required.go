@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/dowel-mcp/dowel/internal/mcpwire"
 	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/dowel-mcp/dowel/server"
 )
@@ -109,7 +110,7 @@ func whatIsPossible(ctx context.Context, _ none) (string, error) {
 	var questions []server.Question
 	var name named
 	var words *mcp.CreateMessageResult
-	if _, missing := mcp.Missing(can, mcp.ClientCapabilities{Elicitation: &mcp.ElicitationCapability{}}); !missing {
+	if _, missing := mcpwire.MissingCapabilities(can, mcp.ClientCapabilities{Elicitation: &mcp.ElicitationCapability{}}); !missing {
 		questions = append(questions, server.FormQuestion("user_name", "What is your name?", &name))
 	}
 	if can.Sampling != nil {

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/dowel-mcp/dowel/internal/mcpwire"
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
@@ -191,7 +192,7 @@ func TestMembersAreSentSinceTheirRevision(t *testing.T) {
 // A method or notification of the protocol has rows for every revision: where it does not belong,
 // it is refused or ignored.
 func TestEveryMethodHasRows(t *testing.T) {
-	for method := range mcp.MethodNames() {
+	for method := range mcpwire.MethodNames() {
 		rows := map[mcp.Revision]bool{}
 		for _, m := range must {
 			if name, _, _ := strings.Cut(m.method, " "); name != method {

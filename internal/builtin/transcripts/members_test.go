@@ -3,6 +3,7 @@ package transcripts
 import (
 	"encoding/json"
 
+	"github.com/dowel-mcp/dowel/internal/mcpwire"
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
@@ -66,11 +67,11 @@ func (r *reader) resultMembers(method string, raw json.RawMessage) {
 		for _, m := range objectsOf(result["messages"]) {
 			r.contentMembers(objectOf(m["content"]))
 		}
-	case mcp.MethodInitialize:
+	case mcpwire.MethodInitialize:
 		r.note("serverInfo", objectOf(result["serverInfo"]))
 		r.note("capabilities", objectOf(result["capabilities"]))
 	case mcp.MethodDiscover:
-		r.note("serverInfo", objectOf(objectOf(result["_meta"])[mcp.MetaServerInfo]))
+		r.note("serverInfo", objectOf(objectOf(result["_meta"])[mcpwire.MetaServerInfo]))
 		r.note("capabilities", objectOf(result["capabilities"]))
 	}
 }

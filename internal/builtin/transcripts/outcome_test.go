@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/dowel-mcp/dowel/internal/mcpwire"
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
@@ -127,11 +128,11 @@ func (r *reader) sent(m message) {
 		r.answered(id, m)
 	case m.ID == nil:
 		r.outcome(m.Method, "taken")
-		if cancelled, ok := r.open[string(m.Params.RequestID)]; ok && m.Method == mcp.NotificationCancelled {
+		if cancelled, ok := r.open[string(m.Params.RequestID)]; ok && m.Method == mcpwire.NotificationCancelled {
 			r.outcome(cancelled.Method, "cancelled")
 			delete(r.open, string(m.Params.RequestID))
 		}
-	case r.revision.Modern() && r.session && m.Params.Meta[mcp.MetaProtocolVersion] == nil:
+	case r.revision.Modern() && r.session && m.Params.Meta[mcpwire.MetaProtocolVersion] == nil:
 		// sessions of other revisions have their own transcripts
 	default:
 		r.open[id] = m
@@ -203,7 +204,7 @@ func (r *reader) received(m message) {
 
 func (r *reader) notified(m message) {
 	r.outcome(m.Method, "sent")
-	if q, ok := r.questions[string(m.Params.RequestID)]; ok && m.Method == mcp.NotificationCancelled {
+	if q, ok := r.questions[string(m.Params.RequestID)]; ok && m.Method == mcpwire.NotificationCancelled {
 		r.outcome(question(q), "withdrawn")
 		delete(r.questions, string(m.Params.RequestID))
 	}
@@ -213,7 +214,7 @@ func (r *reader) notified(m message) {
 }
 
 func (r *reader) response(request, m message) {
-	if request.Method == mcp.MethodInitialize && m.Result != nil {
+	if request.Method == mcpwire.MethodInitialize && m.Result != nil {
 		r.session = true
 	}
 	if m.Error != nil {
@@ -236,11 +237,11 @@ func (r *reader) because(request message, code int) string {
 	switch {
 	case !r.revision.Modern() || code != -32602:
 		return ""
-	case meta[mcp.MetaProtocolVersion] == nil:
+	case meta[mcpwire.MetaProtocolVersion] == nil:
 		return ", no version"
-	case meta[mcp.MetaClientCapabilities] == nil:
+	case meta[mcpwire.MetaClientCapabilities] == nil:
 		return ", no capabilities"
-	case meta[mcp.MetaLogLevel] != nil:
+	case meta[mcpwire.MetaLogLevel] != nil:
 		return ", no log level"
 	}
 	return ""

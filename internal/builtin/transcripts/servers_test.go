@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/dowel-mcp/dowel/internal/builtin/everything"
+	"github.com/dowel-mcp/dowel/internal/mcpwire"
 	"github.com/dowel-mcp/dowel/internal/rawjson"
 	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/dowel-mcp/dowel/server"
@@ -133,7 +134,7 @@ func failing() mcp.Handler {
 	server.Tool(s, "panic", "", func(context.Context, none) (string, error) { panic(secret) })
 	server.Tool(s, "custom", "", fail(&mcp.Error{Code: 7, Message: "no", Data: json.RawMessage(`{"why":"because"}`)}))
 	server.Tool(s, "not_found", "", fail(mcp.Errorf(mcp.CodeResourceNotFound, "no such thing")))
-	server.Tool(s, "url_required", "", fail(&mcp.Error{Code: mcp.CodeURLElicitationRequired, Message: "visit first", Data: json.RawMessage(
+	server.Tool(s, "url_required", "", fail(&mcp.Error{Code: mcpwire.CodeURLElicitationRequired, Message: "visit first", Data: json.RawMessage(
 		`{"elicitations":[{"mode":"url","elicitationId":"e1","url":"https://example.com","message":"Sign in."}]}`)}))
 	server.Tool(s, "output", "", func(context.Context, none) (json.RawMessage, error) { return json.RawMessage(`{"n":"x"}`), nil },
 		server.ToolOptions{OutputSchema: json.RawMessage(`{"type":"object","properties":{"n":{"type":"number"}}}`)})
@@ -209,7 +210,7 @@ func completing() mcp.Handler {
 					InputRequests: map[string]mcp.InputRequest{"visit": {Method: mcp.MethodElicit, Params: ask}},
 				}}, nil
 			}
-			err := req.Peer.Notify(ctx, mcp.Notification{Method: mcp.NotificationElicitationCompleted, Params: json.RawMessage(`{"elicitationId":"visit"}`)})
+			err := req.Peer.Notify(ctx, mcp.Notification{Method: mcpwire.NotificationElicitationCompleted, Params: json.RawMessage(`{"elicitationId":"visit"}`)})
 			if err != nil {
 				return nil, err
 			}

@@ -24,6 +24,7 @@ import (
 	"github.com/dowel-mcp/dowel/internal/cli/exit"
 	"github.com/dowel-mcp/dowel/internal/cli/factory"
 	"github.com/dowel-mcp/dowel/internal/cli/toolargs"
+	"github.com/dowel-mcp/dowel/internal/mcpwire"
 	"github.com/dowel-mcp/dowel/internal/term"
 	"github.com/dowel-mcp/dowel/internal/version"
 	"github.com/dowel-mcp/dowel/mcp"
@@ -111,7 +112,7 @@ func (conn *Connection) BaseOptions() (client.Options, error) {
 	}
 	if conn.log != "" {
 		if o.LogLevel.Severity() < 0 {
-			return o, exit.Usagef("--log %s: the levels are %v", conn.log, mcp.LoggingLevels)
+			return o, exit.Usagef("--log %s: the levels are %v", conn.log, mcpwire.LoggingLevels())
 		}
 		o.OnLog = conn.showLog
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/dowel-mcp/dowel/client"
+	"github.com/dowel-mcp/dowel/internal/mcpwire"
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
@@ -47,9 +48,9 @@ func TestAdvice(t *testing.T) {
 		"--timeout":         &client.TimeoutError{Kind: client.TimeoutTotal},
 		"--idle-timeout":    &client.TimeoutError{Kind: client.TimeoutIdle},
 		"--connect-timeout": &client.TimeoutError{Kind: client.TimeoutConnect},
-		"--answer":          (&mcp.CapabilityError{Required: mcp.ClientCapabilities{Elicitation: &mcp.ElicitationCapability{}}}).Protocol(),
-		"--sample-text":     (&mcp.CapabilityError{Required: mcp.ClientCapabilities{Sampling: &mcp.SamplingCapability{}}}).Protocol(),
-		"--root":            (&mcp.CapabilityError{Required: mcp.ClientCapabilities{Roots: &mcp.RootsCapability{}}}).Protocol(),
+		"--answer":          mcpwire.MissingCapability(&mcp.CapabilityError{Required: mcp.ClientCapabilities{Elicitation: &mcp.ElicitationCapability{}}}),
+		"--sample-text":     mcpwire.MissingCapability(&mcp.CapabilityError{Required: mcp.ClientCapabilities{Sampling: &mcp.SamplingCapability{}}}),
+		"--root":            mcpwire.MissingCapability(&mcp.CapabilityError{Required: mcp.ClientCapabilities{Roots: &mcp.RootsCapability{}}}),
 	} {
 		if got := Advice(err); !strings.Contains(got, want) {
 			t.Errorf("%v: got %q, want %s in it", err, got, want)

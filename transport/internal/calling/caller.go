@@ -5,14 +5,16 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"github.com/dowel-mcp/dowel/internal/timeout"
-	"github.com/dowel-mcp/dowel/transport"
-	"github.com/dowel-mcp/dowel/transport/internal/frames"
 	"io"
 	"log/slog"
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/dowel-mcp/dowel/internal/mcpwire"
+	"github.com/dowel-mcp/dowel/internal/timeout"
+	"github.com/dowel-mcp/dowel/transport"
+	"github.com/dowel-mcp/dowel/transport/internal/frames"
 
 	"github.com/dowel-mcp/dowel/internal/rawjson"
 	"github.com/dowel-mcp/dowel/jsonrpc"
@@ -103,9 +105,6 @@ func newCaller(conn transport.Conn, in mcp.Inbound, opts transport.ClientOptions
 	}
 	if c.logger == nil {
 		c.logger = slog.Default()
-	}
-	if c.opts.Vocabulary == nil {
-		c.opts.Vocabulary = mcp.NewVocabulary()
 	}
 	if c.opts.Info.Name == "" {
 		c.opts.Info = mcp.Implementation{Name: "dowel", Version: "0"}
@@ -225,7 +224,7 @@ func (c *caller) handleMessage(msg jsonrpc.Message) {
 // batches.
 func (c *caller) handleBatch(frame []byte) {
 	raws, err := jsonrpc.Batch(frame, frames.MaxBatch)
-	if e := c.currentEra(); err == nil && (e == nil || !e.revision().Batches()) {
+	if e := c.currentEra(); err == nil && (e == nil || !mcpwire.AllowsBatches(e.revision())) {
 		err = fmt.Errorf("a batch, which belongs to revision %s only", mcp.Revision20250326)
 	}
 	if err != nil {
@@ -285,7 +284,7 @@ func (c *caller) removeExchange(id jsonrpc.ID) {
 
 func (c *caller) handleNotification(msg jsonrpc.Message) {
 	n := mcp.Notification{Method: msg.Method, Params: msg.Params}
-	if msg.Method == mcp.NotificationCancelled && c.handleCancelled(msg.Params) {
+	if msg.Method == mcpwire.NotificationCancelled && c.handleCancelled(msg.Params) {
 		return
 	}
 	e := c.currentEra()
@@ -308,7 +307,7 @@ func (c *caller) handleNotification(msg jsonrpc.Message) {
 func (c *caller) handleCancelled(params []byte) bool {
 	id, err := jsonrpc.ParseID(rawjson.Lookup(params, "requestId"))
 	if err != nil {
-		c.logUnaddressed(params, fmt.Errorf("%s without a requestId: %w", mcp.NotificationCancelled, err))
+		c.logUnaddressed(params, fmt.Errorf("%s without a requestId: %w", mcpwire.NotificationCancelled, err))
 		return true
 	}
 	c.mu.Lock()

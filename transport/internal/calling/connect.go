@@ -5,12 +5,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"github.com/dowel-mcp/dowel/internal/mcpwire"
-	"github.com/dowel-mcp/dowel/transport"
-	"github.com/dowel-mcp/dowel/transport/internal/frames"
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/dowel-mcp/dowel/internal/mcpwire"
+	"github.com/dowel-mcp/dowel/transport"
+	"github.com/dowel-mcp/dowel/transport/internal/frames"
 
 	"github.com/dowel-mcp/dowel/internal/rawjson"
 	"github.com/dowel-mcp/dowel/jsonrpc"
@@ -201,7 +202,7 @@ func (c *caller) readProbeAnswer(m *modernEra, r reply) (e era, again bool, err 
 	case r.refused == nil:
 		return c.readDiscovery(m, r)
 	case r.refused.Code == mcp.CodeUnsupportedProtocolVersion:
-		var data mcp.UnsupportedVersionData
+		var data mcpwire.UnsupportedVersionData
 		if mcp.Decode(r.refused.Data, &data) != nil || len(data.Supported) == 0 {
 			return nil, true, nil
 		}
@@ -230,7 +231,7 @@ func fatalProbeError(err error) error {
 // message.
 func addSupportedVersions(err error) error {
 	var refused *mcp.Error
-	var data mcp.UnsupportedVersionData
+	var data mcpwire.UnsupportedVersionData
 	if !errors.As(err, &refused) || mcp.Decode(refused.Data, &data) != nil || len(data.Supported) == 0 ||
 		strings.Contains(refused.Message, string(data.Supported[0])) {
 		return err
@@ -288,18 +289,18 @@ func (c *caller) sendInitialize(revision mcp.Revision) (*exchange, error) {
 	if err != nil {
 		return nil, err
 	}
-	params, err := mcp.Encode(mcp.InitializeParams{ProtocolVersion: revision, Capabilities: encoded, ClientInfo: c.opts.Info})
+	params, err := mcp.Encode(mcpwire.InitializeParams{ProtocolVersion: revision, Capabilities: encoded, ClientInfo: c.opts.Info})
 	if err != nil {
 		return nil, err
 	}
-	params = mcpwire.AdaptParams(revision, mcp.MethodInitialize, params)
-	return c.startExchange(nil, &mcp.Request{Method: mcp.MethodInitialize, Params: params}, rawParams{})
+	params = mcpwire.AdaptParams(revision, mcpwire.MethodInitialize, params)
+	return c.startExchange(nil, &mcp.Request{Method: mcpwire.MethodInitialize, Params: params}, rawParams{})
 }
 
 // finishHandshake checks the revision that the server has chosen and sends
 // notifications/initialized.
 func (c *caller) finishHandshake(ctx context.Context, asked mcp.Revision, r reply) (era, error) {
-	var result mcp.InitializeResult
+	var result mcpwire.InitializeResult
 	if err := mcp.Decode(r.result, &result); err != nil {
 		return nil, fmt.Errorf("the result of initialize is malformed: %w", err)
 	}
@@ -311,7 +312,7 @@ func (c *caller) finishHandshake(ctx context.Context, asked mcp.Revision, r repl
 	}
 	e := newLegacyEra(c, result, r.result)
 	c.setEra(e) // the server may ask as soon as it has the notification
-	done := jsonrpc.AppendNotification(nil, mcp.NotificationInitialized, nil)
+	done := jsonrpc.AppendNotification(nil, mcpwire.NotificationInitialized, nil)
 	if c.carrier != nil {
 		return e, c.postMessage(ctx, done)
 	}

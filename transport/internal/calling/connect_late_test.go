@@ -5,6 +5,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/dowel-mcp/dowel/internal/mcpwire"
 	"github.com/dowel-mcp/dowel/jsonrpc"
 	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/dowel-mcp/dowel/mcptest"
@@ -31,7 +32,7 @@ func TestALateDiscoveryIsRemembered(t *testing.T) {
 					switch m.Method {
 					case mcp.MethodDiscover:
 						act(f, m, tt.discover)
-					case mcp.MethodInitialize:
+					case mcpwire.MethodInitialize:
 						act(f, m, "1s "+initialized(r18))
 					case mcp.MethodCallTool:
 						f.send(`{"jsonrpc":"2.0","error":{"code":-32600,"message":"it could not be read"}}`)

@@ -2,6 +2,7 @@ package calling_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -9,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/dowel-mcp/dowel/internal/mcpwire"
 	"github.com/dowel-mcp/dowel/jsonrpc"
 	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/dowel-mcp/dowel/mcptest"
@@ -143,7 +145,7 @@ func (p probe) run(t *testing.T) {
 		switch m.Method {
 		case mcp.MethodDiscover:
 			act(f, m, p.discover)
-		case mcp.MethodInitialize:
+		case mcpwire.MethodInitialize:
 			act(f, m, p.initialize)
 		}
 	})
@@ -271,10 +273,10 @@ func TestConnectionLostWhileConnecting(t *testing.T) {
 				switch m.Method {
 				case mcp.MethodDiscover:
 					f.reply(m, answer)
-				case mcp.MethodInitialize:
+				case mcpwire.MethodInitialize:
 					f.reply(m, initialized(r25))
 				}
-				if m.Method == mcp.MethodInitialize || answer == discovered {
+				if m.Method == mcpwire.MethodInitialize || answer == discovered {
 					f.far.Close()
 				}
 			})
@@ -302,10 +304,10 @@ func TestConnectionLostWhileConnecting(t *testing.T) {
 func TestClientDeclares(t *testing.T) {
 	opts := transport.ClientOptions{
 		Info:         mcp.Implementation{Name: "me", Title: "Me", Version: "3"},
-		Capabilities: mcp.ClientCapabilities{Roots: &mcp.RootsCapability{}, Elicitation: &mcp.ElicitationCapability{URL: &struct{}{}}, Extensions: map[string]mcp.Object{"x/y": mcp.Object(`{"a":1}`)}},
+		Capabilities: mcp.ClientCapabilities{Roots: &mcp.RootsCapability{}, Elicitation: &mcp.ElicitationCapability{URL: &struct{}{}}, Extensions: map[string]json.RawMessage{"x/y": json.RawMessage(`{"a":1}`)}},
 	}
-	withVocabulary := opts
-	withVocabulary.Vocabulary = mcp.NewVocabulary(mcp.Extension{ID: "v/w"})
+	withExtensions := opts
+	withExtensions.Extensions = []mcp.Extension{{ID: "v/w"}}
 	modern := func(extensions string) string {
 		return `{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"me","title":"Me","version":"3"},` +
 			`"io.modelcontextprotocol/clientCapabilities":{"roots":{},"elicitation":{"url":{}},"extensions":` + extensions + `}}`
@@ -317,7 +319,7 @@ func TestClientDeclares(t *testing.T) {
 		want string
 	}{
 		{"modern", r26, opts, `{"jsonrpc":"2.0","id":1,"method":"server/discover","params":` + modern(`{"x/y":{"a":1}}`) + `}}`},
-		{"modern, with a vocabulary", r26, withVocabulary, `{"jsonrpc":"2.0","id":1,"method":"server/discover","params":` + modern(`{"v/w":{},"x/y":{"a":1}}`) + `}}`},
+		{"modern, with an extension", r26, withExtensions, `{"jsonrpc":"2.0","id":1,"method":"server/discover","params":` + modern(`{"v/w":{},"x/y":{"a":1}}`) + `}}`},
 		{"2025-06-18", r18, opts, `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{"roots":{"listChanged":true},"elicitation":{},"extensions":{"x/y":{"a":1}}},"clientInfo":{"name":"me","title":"Me","version":"3"}}}`},
 		{"2024-11-05", r24, opts, `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2024-11-05","capabilities":{"roots":{"listChanged":true},"extensions":{"x/y":{"a":1}}},"clientInfo":{"name":"me","version":"3"}}}`},
 		{"nothing", r26, transport.ClientOptions{}, `{"jsonrpc":"2.0","id":1,"method":"server/discover","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":"${dowel}","io.modelcontextprotocol/clientCapabilities":{}}}}`},
@@ -330,7 +332,7 @@ func TestClientDeclares(t *testing.T) {
 			}
 		})
 	}
-	if fmt.Sprint(opts.Capabilities.Extensions) != fmt.Sprint(map[string]mcp.Object{"x/y": mcp.Object(`{"a":1}`)}) {
+	if fmt.Sprint(opts.Capabilities.Extensions) != fmt.Sprint(map[string]json.RawMessage{"x/y": json.RawMessage(`{"a":1}`)}) {
 		t.Error("the options were changed")
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/dowel-mcp/dowel/internal/mcpwire"
 	"github.com/dowel-mcp/dowel/jsonrpc"
 	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/dowel-mcp/dowel/mcptest"
@@ -135,9 +136,9 @@ func connected(t testing.TB, r mcp.Revision, in *recorder, opts transport.Client
 		switch {
 		case m.Method == mcp.MethodDiscover && r.Modern():
 			f.reply(m, discovered)
-		case m.Method == mcp.MethodInitialize:
+		case m.Method == mcpwire.MethodInitialize:
 			f.reply(m, initialized(r))
-		case m.Method == mcp.NotificationInitialized:
+		case m.Method == mcpwire.NotificationInitialized:
 		case answer != nil:
 			answer(f, m)
 		}

@@ -2,10 +2,12 @@ package calling
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
+	"sync"
+
 	"github.com/dowel-mcp/dowel/internal/mcpwire"
 	"github.com/dowel-mcp/dowel/transport/internal/frames"
-	"sync"
 
 	"github.com/dowel-mcp/dowel/internal/rawjson"
 	"github.com/dowel-mcp/dowel/mcp"
@@ -16,7 +18,7 @@ import (
 type legacyEra struct {
 	c            *caller
 	version      mcp.Revision
-	discovery    mcp.Object // result of initialize in the form of server/discover
+	discovery    json.RawMessage // result of initialize in the form of server/discover
 	capabilities mcp.ServerCapabilities
 
 	levelLock chan struct{} // has room for one; guards level
@@ -31,7 +33,7 @@ type legacyEra struct {
 	gap       chan struct{} // closed and replaced when changes may have been lost
 }
 
-func newLegacyEra(c *caller, result mcp.InitializeResult, raw []byte) *legacyEra {
+func newLegacyEra(c *caller, result mcpwire.InitializeResult, raw []byte) *legacyEra {
 	l := &legacyEra{
 		c: c, version: result.ProtocolVersion, listeners: map[*exchange]mcp.SubscriptionFilter{}, subscriptionCounts: map[string]int{},
 		levelLock: make(chan struct{}, 1), subscriptionLock: make(chan struct{}, 1), gap: make(chan struct{}),
@@ -42,7 +44,7 @@ func newLegacyEra(c *caller, result mcp.InitializeResult, raw []byte) *legacyEra
 	if instructions := rawjson.Lookup(raw, "instructions"); instructions != nil {
 		out = append(append(out, `,"instructions":`...), instructions...)
 	}
-	out = append(append(out, `,"_meta":{"`+mcp.MetaServerInfo+`":`...), frames.OrEmptyObject(rawjson.Lookup(raw, "serverInfo"))...)
+	out = append(append(out, `,"_meta":{"`+mcpwire.MetaServerInfo+`":`...), frames.OrEmptyObject(rawjson.Lookup(raw, "serverInfo"))...)
 	l.discovery = append(out, "}}"...)
 	return l
 }
@@ -60,7 +62,7 @@ func (l *legacyEra) appendParams(dst []byte, req *mcp.Request, x *exchange) []by
 	dst = append(dst, `{"_meta":{`...)
 	at := len(dst)
 	if x.wantsProgress {
-		dst = x.id.Append(append(dst, `"`+mcp.MetaProgressToken+`":`...))
+		dst = x.id.Append(append(dst, `"`+mcpwire.MetaProgressToken+`":`...))
 	}
 	comma := len(dst)
 	if comma > at {
@@ -101,11 +103,11 @@ func (l *legacyEra) setLevel(ctx context.Context, level mcp.LoggingLevel) error 
 	if l.level == level {
 		return nil
 	}
-	params, err := mcp.Encode(mcp.SetLevelParams{Level: level})
+	params, err := mcp.Encode(mcpwire.SetLevelParams{Level: level})
 	if err != nil {
 		return err
 	}
-	if _, err := l.c.sendRequest(ctx, &mcp.Request{Method: mcp.MethodSetLevel, Params: params}, l); err != nil {
+	if _, err := l.c.sendRequest(ctx, &mcp.Request{Method: mcpwire.MethodSetLevel, Params: params}, l); err != nil {
 		return err
 	}
 	l.level = level

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/dowel-mcp/dowel/internal/mcpwire"
 	"github.com/dowel-mcp/dowel/internal/rawjson"
 	"github.com/dowel-mcp/dowel/mcp"
 )
@@ -121,7 +122,7 @@ func (l *legacyEra) subscribeResources(ctx context.Context, x *exchange, f mcp.S
 		l.subscriptionCounts, l.countedGap = map[string]int{}, gap
 	}
 	for _, uri := range f.ResourceSubscriptions {
-		if l.subscriptionCounts[uri] == 0 && l.sendSubscription(ctx, mcp.MethodSubscribe, uri) != nil {
+		if l.subscriptionCounts[uri] == 0 && l.sendSubscription(ctx, mcpwire.MethodSubscribe, uri) != nil {
 			continue
 		}
 		l.subscriptionCounts[uri]++
@@ -183,7 +184,7 @@ func (l *legacyEra) removeListener(ctx context.Context, x *exchange, agreed []st
 		}
 		delete(l.subscriptionCounts, uri)
 		if l.c.base.Err() == nil && ctx.Err() == nil {
-			_ = l.sendSubscription(ctx, mcp.MethodUnsubscribe, uri) // if the server refuses, its changes are ignored
+			_ = l.sendSubscription(ctx, mcpwire.MethodUnsubscribe, uri) // if the server refuses, its changes are ignored
 		}
 	}
 }

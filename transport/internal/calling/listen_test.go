@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/dowel-mcp/dowel/internal/mcpwire"
 	"github.com/dowel-mcp/dowel/internal/rawjson"
 	"github.com/dowel-mcp/dowel/jsonrpc"
 	"github.com/dowel-mcp/dowel/mcp"
@@ -144,7 +145,7 @@ func TestLegacyListen(t *testing.T) {
 		in := &recorder{}
 		c, f := connected(t, r25, in, transport.ClientOptions{}, func(f *fake, m jsonrpc.Message) {
 			uri := string(rawjson.Lookup(m.Params, "uri"))
-			if m.Method == mcp.MethodSubscribe && uri == `"x://no"` {
+			if m.Method == mcpwire.MethodSubscribe && uri == `"x://no"` {
 				f.reply(m, `"error":{"code":-32002,"message":"no"}`)
 				return
 			}
@@ -200,7 +201,7 @@ func TestLegacyListenUnsubscribes(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				c, f := connected(t, r18, nil, transport.ClientOptions{}, func(f *fake, m jsonrpc.Message) {
-					if m.Method == mcp.MethodSubscribe {
+					if m.Method == mcpwire.MethodSubscribe {
 						f.reply(m, `"result":{}`)
 					} else if m.IsRequest() && answer != "" {
 						f.reply(m, answer)
@@ -226,7 +227,7 @@ func TestLegacyListenUnsubscribes(t *testing.T) {
 func TestLegacyListenToNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake(t, func(f *fake, m jsonrpc.Message) {
-			if m.Method == mcp.MethodInitialize {
+			if m.Method == mcpwire.MethodInitialize {
 				f.reply(m, `"result":{"protocolVersion":"2025-06-18","capabilities":{},"serverInfo":{"name":"s","version":"1"}}`)
 			}
 		})

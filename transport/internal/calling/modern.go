@@ -2,10 +2,12 @@ package calling
 
 import (
 	"context"
-	"github.com/dowel-mcp/dowel/transport/internal/frames"
 	"maps"
 	"sync"
 
+	"github.com/dowel-mcp/dowel/transport/internal/frames"
+
+	"github.com/dowel-mcp/dowel/internal/mcpwire"
 	"github.com/dowel-mcp/dowel/internal/rawjson"
 	"github.com/dowel-mcp/dowel/jsonrpc"
 	"github.com/dowel-mcp/dowel/mcp"
@@ -26,15 +28,15 @@ type modernEra struct {
 func newModernEra(c *caller, version mcp.Revision) *modernEra {
 	m := &modernEra{c: c, version: version}
 	capabilities := c.opts.Capabilities
-	if declared := c.opts.Vocabulary.Declare(); declared != nil {
+	if declared := mcpwire.Vocabulary(c.opts.Extensions).Declare(); declared != nil {
 		maps.Copy(declared, capabilities.Extensions)
 		capabilities.Extensions = declared
 	}
-	m.meta = append(m.meta, `"`+mcp.MetaProtocolVersion+`":"`...)
+	m.meta = append(m.meta, `"`+mcpwire.MetaProtocolVersion+`":"`...)
 	m.meta = append(append(m.meta, version...), '"')
-	m.appendMember(mcp.MetaClientInfo, c.opts.Info)
-	m.capabilitiesAt = len(m.meta) + len(`,"`+mcp.MetaClientCapabilities+`":`)
-	m.appendMember(mcp.MetaClientCapabilities, capabilities)
+	m.appendMember(mcpwire.MetaClientInfo, c.opts.Info)
+	m.capabilitiesAt = len(m.meta) + len(`,"`+mcpwire.MetaClientCapabilities+`":`)
+	m.appendMember(mcpwire.MetaClientCapabilities, capabilities)
 	return m
 }
 
@@ -59,11 +61,11 @@ func (m *modernEra) appendParams(dst []byte, req *mcp.Request, x *exchange) []by
 		dst = append(append(dst, m.meta[:m.capabilitiesAt]...), req.ClientCapabilities...)
 	}
 	if req.LogLevel != "" {
-		dst = append(append(dst, `,"`+mcp.MetaLogLevel+`":"`...), req.LogLevel...)
+		dst = append(append(dst, `,"`+mcpwire.MetaLogLevel+`":"`...), req.LogLevel...)
 		dst = append(dst, '"')
 	}
 	if x.wantsProgress {
-		dst = x.id.Append(append(dst, `,"`+mcp.MetaProgressToken+`":`...))
+		dst = x.id.Append(append(dst, `,"`+mcpwire.MetaProgressToken+`":`...))
 	}
 	return appendRest(dst, req.Params)
 }
@@ -84,7 +86,7 @@ func appendRest(dst, params []byte) []byte {
 // of the caller's own _meta is dropped.
 func isEdgeKey(key []byte) bool {
 	switch string(key) {
-	case mcp.MetaProgressToken, mcp.MetaProtocolVersion, mcp.MetaClientInfo, mcp.MetaClientCapabilities, mcp.MetaLogLevel, mcp.MetaSubscriptionID:
+	case mcpwire.MetaProgressToken, mcpwire.MetaProtocolVersion, mcpwire.MetaClientInfo, mcpwire.MetaClientCapabilities, mcpwire.MetaLogLevel, mcpwire.MetaSubscriptionID:
 		return true
 	}
 	return false
@@ -107,7 +109,7 @@ func (m *modernEra) findReceivers(n mcp.Notification, takers []*exchange) []*exc
 	if x := m.c.findByProgressToken(n); x != nil {
 		return append(takers, x)
 	}
-	if raw := rawjson.Lookup(rawjson.Lookup(n.Params, "_meta"), mcp.MetaSubscriptionID); raw != nil {
+	if raw := rawjson.Lookup(rawjson.Lookup(n.Params, "_meta"), mcpwire.MetaSubscriptionID); raw != nil {
 		if id, err := jsonrpc.ParseID(raw); err == nil && m.c.findExchange(id) != nil {
 			return append(takers, m.c.findExchange(id))
 		}

@@ -3,8 +3,9 @@ package calling
 import (
 	"context"
 	"errors"
-	"github.com/dowel-mcp/dowel/transport/internal/frames"
 	"runtime/debug"
+
+	"github.com/dowel-mcp/dowel/transport/internal/frames"
 
 	"github.com/dowel-mcp/dowel/internal/mcpwire"
 	"github.com/dowel-mcp/dowel/internal/rawjson"
@@ -19,7 +20,7 @@ const maxQuestions = 64
 // the call that caused the request, or nil if the channel does not tell.
 func (c *caller) handleQuestion(of context.Context, msg jsonrpc.Message) {
 	e := c.currentEra()
-	if msg.Method == mcp.MethodPing && (e == nil || !e.revision().Modern()) {
+	if msg.Method == mcpwire.MethodPing && (e == nil || !e.revision().Modern()) {
 		c.writeUnawaited(jsonrpc.AppendResult(nil, msg.ID, []byte("{}")))
 		return
 	}
@@ -77,7 +78,7 @@ func (c *caller) questionContext() context.Context {
 	ctx := c.base
 	n := 0
 	for _, x := range c.pending {
-		if mcp.MayAsk(x.method) {
+		if mcpwire.MayAsk(x.method) {
 			if n++; x.ctx != nil {
 				ctx = x.ctx
 			}

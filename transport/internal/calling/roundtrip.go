@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"github.com/dowel-mcp/dowel/transport"
 	"strconv"
 	"time"
 
+	"github.com/dowel-mcp/dowel/transport"
+
+	"github.com/dowel-mcp/dowel/internal/mcpwire"
 	"github.com/dowel-mcp/dowel/internal/rawjson"
 	"github.com/dowel-mcp/dowel/jsonrpc"
 	"github.com/dowel-mcp/dowel/mcp"
@@ -19,7 +21,7 @@ func (c *caller) RoundTrip(ctx context.Context, req *mcp.Request) (*mcp.Response
 	if res, err, handled := e.interceptRequest(ctx, req); handled {
 		return res, err
 	}
-	if c.serialTurn != nil && mcp.MayAsk(req.Method) {
+	if c.serialTurn != nil && mcpwire.MayAsk(req.Method) {
 		select {
 		case c.serialTurn <- struct{}{}:
 			defer func() { <-c.serialTurn }()
@@ -102,10 +104,10 @@ func (c *caller) awaitSubscription(ctx context.Context, x *exchange, e era) (*mc
 // is written after it.
 func (c *caller) cancelExchange(ctx context.Context, x *exchange, pending *pendingError) (*mcp.Response, error) {
 	cause := context.Cause(ctx)
-	if c.takeExchange(x.id) != nil && x.method != mcp.MethodInitialize {
-		params, err := mcp.Encode(mcp.CancelledParams{RequestID: x.id.Append(nil), Reason: cause.Error()})
+	if c.takeExchange(x.id) != nil && x.method != mcpwire.MethodInitialize {
+		params, err := mcp.Encode(mcpwire.CancelledParams{RequestID: x.id.Append(nil), Reason: cause.Error()})
 		if err == nil {
-			c.writePromptly(jsonrpc.AppendNotification(nil, mcp.NotificationCancelled, params), pending)
+			c.writePromptly(jsonrpc.AppendNotification(nil, mcpwire.NotificationCancelled, params), pending)
 		}
 	}
 	return nil, cause
@@ -217,11 +219,11 @@ func (c *caller) releaseExchange(x *exchange) {
 	}
 }
 
-// decodeResult returns the response with a raw result. It returns an error if the vocabulary does
-// not know the type of the result.
+// decodeResult returns the response with a raw result. It returns an error if no extension of
+// the client defines the type of the result.
 func (c *caller) decodeResult(e era, raw []byte) (*mcp.Response, error) {
 	res := readEdgeMembers(raw, e.revision())
-	if !c.opts.Vocabulary.ResultType(res.Type) {
+	if !mcpwire.Vocabulary(c.opts.Extensions).ResultType(res.Type) {
 		return nil, fmt.Errorf("the server answered with a result of type %q, which no extension of the client knows", res.Type)
 	}
 	return res, nil

@@ -13,6 +13,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/dowel-mcp/dowel/internal/mcpwire"
 	"github.com/dowel-mcp/dowel/internal/rawjson"
 	"github.com/dowel-mcp/dowel/jsonrpc"
 	"github.com/dowel-mcp/dowel/mcp"
@@ -80,9 +81,9 @@ func lossy(t *testing.T, r mcp.Revision, in *recorder, answer func(f *fake, m js
 		switch m.Method {
 		case mcp.MethodDiscover:
 			f.reply(m, discovered)
-		case mcp.MethodInitialize:
+		case mcpwire.MethodInitialize:
 			f.reply(m, initialized(r))
-		case mcp.NotificationInitialized:
+		case mcpwire.NotificationInitialized:
 		default:
 			answer(f, m)
 		}
@@ -148,7 +149,7 @@ func TestRequests(t *testing.T) {
 		{"somebody listens, and not to progress", mcp.Request{Notify: notify, NoProgress: true}, `{` + meta(``) + `}`, `{}`},
 		{"params, and somebody listens", mcp.Request{Notify: notify, Params: json.RawMessage(`{"name":"n"}`)}, `{` + meta(`,"progressToken":2`) + `,"name":"n"}`, `{"_meta":{"progressToken":2},"name":"n"}`},
 		{"a log level", mcp.Request{LogLevel: mcp.LevelError}, `{` + meta(`,"io.modelcontextprotocol/logLevel":"error"`) + `}`, `{}`},
-		{"somebody else's capabilities", mcp.Request{ClientCapabilities: mcp.Object(`{"roots":{}}`), LogLevel: mcp.LevelError},
+		{"somebody else's capabilities", mcp.Request{ClientCapabilities: json.RawMessage(`{"roots":{}}`), LogLevel: mcp.LevelError},
 			`{` + strings.Replace(meta(`,"io.modelcontextprotocol/logLevel":"error"`), `clientCapabilities":{}`, `clientCapabilities":{"roots":{}}`, 1) + `}`, `{}`},
 		{"trace context passes", mcp.Request{Params: json.RawMessage(`{"_meta":{"traceparent":"t","x/y":[1.0]}}`)}, `{` + meta(`,"traceparent":"t","x/y":[1.0]`) + `}`, `{"_meta":{"traceparent":"t","x/y":[1.0]}}`},
 		{"what is the edge's is replaced", mcp.Request{Notify: notify, Params: json.RawMessage(`{"a":1,"_meta":{"progressToken":"theirs","io.modelcontextprotocol/protocolVersion":"x","io.modelcontextprotocol/clientInfo":1,"io.modelcontextprotocol/clientCapabilities":2,"io.modelcontextprotocol/logLevel":3,"io.modelcontextprotocol/subscriptionId":4,"k":5}}`)},
@@ -300,7 +301,7 @@ func TestLogRouting(t *testing.T) {
 					in := &recorder{}
 					var held []jsonrpc.Message
 					c, f := connected(t, r, in, transport.ClientOptions{}, func(f *fake, m jsonrpc.Message) {
-						if m.Method == mcp.MethodSetLevel {
+						if m.Method == mcpwire.MethodSetLevel {
 							f.reply(m, `"result":{}`)
 							return
 						}
@@ -564,7 +565,7 @@ func TestConnectionLost(t *testing.T) {
 						switch m.Method {
 						case mcp.MethodDiscover:
 							f.reply(m, discovered)
-						case mcp.MethodInitialize:
+						case mcpwire.MethodInitialize:
 							f.reply(m, initialized(r))
 						}
 					})

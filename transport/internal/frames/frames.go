@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strconv"
 
+	"github.com/dowel-mcp/dowel/internal/mcpwire"
 	"github.com/dowel-mcp/dowel/internal/rawjson"
 	"github.com/dowel-mcp/dowel/jsonrpc"
 	"github.com/dowel-mcp/dowel/mcp"
@@ -16,7 +17,7 @@ import (
 const MaxBatch = 1000
 
 // MethodNames holds the method names of the protocol, so that a parser does not allocate them.
-var MethodNames = mcp.MethodNames()
+var MethodNames = mcpwire.MethodNames()
 
 // UnquoteID returns the integer id for a string id that spells an integer, such as "1", and any
 // other id unchanged. Requests of this side have integer ids, but some peers answer with strings.

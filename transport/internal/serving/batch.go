@@ -1,9 +1,11 @@
 package serving
 
 import (
+	"sync"
+
+	"github.com/dowel-mcp/dowel/internal/mcpwire"
 	"github.com/dowel-mcp/dowel/transport"
 	"github.com/dowel-mcp/dowel/transport/internal/frames"
-	"sync"
 
 	"github.com/dowel-mcp/dowel/jsonrpc"
 	"github.com/dowel-mcp/dowel/mcp"
@@ -39,7 +41,7 @@ func (b *responseBatch) addResponse(frame []byte) {
 // serveBatch serves a batch if the session's revision has batches, and refuses it otherwise.
 func (s *server) serveBatch(frame []byte) {
 	ss := s.legacySession()
-	if ss == nil || !ss.Revision.Batches() {
+	if ss == nil || !mcpwire.AllowsBatches(ss.Revision) {
 		frames.Show(s.opts.Tap, transport.Malformed, frame, nil)
 		s.refuseBatch(frame, mcp.Errorf(jsonrpc.CodeInvalidRequest, "batches belong to revision %s only", mcp.Revision20250326))
 		return
@@ -56,7 +58,7 @@ func (s *server) serveBatch(frame []byte) {
 	messages := make([]jsonrpc.Message, 0, len(raws))
 	for _, raw := range raws {
 		msg, err := s.parser.Parse(raw)
-		if err == nil && msg.Method == mcp.MethodInitialize {
+		if err == nil && msg.Method == mcpwire.MethodInitialize {
 			err = mcp.Errorf(jsonrpc.CodeInvalidRequest, "initialize must not be part of a batch")
 		}
 		if err != nil {

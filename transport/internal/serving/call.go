@@ -4,12 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"github.com/dowel-mcp/dowel/internal/mcpwire"
-	"github.com/dowel-mcp/dowel/transport"
-	"github.com/dowel-mcp/dowel/transport/internal/frames"
 	"runtime/debug"
 	"strconv"
 	"sync"
+
+	"github.com/dowel-mcp/dowel/internal/mcpwire"
+	"github.com/dowel-mcp/dowel/transport"
+	"github.com/dowel-mcp/dowel/transport/internal/frames"
 
 	"github.com/dowel-mcp/dowel/internal/rawjson"
 	"github.com/dowel-mcp/dowel/jsonrpc"
@@ -183,7 +184,7 @@ func (c *call) Change(_ context.Context, change mcp.Change) error {
 	return c.sendFrame(func(dst []byte) []byte { return c.era.appendChange(dst, c, change) })
 }
 
-// TryChange implements [mcp.Announcer].
+// TryChange implements [mcpwire.Announcer].
 func (c *call) TryChange(change mcp.Change) bool {
 	w, ok := c.out.(transport.TryWriter)
 	if !ok || c.req.Method != mcp.MethodListen || !c.mu.TryLock() {
@@ -193,9 +194,9 @@ func (c *call) TryChange(change mcp.Change) bool {
 	return !c.peerClosed && !c.isCancelled() && w.TryWrite(c.era.appendChange(nil, c, change))
 }
 
-// Disconnect implements [mcp.Disconnecter]. It reports false if the call's Writer does not.
+// Disconnect implements [mcpwire.Disconnecter]. It reports false if the call's Writer does not.
 func (c *call) Disconnect() bool {
-	d, ok := c.out.(mcp.Disconnecter)
+	d, ok := c.out.(mcpwire.Disconnecter)
 	return ok && d.Disconnect()
 }
 

@@ -3,9 +3,11 @@ package serving
 import (
 	"context"
 	"fmt"
-	"github.com/dowel-mcp/dowel/transport/internal/frames"
 	"sync"
 
+	"github.com/dowel-mcp/dowel/transport/internal/frames"
+
+	"github.com/dowel-mcp/dowel/internal/mcpwire"
 	"github.com/dowel-mcp/dowel/internal/rawjson"
 	"github.com/dowel-mcp/dowel/jsonrpc"
 	"github.com/dowel-mcp/dowel/mcp"
@@ -102,7 +104,7 @@ func (f *callTable) finishCall(c *call) {
 func (f *callTable) handleCancelled(params []byte) error {
 	id, err := jsonrpc.ParseID(rawjson.Lookup(params, "requestId"))
 	if err != nil {
-		return fmt.Errorf("%s without a requestId: %w", mcp.NotificationCancelled, err)
+		return fmt.Errorf("%s without a requestId: %w", mcpwire.NotificationCancelled, err)
 	}
 	f.mu.Lock()
 	c := f.findCall(id)

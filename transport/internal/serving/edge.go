@@ -3,11 +3,12 @@ package serving
 import (
 	"cmp"
 	"context"
-	"github.com/dowel-mcp/dowel/transport"
-	"github.com/dowel-mcp/dowel/transport/internal/frames"
 	"log/slog"
 	"runtime/debug"
 	"time"
+
+	"github.com/dowel-mcp/dowel/transport"
+	"github.com/dowel-mcp/dowel/transport/internal/frames"
 
 	"github.com/dowel-mcp/dowel/jsonrpc"
 	"github.com/dowel-mcp/dowel/mcp"
@@ -38,8 +39,8 @@ func newEdge(h mcp.Handler, opts transport.ServerOptions) *edge {
 	if e.opts.Revisions == nil {
 		e.opts.Revisions = mcp.Revisions()
 	}
-	if e.opts.Vocabulary == nil {
-		e.opts.Vocabulary = handlerVocabulary(h)
+	if e.opts.Extensions == nil {
+		e.opts.Extensions = extensionsOf(h)
 	}
 	e.opts.MaxConcurrent = cmp.Or(opts.MaxConcurrent, transport.DefaultMaxConcurrent)
 	e.opts.DrainTimeout = cmp.Or(opts.DrainTimeout, 2*time.Second)
@@ -48,15 +49,12 @@ func newEdge(h mcp.Handler, opts transport.ServerOptions) *edge {
 	return e
 }
 
-// handlerVocabulary returns the vocabulary of h if h is an [mcp.Versed], and the core vocabulary
-// otherwise.
-func handlerVocabulary(h mcp.Handler) *mcp.Vocabulary {
-	if own, ok := h.(mcp.Versed); ok {
-		if v := own.Vocabulary(); v != nil {
-			return v
-		}
+// extensionsOf returns the extensions that h lists, as [mcp.Handler] describes.
+func extensionsOf(h mcp.Handler) []mcp.Extension {
+	if own, ok := h.(interface{ Extensions() []mcp.Extension }); ok {
+		return own.Extensions()
 	}
-	return mcp.NewVocabulary()
+	return nil
 }
 
 func (e *edge) logFailure(r *mcp.Request, err error) {

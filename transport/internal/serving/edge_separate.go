@@ -4,11 +4,13 @@ import (
 	"context"
 	"crypto/rand"
 	"fmt"
-	"github.com/dowel-mcp/dowel/internal/timeout"
-	"github.com/dowel-mcp/dowel/transport"
 	"maps"
 	"slices"
 	"sync"
+
+	"github.com/dowel-mcp/dowel/internal/mcpwire"
+	"github.com/dowel-mcp/dowel/internal/timeout"
+	"github.com/dowel-mcp/dowel/transport"
 
 	"github.com/dowel-mcp/dowel/internal/rawjson"
 	"github.com/dowel-mcp/dowel/jsonrpc"
@@ -153,11 +155,11 @@ func (s *Session) Receive(msg jsonrpc.Message) bool {
 	switch {
 	case msg.IsResponse():
 		return s.deliverAnswer(msg)
-	case msg.Method == mcp.NotificationCancelled:
+	case msg.Method == mcpwire.NotificationCancelled:
 		if err := s.calls.handleCancelled(msg.Params); err != nil {
 			s.edge.logger.Warn("received an unusable message", "err", err)
 		}
-	case msg.Method != mcp.NotificationInitialized:
+	case msg.Method != mcpwire.NotificationInitialized:
 		s.edge.passNotification(s.base, msg)
 	}
 	return true

@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+
 	"github.com/dowel-mcp/dowel/transport/internal/frames"
 
+	"github.com/dowel-mcp/dowel/internal/mcpwire"
 	"github.com/dowel-mcp/dowel/internal/rawjson"
 	"github.com/dowel-mcp/dowel/jsonrpc"
 	"github.com/dowel-mcp/dowel/mcp"
@@ -69,15 +71,15 @@ func (m *metaReader) readFields(meta json.RawMessage) metaFields {
 func readMeta(meta json.RawMessage) (f metaFields) {
 	for it := rawjson.Object(meta); it.Next(); {
 		switch string(it.Key) {
-		case mcp.MetaProtocolVersion:
+		case mcpwire.MetaProtocolVersion:
 			f.version = it.Value
-		case mcp.MetaClientInfo:
+		case mcpwire.MetaClientInfo:
 			f.clientInfo = it.Value
-		case mcp.MetaClientCapabilities:
+		case mcpwire.MetaClientCapabilities:
 			f.capabilities = it.Value
-		case mcp.MetaLogLevel:
+		case mcpwire.MetaLogLevel:
 			f.logLevel = it.Value
-		case mcp.MetaProgressToken:
+		case mcpwire.MetaProgressToken:
 			f.progressToken = it.Value
 		}
 	}

@@ -3,12 +3,14 @@ package serving
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
-	"github.com/dowel-mcp/dowel/transport/internal/frames"
 	"maps"
 	"slices"
 	"time"
+
+	"github.com/dowel-mcp/dowel/transport/internal/frames"
 
 	"github.com/dowel-mcp/dowel/internal/mcpwire"
 	"github.com/dowel-mcp/dowel/internal/rawjson"
@@ -29,7 +31,7 @@ func (ss *session) fillRequest(r *mcp.Request, f metaFields) *mcp.Error {
 	switch r.Method {
 	case mcp.MethodListen, mcp.MethodDiscover:
 		return mcp.MethodNotFound(r.Method)
-	case mcp.MethodInitialize:
+	case mcpwire.MethodInitialize:
 		return mcp.Errorf(jsonrpc.CodeInvalidRequest, "this session has been initialized already")
 	}
 	return f.setProgressToken(r)
@@ -38,8 +40,8 @@ func (ss *session) fillRequest(r *mcp.Request, f metaFields) *mcp.Error {
 func (ss *session) answerOwn(c *call) (*mcp.Result, error, bool) {
 	var refused *mcp.Error
 	switch c.req.Method {
-	case mcp.MethodPing:
-	case mcp.MethodSetLevel, mcp.MethodSubscribe, mcp.MethodUnsubscribe:
+	case mcpwire.MethodPing:
+	case mcpwire.MethodSetLevel, mcpwire.MethodSubscribe, mcpwire.MethodUnsubscribe:
 		refused = ss.changeSession(c)
 	default:
 		return nil, nil, false
@@ -56,9 +58,9 @@ func (ss *session) changeSession(c *call) (refused *mcp.Error) {
 	switch method := c.req.Method; {
 	case !ss.isOffered(method):
 		refused = mcp.MethodNotFound(method)
-	case method == mcp.MethodSetLevel:
+	case method == mcpwire.MethodSetLevel:
 		refused = ss.setLevel(c.req.Params)
-	case method == mcp.MethodSubscribe:
+	case method == mcpwire.MethodSubscribe:
 		refused = ss.subscribe(c.ctx, c.req.Params, c.req.Header)
 	default:
 		var uri string
@@ -77,7 +79,7 @@ func (ss *session) isOffered(method string) bool {
 	switch {
 	case ss.offered == nil:
 		return true
-	case method == mcp.MethodSetLevel:
+	case method == mcpwire.MethodSetLevel:
 		return ss.offered.Logging != nil
 	}
 	return ss.offered.Resources != nil && ss.offered.Resources.Subscribe
@@ -109,11 +111,11 @@ func appendStripped(dst, raw []byte, drop func(key []byte) bool) []byte {
 	dst, _ = rawjson.AppendMembers(append(dst, '{'), raw, func(key []byte) bool { return string(key) != "_meta" && drop(key) })
 	dst = append(dst, '}')
 	own := rawjson.Lookup(dst[at:], "_meta")
-	if rawjson.Lookup(own, mcp.MetaServerInfo) == nil && rawjson.Lookup(own, mcp.MetaSubscriptionID) == nil {
+	if rawjson.Lookup(own, mcpwire.MetaServerInfo) == nil && rawjson.Lookup(own, mcpwire.MetaSubscriptionID) == nil {
 		return dst
 	}
 	kept, any := rawjson.AppendMembers([]byte{'{'}, own, func(key []byte) bool {
-		return string(key) == mcp.MetaServerInfo || string(key) == mcp.MetaSubscriptionID
+		return string(key) == mcpwire.MetaServerInfo || string(key) == mcpwire.MetaSubscriptionID
 	})
 	if kept = append(kept, '}'); !any {
 		kept = nil
@@ -153,14 +155,14 @@ func toLegacyError(r *mcp.Request, e *mcp.Error) *mcp.Error {
 		return &mcp.Error{Code: mcp.CodeResourceNotFound, Message: e.Message, Data: e.Data}
 	case e.Code <= mcp.CodeHeaderMismatch && e.Code >= mcp.CodeUnsupportedProtocolVersion:
 		return &mcp.Error{Code: jsonrpc.CodeInvalidRequest, Message: e.Message, Data: e.Data}
-	case e.Code == mcp.CodeURLElicitationRequired && r.Revision < mcp.Revision20251125:
+	case e.Code == mcpwire.CodeURLElicitationRequired && r.Revision < mcp.Revision20251125:
 		return &mcp.Error{Code: jsonrpc.CodeInternal, Message: e.Message, Data: e.Data}
 	}
 	return e
 }
 
 func isResourceMethod(method string) bool {
-	return method == mcp.MethodReadResource || method == mcp.MethodSubscribe
+	return method == mcp.MethodReadResource || method == mcpwire.MethodSubscribe
 }
 
 func (ss *session) appendChange(dst []byte, _ *call, change mcp.Change) []byte {
@@ -171,7 +173,7 @@ func (ss *session) appendEnd([]byte, *call) []byte { return nil }
 
 // resolveInput asks the client the questions of res and returns the request with its answers.
 func (ss *session) resolveInput(ctx context.Context, c *call, round int, res *mcp.Result) (*mcp.Request, error) {
-	if !mcp.MayAsk(c.req.Method) {
+	if !mcpwire.MayAsk(c.req.Method) {
 		return nil, fmt.Errorf("the handler asked for input where the protocol has no way to: %s", c.req.Method)
 	}
 	asked, err := decodeInputRequired(res)
@@ -198,16 +200,16 @@ func (ss *session) resolveInput(ctx context.Context, c *call, round int, res *mc
 func checkAskable(c *call, asked *mcp.InputRequiredResult) error {
 	var needs mcp.ClientCapabilities
 	for key, q := range asked.InputRequests {
-		own, known := c.edge.opts.Vocabulary.InputRequest(q)
+		own, known := mcpwire.Vocabulary(c.edge.opts.Extensions).InputRequest(q)
 		if !known {
 			return fmt.Errorf("the input request %s is %s, which no extension of the server knows", key, q.Method)
 		}
 		if q.Method == mcp.MethodCreateMessage && c.req.Revision < mcp.Revision20251125 {
 			own.Sampling.Context = nil // no capability for context before 2025-11-25: sampling includes it
 		}
-		needs = needs.And(own)
+		needs = mcpwire.MergeCapabilities(needs, own)
 	}
-	if missing, any := mcp.Missing(c.req.Capabilities(), needs); any {
+	if missing, any := mcpwire.MissingCapabilities(c.req.Capabilities(), needs); any {
 		return &mcp.CapabilityError{Required: missing}
 	}
 	return nil
@@ -227,8 +229,8 @@ func decodeInputRequired(res *mcp.Result) (*mcp.InputRequiredResult, error) {
 
 // askQuestions asks one question after the other, in the order of their keys, because one human
 // answers all of them.
-func (ss *session) askQuestions(ctx context.Context, c *call, questions map[string]mcp.InputRequest) (map[string]mcp.Object, error) {
-	answers := map[string]mcp.Object{}
+func (ss *session) askQuestions(ctx context.Context, c *call, questions map[string]mcp.InputRequest) (map[string]json.RawMessage, error) {
+	answers := map[string]json.RawMessage{}
 	for _, key := range slices.Sorted(maps.Keys(questions)) {
 		answer, err := ss.askClient(ctx, c, questions[key])
 		if err != nil {
@@ -252,7 +254,7 @@ func waitBeforeRetry(ctx context.Context, round int) error {
 }
 
 // retryRequest returns a copy of r that carries the answers and the request state.
-func retryRequest(r *mcp.Request, answers map[string]mcp.Object, state *string) (*mcp.Request, error) {
+func retryRequest(r *mcp.Request, answers map[string]json.RawMessage, state *string) (*mcp.Request, error) {
 	next := *r
 	encoded, err := mcp.Encode(answers)
 	if err != nil {

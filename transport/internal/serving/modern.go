@@ -4,10 +4,12 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"github.com/dowel-mcp/dowel/transport/internal/frames"
 	"slices"
 	"strconv"
 
+	"github.com/dowel-mcp/dowel/transport/internal/frames"
+
+	"github.com/dowel-mcp/dowel/internal/mcpwire"
 	"github.com/dowel-mcp/dowel/internal/rawjson"
 	"github.com/dowel-mcp/dowel/jsonrpc"
 	"github.com/dowel-mcp/dowel/mcp"
@@ -23,18 +25,18 @@ type modern struct {
 func (m *modern) fillRequest(r *mcp.Request, f metaFields) *mcp.Error {
 	version, ok := readRevision(f.version)
 	if !ok {
-		return mcp.InvalidParams("_meta must hold %s, the protocol version of the request: a string", mcp.MetaProtocolVersion)
+		return mcp.InvalidParams("_meta must hold %s, the protocol version of the request: a string", mcpwire.MetaProtocolVersion)
 	}
 	if !version.Modern() || !slices.Contains(m.revisions, version) {
-		return mcp.UnsupportedVersion(string(version), m.revisions)
+		return mcpwire.UnsupportedVersion(string(version), m.revisions)
 	}
 	if !rawjson.IsObject(f.capabilities) {
-		return mcp.InvalidParams("_meta must hold %s: an object, empty if there are none", mcp.MetaClientCapabilities)
+		return mcp.InvalidParams("_meta must hold %s: an object, empty if there are none", mcpwire.MetaClientCapabilities)
 	}
 	if f.logLevel != nil {
 		level, _ := rawjson.String(f.logLevel)
 		if r.LogLevel = mcp.LoggingLevel(level); r.LogLevel.Severity() < 0 {
-			return mcp.InvalidParams("%q is no log level: use one of %v", level, mcp.LoggingLevels)
+			return mcp.InvalidParams("%q is no log level: use one of %v", level, mcpwire.LoggingLevels())
 		}
 	}
 	r.Revision, r.ClientCapabilities, r.ClientInfo = version, f.capabilities, f.clientInfo
@@ -47,7 +49,7 @@ func (m *modern) fillRequest(r *mcp.Request, f metaFields) *mcp.Error {
 // isRemoved reports whether only legacy revisions have the method.
 func isRemoved(method string) bool {
 	switch method {
-	case mcp.MethodInitialize, mcp.MethodPing, mcp.MethodSetLevel, mcp.MethodSubscribe, mcp.MethodUnsubscribe:
+	case mcpwire.MethodInitialize, mcpwire.MethodPing, mcpwire.MethodSetLevel, mcpwire.MethodSubscribe, mcpwire.MethodUnsubscribe:
 		return true
 	}
 	return false
@@ -70,7 +72,7 @@ func (m *modern) appendResult(dst []byte, c *call, res *mcp.Result) ([]byte, err
 		dst = append(dst, res.Type...)
 	}
 	dst = append(dst, '"')
-	if mcp.Cacheable(c.req.Method) && isComplete(res.Type) {
+	if mcpwire.Cacheable(c.req.Method) && isComplete(res.Type) {
 		dst = appendCacheMembers(dst, res.Cache)
 	}
 	dst, err := appendBody(dst, m.limitRevisions(res), c)
@@ -136,14 +138,14 @@ func appendEdgeMeta(dst []byte, res *mcp.Result, c *call) []byte {
 
 func appendMetaMembers(dst []byte, res *mcp.Result, c *call) []byte {
 	if res.ServerInfo != nil {
-		dst = append(dst, `"`+mcp.MetaServerInfo+`":`...)
+		dst = append(dst, `"`+mcpwire.MetaServerInfo+`":`...)
 		dst = append(dst, res.ServerInfo...)
 	}
 	if c.req.Method == mcp.MethodListen {
 		if res.ServerInfo != nil {
 			dst = append(dst, ',')
 		}
-		dst = c.id.Append(append(dst, `"`+mcp.MetaSubscriptionID+`":`...))
+		dst = c.id.Append(append(dst, `"`+mcpwire.MetaSubscriptionID+`":`...))
 	}
 	return dst
 }
@@ -163,7 +165,7 @@ func appendRawMembers(dst, raw []byte, res *mcp.Result, c *call) []byte {
 		}
 		var any bool
 		dst, any = rawjson.AppendMembers(dst, own, func(key []byte) bool {
-			return res.ServerInfo != nil && string(key) == mcp.MetaServerInfo || string(key) == mcp.MetaSubscriptionID
+			return res.ServerInfo != nil && string(key) == mcpwire.MetaServerInfo || string(key) == mcpwire.MetaSubscriptionID
 		})
 		if !any {
 			dst = dst[:comma]
@@ -185,7 +187,7 @@ func (m *modern) encodeError(r *mcp.Request, err error) (*mcp.Result, *mcp.Error
 	var protocol *mcp.Error
 	switch {
 	case errors.As(err, &capability):
-		return nil, capability.Protocol()
+		return nil, mcpwire.MissingCapability(capability)
 	case errors.As(err, &protocol):
 		return nil, toModernError(protocol)
 	}
@@ -200,7 +202,7 @@ func toModernError(e *mcp.Error) *mcp.Error {
 	switch e.Code {
 	case mcp.CodeResourceNotFound:
 		return &mcp.Error{Code: jsonrpc.CodeInvalidParams, Message: e.Message, Data: e.Data}
-	case mcp.CodeURLElicitationRequired:
+	case mcpwire.CodeURLElicitationRequired:
 		return &mcp.Error{Code: jsonrpc.CodeInternal, Message: e.Message, Data: e.Data}
 	}
 	if e.Code < mcp.CodeUnsupportedProtocolVersion && e.Code >= lastReserved { // reserved by the specification and not defined
@@ -210,7 +212,7 @@ func toModernError(e *mcp.Error) *mcp.Error {
 }
 
 func (m *modern) resolveInput(_ context.Context, c *call, _ int, res *mcp.Result) (*mcp.Request, error) {
-	if !mcp.MayAsk(c.req.Method) {
+	if !mcpwire.MayAsk(c.req.Method) {
 		return nil, errors.New("the handler asked for input where the protocol has no way to: " + c.req.Method)
 	}
 	asked, err := decodeInputRequired(res)
@@ -241,13 +243,13 @@ func (m *modern) appendChange(dst []byte, c *call, change mcp.Change) []byte {
 func appendTaggedChange(dst []byte, id jsonrpc.ID, change mcp.Change) []byte {
 	dst = append(dst, `{"jsonrpc":"2.0","method":`...)
 	dst = rawjson.AppendString(dst, change.Method)
-	dst = append(dst, `,"params":{"_meta":{"`+mcp.MetaSubscriptionID+`":`...)
-	dst = frames.AppendMembers(id.Append(dst), rawjson.Lookup(change.Params, "_meta"), func(key []byte) bool { return string(key) == mcp.MetaSubscriptionID })
+	dst = append(dst, `,"params":{"_meta":{"`+mcpwire.MetaSubscriptionID+`":`...)
+	dst = frames.AppendMembers(id.Append(dst), rawjson.Lookup(change.Params, "_meta"), func(key []byte) bool { return string(key) == mcpwire.MetaSubscriptionID })
 	dst = frames.AppendMembers(dst, change.Params, func(key []byte) bool { return string(key) == "_meta" })
 	return append(dst, '}')
 }
 
 func (m *modern) appendEnd(dst []byte, c *call) []byte {
 	id := c.id.Append([]byte(`{"requestId":`))
-	return jsonrpc.AppendNotification(dst, mcp.NotificationCancelled, append(id, '}'))
+	return jsonrpc.AppendNotification(dst, mcpwire.NotificationCancelled, append(id, '}'))
 }

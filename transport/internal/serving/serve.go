@@ -4,14 +4,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"github.com/dowel-mcp/dowel/transport"
-	"github.com/dowel-mcp/dowel/transport/internal/frames"
 	"io"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"github.com/dowel-mcp/dowel/transport"
+	"github.com/dowel-mcp/dowel/transport/internal/frames"
+
+	"github.com/dowel-mcp/dowel/internal/mcpwire"
 	"github.com/dowel-mcp/dowel/internal/rawjson"
 	"github.com/dowel-mcp/dowel/jsonrpc"
 	"github.com/dowel-mcp/dowel/mcp"
@@ -219,9 +221,9 @@ func (s *server) chooseEra(c *call, fields metaFields) *mcp.Error {
 		c.era = s.modern
 	case ss != nil:
 		c.era = ss
-	case c.req.Method == mcp.MethodInitialize:
+	case c.req.Method == mcpwire.MethodInitialize:
 		return s.openSession(c)
-	case c.req.Method == mcp.MethodPing:
+	case c.req.Method == mcpwire.MethodPing:
 		c.era = newSession(s.edge, SessionState{Revision: mcp.LatestLegacyRevision})
 	default:
 		c.era = s.modern
@@ -231,11 +233,11 @@ func (s *server) chooseEra(c *call, fields metaFields) *mcp.Error {
 
 func (s *server) handleNotification(msg jsonrpc.Message) {
 	switch msg.Method {
-	case mcp.NotificationCancelled:
+	case mcpwire.NotificationCancelled:
 		if err := s.calls.handleCancelled(msg.Params); err != nil {
 			s.logUnusable(err)
 		}
-	case mcp.NotificationInitialized:
+	case mcpwire.NotificationInitialized:
 		if ss := s.legacySession(); ss != nil {
 			ss.releaseLists()
 		}

@@ -14,7 +14,7 @@ import (
 type mayHoldEdgeMembers struct {
 	*world
 	result     mcp.Result
-	vocabulary *mcp.Vocabulary
+	extensions []mcp.Extension
 }
 
 func (f mayHoldEdgeMembers) ServeMCP(ctx context.Context, req *mcp.Request) (*mcp.Result, error) {
@@ -25,7 +25,7 @@ func (f mayHoldEdgeMembers) ServeMCP(ctx context.Context, req *mcp.Request) (*mc
 	return f.world.ServeMCP(ctx, req)
 }
 
-func (f mayHoldEdgeMembers) Vocabulary() *mcp.Vocabulary { return f.vocabulary }
+func (f mayHoldEdgeMembers) Extensions() []mcp.Extension { return f.extensions }
 
 type ownResult struct {
 	A     int    `json:"a"`
@@ -65,14 +65,14 @@ func TestResultsThatAreNotTheCores(t *testing.T) {
 }
 
 // A handler that knows extensions need not be told to the edge twice.
-func TestVocabularyOfTheHandler(t *testing.T) {
+func TestExtensionsOfTheHandler(t *testing.T) {
 	tools["ask acme"] = func(_ *world, _ ctx, _ *mcp.Request, p mcp.CallToolParams) (*mcp.Result, error) {
 		if p.InputResponses["q"] == nil {
 			return ask(nil, map[string]string{"q": `acme/ask {}`})
 		}
 		return text("%s", p.InputResponses["q"])
 	}
-	known := mcp.NewVocabulary(mcp.Extension{ID: "com.acme/ask", InputRequests: map[string]mcp.ClientCapabilities{"acme/ask": {}}})
+	known := []mcp.Extension{{ID: "com.acme/ask", InputRequests: map[string]mcp.ClientCapabilities{"acme/ask": {}}}}
 	modern := "@lenient schema\n" + `> {"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"ask acme",$META}}` + "\n" // which cannot know questions of extensions
 	legacy := "$INIT 2025-11-25\n" + `> {"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"ask acme"}}` + "\n"
 	failed := `< {"jsonrpc":"2.0","id":1,"error":{"code":-32603,"message":"internal error"}}`
@@ -82,16 +82,16 @@ func TestVocabularyOfTheHandler(t *testing.T) {
 		$OK 1 "{\"yes\":1}"`
 	for _, tt := range []struct {
 		name           string
-		handler, edge  *mcp.Vocabulary
+		handler, edge  []mcp.Extension
 		modern, legacy string
 	}{
 		{"the handler's", known, nil, asked, answered},
-		{"the options win", mcp.NewVocabulary(), known, asked, answered},
-		{"the options win, with less", known, mcp.NewVocabulary(), failed, failed},
+		{"the options win", []mcp.Extension{}, known, asked, answered},
+		{"the options win, with less", known, []mcp.Extension{}, failed, failed},
 		{"none", nil, nil, failed, failed},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			h, opts := mayHoldEdgeMembers{world: newWorld(), vocabulary: tt.handler}, transport.ServerOptions{Vocabulary: tt.edge}
+			h, opts := mayHoldEdgeMembers{world: newWorld(), extensions: tt.handler}, transport.ServerOptions{Extensions: tt.edge}
 			talk(t, h, opts, modern+tt.modern)
 			talk(t, h, opts, legacy+tt.legacy)
 		})

@@ -2,15 +2,17 @@ package serving
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
-	"github.com/dowel-mcp/dowel/internal/mcpwire"
-	"github.com/dowel-mcp/dowel/transport/internal/frames"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/dowel-mcp/dowel/internal/mcpwire"
+	"github.com/dowel-mcp/dowel/transport/internal/frames"
 
 	"github.com/dowel-mcp/dowel/internal/rawjson"
 	"github.com/dowel-mcp/dowel/jsonrpc"
@@ -45,28 +47,28 @@ type session struct {
 // every request.
 type SessionState struct {
 	Revision     mcp.Revision
-	Capabilities mcp.Object // of the client
-	ClientInfo   mcp.Object // unverified, for display only; nil if the client sent none
+	Capabilities json.RawMessage // of the client
+	ClientInfo   json.RawMessage // unverified, for display only; nil if the client sent none
 }
 
 // readInitialize parses the params of initialize and chooses the revision of the session.
 func (e *edge) readInitialize(params []byte) (st SessionState, refused *mcp.Error) {
 	var p struct {
-		ProtocolVersion string     `json:"protocolVersion"`
-		Capabilities    mcp.Object `json:"capabilities"`
-		ClientInfo      mcp.Object `json:"clientInfo"`
+		ProtocolVersion string          `json:"protocolVersion"`
+		Capabilities    json.RawMessage `json:"capabilities"`
+		ClientInfo      json.RawMessage `json:"clientInfo"`
 	}
 	if err := mcp.Decode(params, &p); err != nil || p.ProtocolVersion == "" {
 		return st, mcp.InvalidParams("initialize needs protocolVersion, capabilities and clientInfo")
 	}
 	revision := e.chooseRevision(mcp.Revision(p.ProtocolVersion))
 	if revision == "" {
-		refused = mcp.UnsupportedVersion(p.ProtocolVersion, e.opts.Revisions)
+		refused = mcpwire.UnsupportedVersion(p.ProtocolVersion, e.opts.Revisions)
 		refused.Message = fmt.Sprintf("%s %q: this server speaks %v", refused.Message, p.ProtocolVersion, e.opts.Revisions)
 		return st, refused
 	}
 	// Drop capabilities that the revision does not have.
-	known := mcpwire.AdaptParams(revision, mcp.MethodInitialize, params)
+	known := mcpwire.AdaptParams(revision, mcpwire.MethodInitialize, params)
 	return SessionState{revision, rawjson.Lookup(known, "capabilities"), p.ClientInfo}, nil
 }
 
@@ -148,8 +150,8 @@ func (o initializing) appendResult(dst []byte, c *call, res *mcp.Result) ([]byte
 	}
 	info := res.ServerInfo
 	if info == nil {
-		if info = rawjson.Lookup(rawjson.Lookup(raw, "_meta"), mcp.MetaServerInfo); info == nil {
-			info = mcp.Object(`{"name":"unknown","version":"unknown"}`)
+		if info = rawjson.Lookup(rawjson.Lookup(raw, "_meta"), mcpwire.MetaServerInfo); info == nil {
+			info = json.RawMessage(`{"name":"unknown","version":"unknown"}`)
 		}
 	}
 	capabilities := frames.OrEmptyObject(rawjson.Lookup(raw, "capabilities"))
@@ -162,7 +164,7 @@ func (o initializing) appendResult(dst []byte, c *call, res *mcp.Result) ([]byte
 	if instructions := rawjson.Lookup(raw, "instructions"); instructions != nil {
 		out = append(append(out, `,"instructions":`...), instructions...)
 	}
-	out = mcpwire.AdaptResult(o.Revision, mcp.MethodInitialize, append(out, '}'))
+	out = mcpwire.AdaptResult(o.Revision, mcpwire.MethodInitialize, append(out, '}'))
 	return jsonrpc.AppendResult(dst, c.id, out), nil
 }
 
@@ -192,7 +194,7 @@ func (ss *session) currentLevel() mcp.LoggingLevel {
 func (ss *session) setLevel(params []byte) *mcp.Error {
 	level, _ := rawjson.String(rawjson.Lookup(params, "level"))
 	if mcp.LoggingLevel(level).Severity() < 0 {
-		return mcp.InvalidParams("%q is no log level: use one of %v", level, mcp.LoggingLevels)
+		return mcp.InvalidParams("%q is no log level: use one of %v", level, mcpwire.LoggingLevels())
 	}
 	ss.mu.Lock()
 	defer ss.mu.Unlock()
@@ -218,7 +220,7 @@ func (ss *session) endSession() {
 }
 
 // askClient sends a question of call c to the client and waits for the answer, up to AskTimeout.
-func (ss *session) askClient(ctx context.Context, c *call, q mcp.InputRequest) (mcp.Object, error) {
+func (ss *session) askClient(ctx context.Context, c *call, q mcp.InputRequest) (json.RawMessage, error) {
 	id, answer, err := ss.registerQuestion()
 	if err != nil {
 		return nil, err
@@ -271,7 +273,7 @@ func (ss *session) registerQuestion() (jsonrpc.ID, chan jsonrpc.Message, error) 
 }
 
 // adaptQuestion returns the params of a question in the form of the session's revision.
-func (ss *session) adaptQuestion(id jsonrpc.ID, q mcp.InputRequest) mcp.Object {
+func (ss *session) adaptQuestion(id jsonrpc.ID, q mcp.InputRequest) json.RawMessage {
 	params := q.Params
 	if q.Method == mcp.MethodElicit && string(rawjson.Lookup(params, "mode")) == `"url"` && rawjson.Lookup(params, "elicitationId") == nil {
 		name := "elicitation-" + strings.Trim(id.String(), `"`)
@@ -287,9 +289,9 @@ func (ss *session) forgetQuestion(id jsonrpc.ID) {
 }
 
 func (ss *session) withdrawQuestion(c *call, id jsonrpc.ID, reason string) {
-	params, err := mcp.Encode(mcp.CancelledParams{RequestID: id.Append(nil), Reason: reason})
+	params, err := mcp.Encode(mcpwire.CancelledParams{RequestID: id.Append(nil), Reason: reason})
 	if err == nil {
-		_ = c.out.Write(jsonrpc.AppendNotification(nil, mcp.NotificationCancelled, params))
+		_ = c.out.Write(jsonrpc.AppendNotification(nil, mcpwire.NotificationCancelled, params))
 	}
 }
 

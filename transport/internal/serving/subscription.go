@@ -4,6 +4,7 @@ import (
 	"context"
 	"sync"
 
+	"github.com/dowel-mcp/dowel/internal/mcpwire"
 	"github.com/dowel-mcp/dowel/internal/rawjson"
 	"github.com/dowel-mcp/dowel/jsonrpc"
 	"github.com/dowel-mcp/dowel/mcp"
@@ -156,7 +157,7 @@ func (ss *session) subscribe(ctx context.Context, params []byte, header map[stri
 		}
 		ss.unsubscribe(uri)
 		if !ok {
-			return mcp.MethodNotFound(mcp.MethodSubscribe)
+			return mcp.MethodNotFound(mcpwire.MethodSubscribe)
 		}
 		return mcp.ResourceNotFound(uri)
 	case <-ctx.Done():

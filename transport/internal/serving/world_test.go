@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/dowel-mcp/dowel/internal/mcpwire"
 	"github.com/dowel-mcp/dowel/internal/rawjson"
 	"github.com/dowel-mcp/dowel/mcp"
 )
@@ -305,7 +306,7 @@ var values = map[string]any{
 	"a panic": panics{}, "a nil pointer": (*mcp.CallToolResult)(nil), "a nil struct": (*mcp.DiscoverResult)(nil), "text": "text", "a number": 5, "a list": []int{1}, "a channel": make(chan int),
 	"half-made content": &mcp.CallToolResult{Content: []mcp.Content{{}}},
 	"a map":             map[string]any{"content": []any{}}, "an empty map": map[string]any{}, "raw": json.RawMessage(` { "content" : [ ] } `), "empty raw": json.RawMessage(`{ }`),
-	"meta first": &mcp.CallToolResult{Meta: mcp.Meta{"k": 1, mcp.MetaSubscriptionID: 9}},
+	"meta first": &mcp.CallToolResult{Meta: mcp.Meta{"k": 1, mcpwire.MetaSubscriptionID: 9}},
 	"bad text":   &mcp.CallToolResult{Content: []mcp.Content{mcp.Text("a\xff")}},
 }
 
