@@ -2,7 +2,6 @@ package gateway
 
 import (
 	"context"
-	"crypto/subtle"
 	"errors"
 	"net/http"
 	"strings"
@@ -22,9 +21,10 @@ type HTTPOptions struct {
 	Streamable streamable.Options
 	SSE        sse.Options
 	Guard      streamable.Guard
-	// Token is the token that clients must send as Authorization: Bearer TOKEN. Empty asks for
-	// none.
-	Token string
+	// Authorize decides whether a request may use the gateway. client is "", or the name in Clients
+	// of the only client that the request may use. An error refuses the request with status 401 and
+	// its text. Authorize may be called concurrently. nil accepts every request.
+	Authorize func(r *http.Request) (client string, err error)
 	// Middleware wraps each endpoint.
 	Middleware []mcp.Middleware
 	// Clients are gateways for single clients, by the name in their path.
@@ -62,11 +62,30 @@ func (g *Gateway) HTTPHandler(opts *HTTPOptions) *HTTPHandler {
 
 // ServeHTTP implements [http.Handler].
 func (h *HTTPHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	path := strings.TrimSuffix(r.URL.Path, "/")
-	open := path == "" && h.opts.Page != nil // the page holds no data, and asks for the token itself
-	if !h.opts.Guard.Check(w, r) || !open && !h.checkToken(w, r) {
+	if !h.opts.Guard.Check(w, r) {
 		return
 	}
+	path := strings.TrimSuffix(r.URL.Path, "/")
+	if path == "" && h.opts.Page != nil { // the page holds no data, and asks for the token itself
+		h.opts.Page.ServeHTTP(w, r)
+		return
+	}
+	if h.opts.Authorize == nil {
+		h.servePath(w, r, path)
+		return
+	}
+	switch client, err := h.opts.Authorize(r); {
+	case err != nil:
+		httpwire.RefuseUnauthorized(w, r, err.Error())
+	case client != "":
+		h.serveClientToken(w, r, path, client)
+	default:
+		h.servePath(w, r, path)
+	}
+}
+
+// servePath serves a request that may use all paths.
+func (h *HTTPHandler) servePath(w http.ResponseWriter, r *http.Request, path string) {
 	switch {
 	case path == "/mcp":
 		h.endpoint.ServeHTTP(w, r)
@@ -76,25 +95,22 @@ func (h *HTTPHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		h.serveUpstream(w, r, path)
 	case strings.HasPrefix(path, "/client/"):
 		h.serveClient(w, r, path)
-	case h.opts.Page != nil && (path == "" || path == "/status.json"):
+	case h.opts.Page != nil && path == "/status.json":
 		h.opts.Page.ServeHTTP(w, r)
 	default:
 		httpwire.Refuse(w, http.StatusNotFound, "there is nothing here: MCP is at /mcp, one server of it at /mcp/NAME")
 	}
 }
 
-// checkToken reports whether the request has the token, and answers 401 if not.
-func (h *HTTPHandler) checkToken(w http.ResponseWriter, r *http.Request) bool {
-	if h.opts.Token == "" {
-		return true
+// serveClientToken serves a request with the token of a single client. The client's gateway is at
+// its usual path and at /mcp.
+func (h *HTTPHandler) serveClientToken(w http.ResponseWriter, r *http.Request, path, client string) {
+	own := "/client/" + client + "/mcp"
+	if path != "/mcp" && path != own {
+		httpwire.Refuse(w, http.StatusForbidden, "the token of the client "+client+" is valid for /mcp and "+own+" only")
+		return
 	}
-	scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
-	if strings.EqualFold(scheme, "Bearer") && subtle.ConstantTimeCompare([]byte(strings.TrimSpace(token)), []byte(h.opts.Token)) == 1 {
-		return true
-	}
-	w.Header().Set("WWW-Authenticate", `Bearer realm="dowel"`)
-	httpwire.Refuse(w, http.StatusUnauthorized, "the request must carry the gateway's token: Authorization: Bearer …")
-	return false
+	h.serveClient(w, r, own)
 }
 
 // serveUpstream serves /mcp/NAME.

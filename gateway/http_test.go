@@ -3,6 +3,7 @@ package gateway_test
 import (
 	"context"
 	"errors"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -87,7 +88,16 @@ func TestFront(t *testing.T) {
 
 // Without the token every path refuses.
 func TestToken(t *testing.T) {
-	url := frontOver(t, gateway.HTTPOptions{Token: "right", Page: http.NotFoundHandler()}, false)
+	authorize := func(r *http.Request) (string, error) {
+		switch scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " "); {
+		case strings.EqualFold(scheme, "Bearer") && token == "right":
+			return "", nil
+		case token == "of-small":
+			return "small", nil
+		}
+		return "", errors.New("the token is missing")
+	}
+	url := frontOver(t, gateway.HTTPOptions{Authorize: authorize, Page: http.NotFoundHandler()}, true)
 	for _, path := range []string{"/mcp", "/mcp/every", "/sse", "/status.json"} {
 		for token, want := range map[string]bool{"": false, "Bearer wrong": false, "Basic right": false, "bearer right": true} {
 			r, err := http.NewRequest(http.MethodGet, url+path, nil)
@@ -111,6 +121,58 @@ func TestToken(t *testing.T) {
 	header := func(context.Context) (http.Header, error) { return http.Header{"Authorization": {"Bearer right"}}, nil }
 	if got := names(t, url+"/mcp", client.Options{HTTP: client.HTTP{Header: header}}); !slices.Contains(got, "every__echo") {
 		t.Errorf("%v", got)
+	}
+}
+
+// The token of a client leads to its own gateway and to nothing else. Paths at which clients look for
+// a login answer 404 with the reason of the refusal.
+func TestClientToken(t *testing.T) {
+	authorize := func(r *http.Request) (string, error) {
+		if r.Header.Get("Authorization") == "Bearer of-small" {
+			return "small", nil
+		}
+		return "", errors.New("the token is missing")
+	}
+	url := frontOver(t, gateway.HTTPOptions{Authorize: authorize, Page: http.NotFoundHandler()}, true)
+	header := func(context.Context) (http.Header, error) {
+		return http.Header{"Authorization": {"Bearer of-small"}}, nil
+	}
+	for _, path := range []string{"/mcp", "/client/small/mcp"} {
+		if got := names(t, url+path, client.Options{HTTP: client.HTTP{Header: header}}); !slices.Contains(got, "search_tools") {
+			t.Errorf("%s: %v", path, got)
+		}
+	}
+	status := func(path, token string) (int, string, http.Header) {
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url+path, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("Authorization", token)
+		resp, err := http.DefaultClient.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer resp.Body.Close()
+		body, _ := io.ReadAll(resp.Body)
+		return resp.StatusCode, string(body), resp.Header
+	}
+	defer http.DefaultClient.CloseIdleConnections()
+	for _, path := range []string{"/mcp/every", "/sse", "/status.json", "/client/other/mcp", "/x"} {
+		if code, body, _ := status(path, "Bearer of-small"); code != http.StatusForbidden || !strings.Contains(body, "small") {
+			t.Errorf("%s with the client's token: %d %s", path, code, body)
+		}
+	}
+	for _, path := range []string{
+		"/.well-known/oauth-protected-resource", "/.well-known/oauth-protected-resource/mcp", "/.well-known/oauth-authorization-server",
+		"/.well-known/openid-configuration", "/mcp/.well-known/openid-configuration", "/register", "/authorize", "/token",
+	} {
+		if code, body, _ := status(path, ""); code != http.StatusNotFound || !strings.Contains(body, "the token is missing") {
+			t.Errorf("%s: %d %s", path, code, body)
+		}
+	}
+	code, body, h := status("/mcp", "")
+	if code != http.StatusUnauthorized || !strings.Contains(body, "the token is missing") || strings.Contains(h.Get("WWW-Authenticate"), "resource_metadata") {
+		t.Errorf("%d %s %v", code, body, h)
 	}
 }
 

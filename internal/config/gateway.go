@@ -1,7 +1,9 @@
 package config
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
 	"reflect"
 	"slices"
 	"strconv"
@@ -13,8 +15,10 @@ import (
 type Gateway struct {
 	// Address is the listen address, such as 127.0.0.1:7800.
 	Address string
-	// Token is the bearer token that clients must send.
+	// Token is the bearer token that clients must send. "" means the token that dowel stores.
 	Token string
+	// Open lets everyone on this machine use the gateway without a token. It needs a loopback address.
+	Open bool
 	// ToolSearch offers a search tool instead of all tools. The tools in Pinned, by qualified name,
 	// stay visible.
 	ToolSearch bool
@@ -36,6 +40,9 @@ type Gateway struct {
 type GatewayClient struct {
 	ToolSearch *bool
 	Pinned     []string
+	// Token is a bearer token of the client's own. Requests with it belong to this client. "" means
+	// that the client has none.
+	Token string
 }
 
 // Where returns the position of a key of the gateway object, such as "address". It is zero if the
@@ -46,6 +53,16 @@ func (g Gateway) Where(field string) Position { return g.positions["gateway."+fi
 func (g Gateway) Same(other Gateway) bool {
 	g.positions, other.positions = nil, nil
 	return reflect.DeepEqual(g, other)
+}
+
+// WithoutTokens returns a copy of the settings that has no tokens.
+func (g Gateway) WithoutTokens() Gateway {
+	g.Token, g.Clients = "", maps.Clone(g.Clients)
+	for name, c := range g.Clients {
+		c.Token = ""
+		g.Clients[name] = c
+	}
+	return g
 }
 
 // gatewayKey is a key of the gateway's object.
@@ -68,6 +85,11 @@ var gatewayKeys = []gatewayKey{
 		name: "token",
 		read: func(e *entryReader, field string, n *node, g *Gateway) { e.readString(field, n, &g.Token) },
 		copy: func(to *Gateway, from Gateway) { to.Token = from.Token },
+	},
+	{
+		name: "open",
+		read: func(e *entryReader, field string, n *node, g *Gateway) { e.readBool(field, n, &g.Open) },
+		copy: func(to *Gateway, from Gateway) { to.Open = from.Open },
 	},
 	{
 		name: "toolSearch", inProject: true,
@@ -107,7 +129,7 @@ var gatewayKeys = []gatewayKey{
 	{
 		name: "clients", inProject: true,
 		read: func(e *entryReader, field string, n *node, g *Gateway) { e.readClients(field, n, &g.Clients) },
-		copy: func(to *Gateway, from Gateway) { to.Clients = from.Clients },
+		copy: func(to *Gateway, from Gateway) { to.addClients(from.Clients) },
 	},
 }
 
@@ -135,7 +157,7 @@ func (r *fileReader) readGateway(n *node) Gateway {
 	if n == nil {
 		return g
 	}
-	e := &entryReader{s: &Server{positions: map[string]Position{}}, d: r.d}
+	e := &entryReader{s: &Server{Source: r.source, positions: map[string]Position{}}, d: r.d}
 	if e.expectKind("gateway", n, objectNode) {
 		for _, m := range n.members {
 			switch key := findGatewayKey(m.key.text); {
@@ -175,8 +197,14 @@ func (e *entryReader) readClient(field string, n *node) (c GatewayClient) {
 			e.readBool(field+".toolSearch", m.value, c.ToolSearch)
 		case "pinned":
 			e.readStrings(field+".pinned", m.value, &c.Pinned)
+		case "token":
+			if e.s.Scope == Project {
+				e.warnf(m.key.at, "write it into the user's file", "%s.token has no effect in a project", field)
+				continue
+			}
+			e.readString(field+".token", m.value, &c.Token)
 		default:
-			e.addUnknown(field+"."+m.key.text, m.key.at, suggestOrList(m.key.text, []string{"toolSearch", "pinned"}), "dowel does not know this key")
+			e.addUnknown(field+"."+m.key.text, m.key.at, suggestOrList(m.key.text, []string{"toolSearch", "pinned", "token"}), "dowel does not know this key")
 		}
 	}
 	return c
@@ -216,5 +244,56 @@ func (g Gateway) Resolve(v Variables) (Gateway, []Problem) {
 	for i := range g.Origins {
 		g.Origins[i] = expand(fmt.Sprintf("origins[%d]", i), g.Origins[i])
 	}
-	return g, problems
+	g.Clients = maps.Clone(g.Clients)
+	for name, c := range g.Clients {
+		c.Token = expand("clients."+name+".token", c.Token)
+		g.Clients[name] = c
+	}
+	return g, append(problems, g.checkAccess()...)
+}
+
+// checkAccess returns the contradictions between the keys that decide who may use the gateway.
+func (g Gateway) checkAccess() (problems []Problem) {
+	if g.Open && g.Token != "" {
+		problems = append(problems, Problem{
+			Severity: Error, Position: g.Where("open"), Message: "gateway.open lets everyone in, and gateway.token asks for a token",
+			Hint: "remove one of the two",
+		})
+	}
+	owners := map[string]string{g.Token: "gateway.token"}
+	for _, name := range slices.Sorted(maps.Keys(g.Clients)) {
+		field := "clients." + name + ".token"
+		token := g.Clients[name].Token
+		if token == "" {
+			continue
+		}
+		if owner := owners[token]; owner != "" {
+			problems = append(problems, Problem{
+				Severity: Error, Position: g.Where(field), Message: "gateway." + field + " is the same token as " + owner,
+				Hint: "give each client a token of its own",
+			})
+		}
+		owners[token] = "gateway." + field
+	}
+	return problems
+}
+
+// addClients takes the clients, and the settings of known clients, that g lacks.
+func (g *Gateway) addClients(other map[string]GatewayClient) {
+	all := maps.Clone(g.Clients)
+	if all == nil {
+		all = map[string]GatewayClient{}
+	}
+	for name, more := range other {
+		c := all[name]
+		if c.ToolSearch == nil {
+			c.ToolSearch = more.ToolSearch
+		}
+		if c.Pinned == nil {
+			c.Pinned = more.Pinned
+		}
+		c.Token = cmp.Or(c.Token, more.Token)
+		all[name] = c
+	}
+	g.Clients = all
 }

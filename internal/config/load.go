@@ -115,13 +115,15 @@ func (set *Set) Server(name string) *Server {
 // fillFrom takes the values that other sets and g does not.
 func (g *Gateway) fillFrom(other Gateway) {
 	for field, at := range other.positions {
-		if _, said := g.positions[field]; said {
+		if _, said := g.positions[field]; said && field != "gateway.clients" { // files add clients to each other
 			continue
 		}
 		if g.positions == nil {
 			g.positions = map[string]Position{}
 		}
-		g.positions[field] = at
+		if _, said := g.positions[field]; !said {
+			g.positions[field] = at
+		}
 		if key := findGatewayKey(strings.TrimPrefix(field, "gateway.")); key != nil {
 			key.copy(g, other)
 		}

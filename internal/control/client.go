@@ -56,6 +56,17 @@ func (c *Client) Do(ctx context.Context, name, verb string) error {
 	return c.call(ctx, http.MethodPost, "/v1/servers/"+url.PathEscape(name)+"/"+verb, nil)
 }
 
+// Token returns the token of the running dowel's HTTP address. renew replaces the token first.
+func (c *Client) Token(ctx context.Context, renew bool) (string, error) {
+	var answer tokenAnswer
+	method, path := http.MethodGet, "/v1/token"
+	if renew {
+		method, path = http.MethodPost, "/v1/token/renew"
+	}
+	err := c.call(ctx, method, path, &answer)
+	return answer.Token, err
+}
+
 // Reload makes the running dowel read its configuration again.
 func (c *Client) Reload(ctx context.Context) error {
 	return c.call(ctx, http.MethodPost, "/v1/reload", nil)

@@ -20,9 +20,11 @@ type Status struct {
 	// Ending: it takes no new work, and finishes its calls.
 	Ending bool `json:"ending,omitzero"`
 	// Gateway and Page are URLs, or empty without HTTP.
-	Gateway string   `json:"gateway,omitzero"`
-	Page    string   `json:"page,omitzero"`
-	Files   []string `json:"files"`
+	Gateway string `json:"gateway,omitzero"`
+	Page    string `json:"page,omitzero"`
+	// Open: every program and user of this machine may use the gateway, without a token.
+	Open  bool     `json:"open,omitzero"`
+	Files []string `json:"files"`
 	// Folder is the working directory of the process. Servers without a folder of their own work
 	// there.
 	Folder string `json:"folder,omitzero"`

@@ -34,6 +34,13 @@ func (c *controller) Do(_ context.Context, name, verb string) error {
 	return nil
 }
 
+func (c *controller) Token(_ context.Context, renew bool) (string, error) {
+	if renew {
+		return "new", nil
+	}
+	return "old", nil
+}
+
 func (c *controller) Reload(context.Context) error { return errors.New("dowel.json:1:1: it is broken") }
 
 func (c *controller) Yield(context.Context) error { return errors.New("it serves others") }

@@ -17,6 +17,8 @@ type Controller interface {
 	Status() Status
 	// Do changes a server: verb is enable, disable, restart or trust.
 	Do(ctx context.Context, name, verb string) error
+	// Token returns the token of the gateway's HTTP address. renew replaces the token first.
+	Token(ctx context.Context, renew bool) (string, error)
 	// Reload reads the configuration again.
 	Reload(ctx context.Context) error
 	// Yield lets another dowel take the place of this one. The error says why it does not.
@@ -34,6 +36,8 @@ func Handler(life context.Context, c Controller, h *hub.Hub, gateway http.Handle
 	mux.HandleFunc("GET /v1/status", func(w http.ResponseWriter, r *http.Request) { writeJSON(w, c.Status()) })
 	mux.HandleFunc("POST /v1/reload", func(w http.ResponseWriter, r *http.Request) { writeOutcome(w, c.Reload(r.Context())) })
 	mux.HandleFunc("POST /v1/yield", func(w http.ResponseWriter, r *http.Request) { writeOutcome(w, c.Yield(r.Context())) })
+	mux.HandleFunc("GET /v1/token", func(w http.ResponseWriter, r *http.Request) { writeToken(w, r, c, false) })
+	mux.HandleFunc("POST /v1/token/renew", func(w http.ResponseWriter, r *http.Request) { writeToken(w, r, c, true) })
 	mux.HandleFunc("POST /v1/servers/{name}/{verb}", func(w http.ResponseWriter, r *http.Request) {
 		writeOutcome(w, c.Do(r.Context(), r.PathValue("name"), r.PathValue("verb")))
 	})
@@ -50,6 +54,21 @@ func Handler(life context.Context, c Controller, h *hub.Hub, gateway http.Handle
 func writeJSON(w http.ResponseWriter, value any) {
 	w.Header().Set("Content-Type", "application/json")
 	_ = json.NewEncoder(w).Encode(value) // a client that is gone needs no answer
+}
+
+// tokenAnswer is the JSON form of the gateway's token.
+type tokenAnswer struct {
+	Token string `json:"token"`
+}
+
+// writeToken answers with the token of the gateway's HTTP address, or an error.
+func writeToken(w http.ResponseWriter, r *http.Request, c Controller, renew bool) {
+	token, err := c.Token(r.Context(), renew)
+	if err != nil {
+		writeOutcome(w, err)
+		return
+	}
+	writeJSON(w, tokenAnswer{token})
 }
 
 // failure is the JSON form of an error.

@@ -79,6 +79,7 @@ type Daemon struct {
 	gateway  *gateway.Gateway
 	state    *state.State
 	settings config.Gateway
+	access   *Access // set when the settings are known
 	// Web is the gateway over HTTP, or nil if the daemon does not serve it.
 	Web          atomic.Pointer[httpGateway]
 	singleClient bool // serves only the client that started this process
@@ -211,6 +212,7 @@ func (d *Daemon) loadServers(cause string) error {
 		return err
 	}
 	d.settings = settings
+	d.access = NewAccess(settings, d.state)
 	d.background.Go(d.followConfig)
 	return d.openAudit()
 }
@@ -250,8 +252,17 @@ func (d *Daemon) followConfig() {
 	for set := range d.source.Changes(d.ctx, watch.Options{Warn: func(err error) { d.options.Warn("%v", err) }}) {
 		d.reportProblems(set)
 		if now, err := GatewaySettings(set); err == nil && !now.Same(d.settings) {
-			d.options.Warn("the gateway's settings have changed: restart dowel to apply them")
+			d.applySettings(now)
 		}
+	}
+}
+
+// applySettings takes over changed tokens, so that a removed one is invalid at once. Other settings
+// wait for a restart.
+func (d *Daemon) applySettings(now config.Gateway) {
+	d.access.Update(now)
+	if !now.WithoutTokens().Same(d.settings.WithoutTokens()) {
+		d.options.Warn("the gateway's settings have changed: restart dowel to apply them")
 	}
 }
 
@@ -374,7 +385,7 @@ func (d *Daemon) Status() control.Status {
 		}
 	}
 	if w := d.Web.Load(); w != nil {
-		s.Gateway, s.Page = w.Url+"/mcp", w.Url+"/"
+		s.Gateway, s.Page, s.Open = w.Url+"/mcp", w.Url+"/", w.Open
 	}
 	return s
 }

@@ -22,7 +22,7 @@ type httpGateway struct {
 	server  *http.Server
 	served  chan error
 	Url     string // with the address for a browser and without a path
-	Token   bool   // clients must send the gateway's token
+	Open    bool   // clients need no token
 }
 
 // serveGateway serves the gateway over HTTP at the configured address.
@@ -39,19 +39,19 @@ func (d *Daemon) serveGateway() (*httpGateway, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the gateway cannot listen at %s: %w; choose another address with --http", address, err)
 	}
-	token, err := d.clientToken(listener.Addr())
-	if err != nil {
+	if err := d.access.CheckAddress(listener.Addr()); err != nil {
 		listener.Close()
 		return nil, err
 	}
+	d.ensureToken()
 	shared := d.serverOptions()
-	w := &httpGateway{served: make(chan error, 1), Url: "http://" + displayAddress(listener.Addr()), Token: token != ""}
+	w := &httpGateway{served: make(chan error, 1), Url: "http://" + displayAddress(listener.Addr()), Open: d.access.Open()}
 	listen.Hosts, listen.Origins = slices.Concat(listen.Hosts, d.settings.Hosts), slices.Concat(listen.Origins, d.settings.Origins)
 	w.handler = d.clientGateway().HTTPHandler(&gateway.HTTPOptions{
 		Streamable: streamable.Options{ServerOptions: shared}, SSE: sse.Options{ServerOptions: shared},
-		Guard: listen.Guard(), Token: token, Middleware: d.gatewayMiddleware(), Clients: d.namedGateways(), Page: control.Page(d),
+		Guard: listen.Guard(), Authorize: d.access.Authorize, Middleware: d.gatewayMiddleware(), Clients: d.namedGateways(), Page: control.Page(d),
 	})
-	w.server = &http.Server{Handler: w.handler, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, ErrorLog: slog.NewLogLogger(d.options.Logger.Handler(), slog.LevelDebug)}
+	w.server = &http.Server{Handler: listen.Protect(w.handler), ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, ErrorLog: slog.NewLogLogger(d.options.Logger.Handler(), slog.LevelDebug)}
 	go func() { w.served <- w.server.Serve(listener) }()
 	d.Web.Store(w)
 	return w, nil
@@ -70,21 +70,17 @@ func displayAddress(a net.Addr) string {
 	return net.JoinHostPort(host, port)
 }
 
-// clientToken returns the token that clients must send. It is "" if only this machine reaches the
-// gateway and the configuration sets no token.
-func (d *Daemon) clientToken(a net.Addr) (string, error) {
-	if d.settings.Token != "" {
-		return d.settings.Token, nil
+// ensureToken makes sure that the gateway's address has a token. It tells the user of an older
+// dowel, which asked for no token at a loopback address, that clients need one now.
+func (d *Daemon) ensureToken() {
+	isUpgrade := d.state.Exists()
+	created, err := d.access.EnsureToken()
+	switch {
+	case err != nil:
+		d.options.Warn("%v", err)
+	case created && isUpgrade:
+		d.options.Warn("new in this version: HTTP clients on this machine need the gateway's token, too; %s", clientAdvice)
 	}
-	if tcp, ok := a.(*net.TCPAddr); ok && tcp.IP.IsLoopback() {
-		return "", nil
-	}
-	token, err := d.state.Token()
-	if err != nil {
-		return "", fmt.Errorf("the gateway needs a token to serve other machines, and dowel cannot store one: %w", err)
-	}
-	d.options.Notice("Other machines need the gateway's token: dowel status --token")
-	return token, nil
 }
 
 func (w *httpGateway) shutdown(ctx context.Context) error {

@@ -218,6 +218,9 @@ func (f *TargetFlags) ByURL() (Target, error) {
 		return Target{}, exit.Usagef("--url %s: write a URL such as http://127.0.0.1:8080/mcp", f.Url)
 	}
 	header, err := f.parseHeaders()
+	if err == nil {
+		addOwnToken(u, header)
+	}
 	return Target{Origin: u.Redacted(), Dial: f.Url, Header: header}, err
 }
 

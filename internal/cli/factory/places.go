@@ -79,6 +79,31 @@ func OpenState(warn func(error)) (*state.State, error) {
 	return state.Open(path, state.Options{Warn: warn})
 }
 
+// GatewayAccess returns the access to HTTP addresses with the tokens of the configuration and of
+// the user's choices. change may change the settings; nil keeps them.
+func (f *Factory) GatewayAccess(change func(*config.Gateway)) (*daemon.Access, error) {
+	store, err := f.OpenState()
+	if err != nil {
+		return nil, err
+	}
+	o, err := new(Places).ConfigOptions()
+	if err != nil {
+		return nil, err
+	}
+	settings, err := daemon.GatewaySettings(config.Load(o))
+	if err != nil {
+		return nil, err
+	}
+	if change != nil {
+		change(&settings)
+	}
+	access := daemon.NewAccess(settings, store)
+	if _, err := access.EnsureToken(); err != nil {
+		f.Warn("%v", err)
+	}
+	return access, nil
+}
+
 // ReadConfig reads the configuration. It starts no servers.
 func (f *Factory) ReadConfig(where Places) (*configured.Source, error) {
 	o, err := where.ConfigOptions()

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/dowel-mcp/dowel/internal/cli/factory"
+	"github.com/dowel-mcp/dowel/internal/config"
 	"github.com/dowel-mcp/dowel/internal/daemon"
 	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/dowel-mcp/dowel/transport"
@@ -17,20 +18,29 @@ import (
 	"github.com/dowel-mcp/dowel/transport/streamable"
 )
 
+// serveAdvice ends the refusal of a request without a valid token.
+const serveAdvice = `send the header that "dowel status --token" prints, or serve with --open`
+
 // serveHTTP serves h at an address until ctx ends. It then waits for calls in progress, but not
 // longer than [daemon.ShutdownTimeout].
-func serveHTTP(ctx context.Context, f *factory.Factory, name string, h mcp.Handler, opts daemon.ListenOptions) error {
+func serveHTTP(ctx context.Context, f *factory.Factory, name string, h mcp.Handler, opts *options) error {
 	listener, err := net.Listen("tcp", daemon.LocalAddress(opts.Address))
 	if err != nil {
 		return fmt.Errorf("--http %s: %w", opts.Address, err)
 	}
+	access, err := f.GatewayAccess(func(g *config.Gateway) { g.Open = opts.open })
+	if err != nil {
+		listener.Close()
+		return err
+	}
+	access.Advice = serveAdvice
 	shared := transport.ServerOptions{Logger: slog.New(f.LogHandler())}
 	current := streamable.Handler(h, &streamable.Options{ServerOptions: shared, Guard: opts.Guard()})
 	legacy := sse.Handler(h, &sse.Options{ServerOptions: shared, Guard: opts.Guard()})
 	mux := http.NewServeMux()
 	mux.Handle("/mcp", current)
 	mux.Handle("/sse", legacy)
-	web := &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute}
+	web := &http.Server{Handler: opts.Protect(access.RequireToken(mux)), ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute}
 	served := make(chan error, 1)
 	go func() { served <- web.Serve(listener) }()
 	at := "http://" + listener.Addr().String()
@@ -38,6 +48,9 @@ func serveHTTP(ctx context.Context, f *factory.Factory, name string, h mcp.Handl
 		factory.WriteJSONLine(f.Stdout, map[string]any{"server": name, "url": at + "/mcp", "sse": at + "/sse"})
 	} else {
 		fmt.Fprintf(f.Stderr, "Serving %s at %s/mcp, and for clients of 2024 at %s/sse. Ctrl-C stops it.\n", name, at, at)
+		if !opts.open {
+			fmt.Fprintf(f.Stderr, "Clients send your token. To try it: dowel tools --url %s/mcp -H \"$(dowel status --token)\"\n", at)
+		}
 	}
 	select {
 	case err := <-served:

@@ -26,7 +26,7 @@ func builtinNames() []string { return builtin.Names() }
 
 // NewCommand returns the command serve.
 func NewCommand(f *factory.Factory) *cobra.Command {
-	var opts daemon.ListenOptions
+	var opts options
 	cmd := &cobra.Command{
 		Use:   "serve SERVER [OPTION=VALUE]…",
 		Short: "Serve a built-in server over standard input and output, or over HTTP",
@@ -34,9 +34,10 @@ func NewCommand(f *factory.Factory) *cobra.Command {
 child of a client, until the client closes standard input. With --http it is served over HTTP to any number of clients
 until Ctrl-C: at /mcp (Streamable HTTP), and for clients of 2024 at /sse (HTTP+SSE).
 
-HTTP clients need no login. Serve other machines only if all of them may use the server; files and shell are served to
-this machine only. Requests must address this machine by an IP address or localhost. Allow other names with --host;
-without this rule, web pages could reach the server by a name of their own.
+HTTP clients must send your token, which dowel status --token prints as a header. With --open they need none: then every
+program and user of this machine may use the server, so files and shell can be open at a loopback address only. Requests
+must address this machine by an IP address or localhost. Allow other names with --host; without this rule, web pages could
+reach the server by a name of their own.
 
 ` + describeBuiltins(),
 		Example: `  dowel serve files roots=. read-only=true
@@ -49,13 +50,20 @@ without this rule, web pages could reach the server by a name of their own.
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			f.Parsed = true
-			return runServe(cmd.Context(), f, args, opts)
+			return runServe(cmd.Context(), f, args, &opts)
 		},
 	}
 	cmd.Flags().StringVar(&opts.Address, "http", "", "serve over HTTP at an `address`: 8080, or 0.0.0.0:8080 for other machines too")
 	cmd.Flags().StringSliceVar(&opts.Hosts, "host", nil, "with --http, a `name` that requests may use for this machine; * allows any")
 	cmd.Flags().StringSliceVar(&opts.Origins, "origin", nil, "with --http, an `origin` of web pages that may use the server, such as https://app.example.com; * allows any")
+	cmd.Flags().BoolVar(&opts.open, "open", false, "with --http, serve every program and user of this machine, without a token")
 	return cmd
+}
+
+// options are the flags of dowel serve.
+type options struct {
+	daemon.ListenOptions
+	open bool
 }
 
 // isLoopback reports whether only this machine can reach an address. The address must have a port.
@@ -93,12 +101,12 @@ func completeArgs(args []string) []string {
 	return all
 }
 
-func runServe(ctx context.Context, f *factory.Factory, args []string, opts daemon.ListenOptions) error {
+func runServe(ctx context.Context, f *factory.Factory, args []string, opts *options) error {
 	if len(args) == 0 {
 		return exit.Usagef("no server is named: there are %s", strings.Join(builtinNames(), ", "))
 	}
-	if opts.Address != "" && daemon.IsLocal(args[0]) && !isLoopback(daemon.LocalAddress(opts.Address)) {
-		return exit.Usagef("--http %s: %s acts on this machine, and HTTP clients need no login: serve it at 127.0.0.1, or use dowel up, which can require a token", opts.Address, args[0])
+	if opts.open && opts.Address != "" && daemon.IsLocal(args[0]) && !isLoopback(daemon.LocalAddress(opts.Address)) {
+		return exit.Usagef("--open at %s: %s acts on this machine, and other machines could use it: serve it at 127.0.0.1, or without --open", opts.Address, args[0])
 	}
 	options, err := builtin.ParseOptions(args[1:])
 	if err != nil {
@@ -115,8 +123,8 @@ func runServe(ctx context.Context, f *factory.Factory, args []string, opts daemo
 	switch {
 	case opts.Address != "":
 		return serveHTTP(ctx, f, args[0], s, opts)
-	case len(opts.Hosts)+len(opts.Origins) > 0:
-		return exit.Usagef("--host and --origin need --http")
+	case len(opts.Hosts)+len(opts.Origins) > 0 || opts.open:
+		return exit.Usagef("--host, --origin and --open need --http")
 	}
 	if term.Terminal(f.Stdin) != nil {
 		f.Notice("Serving " + args[0] + ": reading JSON-RPC from this terminal; Ctrl-D stops it. Clients start it by themselves: dowel tools " + args[0])

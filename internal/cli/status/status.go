@@ -23,7 +23,7 @@ import (
 
 // NewCommand returns the command dowel status.
 func NewCommand(f *factory.Factory) *cobra.Command {
-	var token bool
+	var token, renew bool
 	cmd := &cobra.Command{
 		Use:   "status [NAME]",
 		Short: "Show the state of the running dowel and its servers, or all about one server",
@@ -41,22 +41,26 @@ Servers are in one of these states:
   needs authorization  it requires a login or a token`,
 		Example: `  dowel status
   dowel status everything
-  dowel status --json`,
+  dowel status --json
+  curl -H "$(dowel status --token)" http://127.0.0.1:7800/status.json`,
 		Args: cobra.MaximumNArgs(1), ValidArgsFunction: connect.CompleteNames,
 		RunE: func(cmd *cobra.Command, names []string) error {
 			f.Parsed = true
 			switch {
 			case token && len(names) > 0:
 				return exit.Usagef("--token takes no server name, since all servers share the gateway's token: dowel status --token")
+			case renew && !token:
+				return exit.Usagef("--renew needs --token: dowel status --token --renew replaces the gateway's token")
 			case token:
-				return showToken(f)
+				return showToken(cmd.Context(), f, renew)
 			case len(names) > 0:
 				return showServer(cmd.Context(), f, names[0])
 			}
 			return runStatus(cmd.Context(), f)
 		},
 	}
-	cmd.Flags().BoolVar(&token, "token", false, "show the token that other machines need to use the gateway")
+	cmd.Flags().BoolVar(&token, "token", false, "print the HTTP header with the token that clients of the gateway's address send")
+	cmd.Flags().BoolVar(&renew, "renew", false, "with --token, replace the token first; the old one is invalid at once")
 	return cmd
 }
 
@@ -80,6 +84,9 @@ func runStatus(ctx context.Context, f *factory.Factory) error {
 	fmt.Fprintf(f.Stdout, "dowel %s, process %d, has been running for %s\n", term.Line(s.Version), s.PID, display.Age(time.Since(s.Started)))
 	if s.Gateway != "" {
 		fmt.Fprintf(f.Stdout, "The gateway is at %s, its page at %s\n", s.Gateway, s.Page)
+	}
+	if s.Open {
+		fmt.Fprintln(f.Stdout, "It is open: every program and user of this machine may use it without a token")
 	}
 	if len(s.Files) > 0 {
 		fmt.Fprintln(f.Stdout, "Servers of "+strings.Join(s.Files, ", "))
@@ -177,29 +184,33 @@ func writeServer(f *factory.Factory, s FullStatus) {
 	row("stderr", strings.Join(s.Stderr, "\n"))
 }
 
-// showToken shows the gateway's token: from the configuration, else the stored one.
-func showToken(f *factory.Factory) error {
-	store, err := f.OpenState()
+// showToken prints the gateway's token as a header. It asks the running dowel, or else reads the
+// configuration and the state. renew replaces the token first.
+func showToken(ctx context.Context, f *factory.Factory, renew bool) error {
+	token, err := currentToken(ctx, f, renew)
 	if err != nil {
 		return err
 	}
-	o, err := new(factory.Places).ConfigOptions()
-	if err != nil {
-		return err
-	}
-	settings, err := daemon.GatewaySettings(config.Load(o))
-	if err != nil {
-		return err
-	}
-	token := settings.Token
-	if token == "" {
-		if token, err = store.Token(); err != nil {
-			return err
-		}
-	}
+	header := "Authorization: Bearer " + token
 	if f.JSON {
-		return f.WriteValue(map[string]string{"token": token})
+		return f.WriteValue(map[string]string{"token": token, "header": header})
 	}
-	fmt.Fprintln(f.Stdout, token)
+	fmt.Fprintln(f.Stdout, header)
 	return nil
+}
+
+func currentToken(ctx context.Context, f *factory.Factory, renew bool) (string, error) {
+	if s, err := fetchStatus(ctx); err == nil && s.Gateway != "" {
+		return factory.RunningDaemon().Token(ctx, renew)
+	}
+	access, err := f.GatewayAccess(nil)
+	switch {
+	case err != nil:
+		return "", err
+	case access.Open():
+		return "", daemon.ErrOpen
+	case renew:
+		return access.RenewToken()
+	}
+	return access.Token(), nil
 }

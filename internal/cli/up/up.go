@@ -47,7 +47,8 @@ dowel trust. dowel watches the files: a change restarts only the servers that it
 With --stdio, dowel serves the gateway over standard input and output to the client that started it. All clients share the
 servers of the dowel that is already running. When that dowel ends, this process takes over.
 
-Other machines need the gateway's token. To see it: dowel status --token.`,
+HTTP clients must send the gateway's token, also on this machine: dowel status --token prints the header. Clients that start
+dowel up --stdio need no token, and dowel's own commands need none. dowel export --to TOOL sets up a client.`,
 		Example: `  dowel up
   dowel up --http 0.0.0.0:7800 --host dowel.example.com
   claude mcp add dowel -- dowel up --stdio`,
@@ -159,8 +160,10 @@ func (v *statusView) isNews(lastShown map[string]string, e hub.Event) bool {
 func (v *statusView) startMessage() string {
 	w := v.daemon.Web.Load()
 	text := "The gateway is at " + w.Url + "/mcp, its page at " + w.Url + "/. Ctrl-C ends it."
-	if w.Token {
-		text += "\nOther machines can reach it with its token: dowel status --token."
+	if w.Open {
+		text += "\nEveryone on this machine may use it: gateway.open is set."
+	} else {
+		text += "\nHTTP clients send its token: dowel status --token. Clients that start dowel up --stdio need none: dowel export --to TOOL."
 	}
 	if files := v.daemon.Files(); len(files) > 0 && len(v.daemon.Hub.Upstreams()) == 0 {
 		return "No servers in " + strings.Join(files, ", ") + ". Add some with dowel servers add or dowel import.\n" + text

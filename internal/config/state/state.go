@@ -130,6 +130,12 @@ func Open(path string, o Options) (*State, error) {
 // Path returns the path of the file.
 func (s *State) Path() string { return s.path }
 
+// Exists reports whether the file exists.
+func (s *State) Exists() bool {
+	_, err := os.Stat(s.path)
+	return err == nil
+}
+
 // current returns the file's content. If the file cannot be read, it returns the last valid
 // content.
 func (s *State) current() fileContent {

@@ -2,8 +2,6 @@ package state
 
 import (
 	"cmp"
-	"crypto/rand"
-	"encoding/base64"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -64,29 +62,4 @@ func absolutePath(file string) string {
 		return path
 	}
 	return filepath.Clean(file)
-}
-
-// tokenBytes is the number of random bytes in a token.
-const tokenBytes = 32
-
-// Token returns the gateway's bearer token: 32 random bytes in base64url. The first call creates
-// it. If several processes do so at once, all get the same token.
-func (s *State) Token() (string, error) {
-	if token := s.current().Gateway.Token; token != "" {
-		return token, nil
-	}
-	var token string
-	err := s.updateFile(func(now fileContent) []valueChange {
-		if token = now.Gateway.Token; token != "" {
-			return nil
-		}
-		raw := make([]byte, tokenBytes)
-		rand.Read(raw) // never fails
-		token = base64.RawURLEncoding.EncodeToString(raw)
-		return []valueChange{{[]string{"gateway", "token"}, token}}
-	})
-	if err != nil {
-		return "", err
-	}
-	return token, nil
 }

@@ -1,0 +1,55 @@
+package connect
+
+import (
+	"context"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/dowel-mcp/dowel/internal/cli/factory"
+)
+
+// addOwnToken adds the token of the running daemon to header if u leads to that daemon's HTTP
+// address. It adds nothing if the user has given credentials. Other addresses never get the token:
+// another user's program may listen there.
+func addOwnToken(u *url.URL, header http.Header) {
+	if header.Get("Authorization") != "" || u.User != nil || u.Scheme != "http" && u.Scheme != "ws" {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), StatusTimeout)
+	defer cancel()
+	running := factory.RunningDaemon()
+	s, err := running.Status(ctx)
+	if err != nil || s.Gateway == "" || s.Open {
+		return
+	}
+	gateway, err := url.Parse(s.Gateway)
+	if err != nil || !isSameAddress(u, gateway) {
+		return
+	}
+	if token, err := running.Token(ctx, false); err == nil && token != "" {
+		header.Set("Authorization", "Bearer "+token)
+	}
+}
+
+// isSameAddress reports whether two URLs lead to the same port of the same host. All names of the
+// IPv4 loopback address are the same host.
+func isSameAddress(a, b *url.URL) bool {
+	return portOf(a) == portOf(b) && hostOf(a) == hostOf(b)
+}
+
+func portOf(u *url.URL) string {
+	if port := u.Port(); port != "" {
+		return port
+	}
+	return "80"
+}
+
+func hostOf(u *url.URL) string {
+	host := strings.ToLower(u.Hostname())
+	if ip := net.ParseIP(host); host == "localhost" || ip != nil && ip.IsLoopback() && ip.To4() != nil {
+		return "127.0.0.1"
+	}
+	return host
+}

@@ -1,0 +1,40 @@
+package httpwire
+
+import (
+	"net/http"
+	"strings"
+)
+
+// BearerToken returns the token of the request's Authorization field, or "" without one (RFC 6750,
+// section 2.1).
+func BearerToken(r *http.Request) string {
+	scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
+	if !strings.EqualFold(scheme, "Bearer") {
+		return ""
+	}
+	return strings.TrimSpace(token)
+}
+
+// RefuseUnauthorized answers a request without a valid token with status 401 and the reason.
+//
+// Clients react to 401 by looking for an authorization server: they read the well-known addresses,
+// and if these are missing, register at /register. These paths answer 404 with the same reason, so
+// that the client shows it instead of beginning a login that cannot succeed.
+func RefuseUnauthorized(w http.ResponseWriter, r *http.Request, reason string) {
+	if IsLoginPath(r.URL.Path) {
+		Refuse(w, http.StatusNotFound, reason)
+		return
+	}
+	w.Header().Set("WWW-Authenticate", `Bearer realm="dowel"`) // without resource_metadata: there is no login
+	Refuse(w, http.StatusUnauthorized, reason)
+}
+
+// IsLoginPath reports whether OAuth clients look for an authorization server at a path
+// (basic/authorization: discovery, and the default endpoints of revision 2025-03-26).
+func IsLoginPath(path string) bool {
+	switch path {
+	case "/authorize", "/token", "/register":
+		return true
+	}
+	return strings.HasPrefix(path, "/.well-known/") || strings.Contains(path, "/.well-known/oauth-") || strings.Contains(path, "/.well-known/openid-")
+}
