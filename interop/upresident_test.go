@@ -208,6 +208,7 @@ func (r *resident) moveIn() []string {
        that without a token they all count as one, and share one process. */
     "reference": {"command": %[3]q, "sharing": "client", "serialize": true},
   },
+  "gateway": {"open": true}
 }
 `, ownComment, dowel, npm(t, "mcp-server-everything")),
 		file(filepath.Join(r.project, ".mcp.json"),

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
+	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
@@ -29,6 +30,7 @@ const (
 
 // clientLoad calls one dowel all the time, with a client for each way to reach it.
 type clientLoad struct {
+	header  http.Header // has the gateway\'s token
 	t       *testing.T
 	clients map[string]*client.Client // keyed by the way to reach dowel
 	stopped chan struct{}
@@ -48,6 +50,7 @@ type tally struct {
 func (u *testUser) newClientLoad(url string) *clientLoad {
 	u.t.Helper()
 	c := &clientLoad{t: u.t, clients: map[string]*client.Client{}, stopped: make(chan struct{}), tallies: map[string]tally{}}
+	c.header = u.tokenHeader()
 	c.dialClient("modern", url+"/mcp", "")
 	c.dialClient("legacy", url+"/mcp", mcp.Revision20250618)
 	c.dialClient("stdio", u.stdioCommand(), "")
@@ -60,6 +63,7 @@ func (l *clientLoad) dialClient(way string, target any, revision mcp.Revision) {
 	defer cancel()
 	one, err := client.Dial(ctx, target, &client.Options{
 		Wire: client.Wire{Revision: revision}, Restart: client.Restart{Max: -1}, Logger: slog.New(slog.DiscardHandler),
+		HTTP: client.HTTP{Header: func(context.Context) (http.Header, error) { return l.header, nil }},
 	})
 	if err != nil {
 		l.t.Fatalf("%s: %v", way, err)

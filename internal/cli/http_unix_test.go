@@ -50,6 +50,10 @@ func serveOverHTTP(t *testing.T, words ...string) (base string, stop func() int)
 func TestHTTP(t *testing.T) {
 	t.Parallel()
 	base, stop := serveOverHTTP(t, "everything")
+	header := strings.TrimSpace(runDowel(t, "", "status", "--token").stdout)
+	if out := runDowel(t, "", "tools", "--url", base+"/mcp"); out.code != exit.Connection || !strings.Contains(out.stderr, "dowel status --token") {
+		t.Errorf("without the token: %+v", out)
+	}
 	for _, test := range []struct {
 		words []string
 		want  string
@@ -60,7 +64,7 @@ func TestHTTP(t *testing.T) {
 		{[]string{"read", "test://static-text", "--url", base + "/mcp"}, "This is the content of the static text resource."},
 		{[]string{"tools", "--json", "--url", base + "/mcp"}, `"name":"echo"`},
 	} {
-		out := runDowel(t, "", test.words...)
+		out := runDowel(t, "", append(test.words, "-H", header)...)
 		if out.code != 0 || !strings.Contains(out.stdout, test.want) {
 			t.Errorf("%v: exit code %d, stdout %.300s, stderr %s", test.words, out.code, out.stdout, out.stderr)
 		}
@@ -75,7 +79,7 @@ func TestAgentAtURL(t *testing.T) {
 	m := newModel(t, `{"turns": [
 		{"calls": [{"name": "server__echo", "arguments": {"message": "from afar"}}]}, {"expect": ["from afar"], "text": "It said so."},
 		{"calls": [{"name": "server__echo", "arguments": {"message": "from there"}}]}, {"expect": ["from there"], "text": "So again."}]}`)
-	base, stop := serveOverHTTP(t, "everything")
+	base, stop := serveOverHTTP(t, "everything", "--open")
 	if out := runDowel(t, "", "run", "Say it.", "--model", "gpt-test", "--base-url", m.url, "--url", base+"/mcp"); out.code != exit.OK || out.stdout != "It said so.\n" {
 		t.Errorf("%+v", out)
 	}

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -387,10 +388,11 @@ func TestUpWithoutItsToken(t *testing.T) {
 	}
 	p := newTestUser(t)
 	p.writeFile(p.userFile(), `{"gateway": {"token": "configured-token"}}`)
-	p.expectSuccess("configured-token\n", "status", "--token")
+	p.expectSuccess("Authorization: Bearer configured-token\n", "status", "--token")
 	url := p.startDaemon()
-	if out := p.runDowel("tools", "--url", url+"/mcp"); out.code != exit.Connection {
-		t.Errorf("%+v", out)
+	if code, _ := p.request(http.MethodPost, url+"/mcp", nil); code != http.StatusUnauthorized {
+		t.Errorf("without the token: %d", code)
 	}
 	p.expectSuccess("everything__echo", "tools", "--url", url+"/mcp", "-H", "Authorization: Bearer configured-token")
+	p.expectFailure(exit.Failed, "change gateway.token in", "status", "--token", "--renew")
 }

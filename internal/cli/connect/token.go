@@ -14,7 +14,7 @@ import (
 // address. It adds nothing if the user has given credentials. Other addresses never get the token:
 // another user's program may listen there.
 func addOwnToken(u *url.URL, header http.Header) {
-	if header.Get("Authorization") != "" || u.User != nil || u.Scheme != "http" && u.Scheme != "ws" {
+	if header.Get("Authorization") != "" || u.User != nil {
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), StatusTimeout)
@@ -25,7 +25,7 @@ func addOwnToken(u *url.URL, header http.Header) {
 		return
 	}
 	gateway, err := url.Parse(s.Gateway)
-	if err != nil || !isSameAddress(u, gateway) {
+	if err != nil || !IsSameAddress(u, gateway) {
 		return
 	}
 	if token, err := running.Token(ctx, false); err == nil && token != "" {
@@ -33,11 +33,14 @@ func addOwnToken(u *url.URL, header http.Header) {
 	}
 }
 
-// isSameAddress reports whether two URLs lead to the same port of the same host. All names of the
-// IPv4 loopback address are the same host.
-func isSameAddress(a, b *url.URL) bool {
-	return portOf(a) == portOf(b) && hostOf(a) == hostOf(b)
+// IsSameAddress reports whether two URLs lead to the same port of the same host without TLS. All
+// names of the IPv4 loopback address are the same host.
+func IsSameAddress(a, b *url.URL) bool {
+	return isPlain(a) && isPlain(b) && portOf(a) == portOf(b) && hostOf(a) == hostOf(b)
 }
+
+// isPlain reports whether a URL is for HTTP or WebSocket without TLS.
+func isPlain(u *url.URL) bool { return u.Scheme == "http" || u.Scheme == "ws" }
 
 func portOf(u *url.URL) string {
 	if port := u.Port(); port != "" {

@@ -2,6 +2,7 @@
 package exportcmd
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"slices"
@@ -20,14 +21,13 @@ import (
 
 // NewCommand returns the command dowel export.
 func NewCommand(f *factory.Factory) *cobra.Command {
-	var to, name string
-	var where factory.Places
-	var dry bool
+	opts := &options{}
 	cmd := &cobra.Command{
 		Use:   "export --to TOOL",
 		Short: "Make dowel the MCP server of another tool: one entry for all your servers",
 		Long: `Add one entry to another tool's configuration, which starts dowel up --stdio and so offers all your servers as one. The rest
-of the file stays unchanged, and dowel keeps a copy of the old file. The tools are:
+of the file stays unchanged, and dowel keeps a copy of the old file. Entries that reach the gateway by its URL need its token;
+with --replace they start dowel instead, which needs none. The tools are:
 
   ` + strings.Join(term.Wrap(editing.ToolNames(), 100), "\n  "),
 		Example: `  dowel export --to cursor --dry-run
@@ -43,25 +43,33 @@ of the file stays unchanged, and dowel keeps a copy of the old file. The tools a
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			f.Parsed = true
-			return runExport(f, where, to, name, dry)
+			return runExport(cmd.Context(), f, opts)
 		},
 	}
-	where.AddFlags(cmd)
-	cmd.Flags().StringVar(&to, "to", "", "the `tool`")
-	cmd.Flags().StringVar(&name, "name", "dowel", "the `name` of the entry")
-	cmd.Flags().BoolVar(&dry, "dry-run", false, "show the change, and write nothing")
+	opts.where.AddFlags(cmd)
+	cmd.Flags().StringVar(&opts.tool, "to", "", "the `tool`")
+	cmd.Flags().StringVar(&opts.name, "name", "dowel", "the `name` of the entry")
+	cmd.Flags().BoolVar(&opts.replace, "replace", false, "replace entries that reach dowel's gateway by its URL")
+	cmd.Flags().BoolVar(&opts.dry, "dry-run", false, "show the change, and write nothing")
 	return cmd
 }
 
-func runExport(f *factory.Factory, where factory.Places, to, name string, dry bool) error {
-	if to == "" || !slices.Contains(editing.ToolNames(), to) {
-		return exit.Usagef("--to: which tool?%s", suggest.Hint(to, editing.ToolNames()))
+// options are the flags of dowel export.
+type options struct {
+	where        factory.Places
+	tool, name   string
+	replace, dry bool
+}
+
+func runExport(ctx context.Context, f *factory.Factory, opts *options) error {
+	if opts.tool == "" || !slices.Contains(editing.ToolNames(), opts.tool) {
+		return exit.Usagef("--to: which tool?%s", suggest.Hint(opts.tool, editing.ToolNames()))
 	}
-	o, err := where.ConfigOptions()
+	o, err := opts.where.ConfigOptions()
 	if err != nil {
 		return err
 	}
-	d, err := config.LookupDialect(to)
+	d, err := config.LookupDialect(opts.tool)
 	if err != nil {
 		return err
 	}
@@ -69,13 +77,23 @@ func runExport(f *factory.Factory, where factory.Places, to, name string, dry bo
 	if err != nil {
 		return err
 	}
-	err = editing.EditFile(f, userFile(d, o), dry, true, func(text []byte, format edit.Format) ([]byte, error) {
-		return edit.Set(text, format, transfer.Path(d, name), transfer.Command(d, name, self, "up", "--stdio"))
+	file := userFile(d, o)
+	entries := findURLEntries(opts.tool, o, gatewayAddresses(ctx, o))
+	if opts.replace {
+		if n, err := replaceURLEntries(f, d, self, file, entries, opts.dry); err != nil || n > 0 {
+			return err // the file has an entry for dowel now
+		}
+	}
+	err = editing.EditFile(f, file, opts.dry, true, func(text []byte, format edit.Format) ([]byte, error) {
+		return edit.Set(text, format, transfer.Path(d, opts.name), transfer.Command(d, opts.name, self, "up", "--stdio"))
 	})
-	if err != nil || dry || f.JSON {
+	if err != nil || opts.dry || f.JSON {
 		return err
 	}
-	if notice := duplicateNotice(userFile(d, o), to, name, o); notice != "" {
+	if notice := duplicateNotice(file, opts.tool, opts.name, o); notice != "" {
+		fmt.Fprintln(f.Stdout, notice)
+	}
+	if notice := urlNotice(opts.tool, entries); notice != "" && !opts.replace {
 		fmt.Fprintln(f.Stdout, notice)
 	}
 	return nil
