@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/dowel-mcp/dowel/client"
+	"github.com/dowel-mcp/dowel/internal/process"
 	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/dowel-mcp/dowel/transport"
 	"github.com/dowel-mcp/dowel/transport/stdio"
@@ -95,7 +96,7 @@ func TestComplaints(t *testing.T) {
 // exitOf runs a shell script and returns the error of its exit.
 func exitOf(t *testing.T, script string) error {
 	t.Helper()
-	child, err := stdio.Command{Path: "/bin/sh", Args: []string{"-c", script}}.Start(t.Context())
+	child, err := process.Command{Path: "/bin/sh", Args: []string{"-c", script}}.Start(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/dowel-mcp/dowel/internal/near"
+	"github.com/dowel-mcp/dowel/internal/process"
 	"github.com/dowel-mcp/dowel/transport/stdio"
 )
 
@@ -29,7 +30,7 @@ func findProgram(ctx context.Context, c *stdio.Command) (string, error) {
 	if file := lookUpProgram(c); file != "" {
 		return file, nil
 	}
-	return stdio.Resolve(ctx, c.Path)
+	return process.Resolve(ctx, c.Path)
 }
 
 // lookUpProgram is findProgram without running a login shell. It returns "" if the file is not
@@ -42,7 +43,7 @@ func lookUpProgram(c *stdio.Command) string {
 		return file
 	}
 	for _, dir := range searchPath(c) {
-		if file, err := stdio.Resolve(ctx, filepath.Join(dir, c.Path)); err == nil {
+		if file, err := process.Resolve(ctx, filepath.Join(dir, c.Path)); err == nil {
 			return file
 		}
 	}
@@ -57,7 +58,7 @@ func isPath(name string) bool { return filepath.Base(name) != name || name == ".
 
 // checkExecutable returns the path of a file that can be run.
 func checkExecutable(ctx context.Context, path string) (string, error) {
-	file, err := stdio.Resolve(ctx, path)
+	file, err := process.Resolve(ctx, path)
 	if errors.Is(err, fs.ErrPermission) && isScript(path) {
 		if info, bad := os.Stat(path); bad == nil && info.Mode().IsRegular() {
 			return path, nil // an interpreter reads it

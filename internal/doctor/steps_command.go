@@ -212,7 +212,7 @@ func (w *examination) checkStdout() bool {
 const adviseStdout = "Make the server write its logs to stderr: its stdout belongs to the protocol."
 
 // describeExit says how the process reacted to the end of the connection.
-func describeExit(child *stdio.Child) (detail, advice string) {
+func describeExit(child stdio.Child) (detail, advice string) {
 	exit, ok := errors.AsType[*stdio.ExitError](child.ExitError())
 	switch {
 	case !ok || exit.State == nil:

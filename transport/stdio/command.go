@@ -1,26 +1,21 @@
 package stdio
 
 import (
-	"context"
-	"errors"
-	"fmt"
 	"io"
-	"io/fs"
-	"maps"
-	"os"
-	"path/filepath"
-	"runtime"
-	"slices"
-	"strings"
 	"time"
+
+	"github.com/dowel-mcp/dowel/internal/process"
+	"github.com/dowel-mcp/dowel/mcp"
 )
 
 // Command describes a server to start as a child process. Every field except Path may be zero. A
 // Command is a plain value: it may be copied and started any number of times.
 type Command struct {
-	// Path is a program or a script. A bare name is looked up as [Resolve] describes. If it is
-	// not found in PATH, its folder is added to the PATH of the child, because npx, for example,
-	// needs node beside it. A path with a separator is relative to Dir.
+	// Path is a program or a script. A bare name is looked up in PATH, then in the PATH of the
+	// user's login shell, because a desktop application does not have it (the shell has 5 s to
+	// answer and is asked at most every five minutes; not on Windows), and then in the folders of
+	// common installers. If it is not found in PATH, its folder is added to the PATH of the child,
+	// because npx, for example, needs node beside it. A path with a separator is relative to Dir.
 	//
 	// An executable script that begins with "#!" runs directly, except on Windows. Other scripts
 	// are run by the program that their extension names: node for .js .mjs .cjs .ts .mts .cts
@@ -45,155 +40,58 @@ type Command struct {
 	// blocks, the child does not: up to 256 KiB are queued, further bytes are omitted, and a line
 	// in brackets tells how many.
 	Stderr io.Writer
-	// StderrRing is the number of bytes of stderr that are kept for [Child.Stderr] and
-	// [ExitError]. 0 means 64 KiB, negative means none.
-	StderrRing int
 
-	// Grace is how long Close waits for the child to exit after it has closed stdin. 0 means 2 s,
-	// negative means no time.
+	// Grace is how long closing the connection waits for the child to exit after it has closed
+	// stdin. 0 means 2 s, negative means no time.
 	Grace time.Duration
 	// KillAfter is the time between SIGTERM (CTRL_BREAK on Windows) and SIGKILL. 0 means 2 s,
 	// negative means no time.
 	KillAfter time.Duration
 }
 
-// Start starts the child. ctx limits the start only: the child runs until it exits, Close is
-// called or this process ends. Start takes a few milliseconds, or up to 5 s if the program is
-// missing in PATH and the login shell must be asked.
+// Child is the process of a server that [Command.Dial] started. All methods may be called
+// concurrently, also after the process has exited.
 //
-// The error is a [*NotFoundError] for a name that is found nowhere. For a path, it wraps
-// [fs.ErrNotExist] if the program or Dir does not exist, wraps [fs.ErrPermission] if the program
-// is not executable, or says that the path is a folder.
-func (c Command) Start(ctx context.Context) (*Child, error) {
-	if err := ctx.Err(); err != nil {
-		return nil, fmt.Errorf("start %q: %w", c.Path, err)
-	}
-	p, err := c.resolveProgram(ctx)
-	if err != nil {
-		return nil, fmt.Errorf("start %q: %w", c.Path, err)
-	}
-	child, err := c.startProgram(p)
-	if err != nil {
-		return nil, fmt.Errorf("start %q: %w", c.Path, err)
-	}
-	return child, nil
+// The process and everything that it starts form one tree, which ends as a whole: when the
+// connection is closed, when the process itself exits, or when this process dies, even by SIGKILL.
+// On POSIX, the tree is a session with a process group of its own: Ctrl-C in the terminal does not
+// reach it, and it has no terminal to ask for a password on. On Windows it is a Job Object; that
+// code has been compiled but never run. A descendant that creates a session or process group of
+// its own (setsid, a daemon) leaves the tree and is not ended.
+type Child interface {
+	// PID returns the process id. On POSIX it is also the id of the process group and session.
+	PID() int
+	// StderrTail returns the last lines of stderr as valid UTF-8, without control characters and
+	// terminal escape sequences. At most 64 KiB are kept.
+	StderrTail(lines int) string
+	// Exited returns a channel that is closed when the process has exited.
+	Exited() <-chan struct{}
+	// ExitError returns nil while the process runs, and its [*ExitError] afterwards, even if the
+	// exit status is 0.
+	ExitError() error
 }
 
-// resolvedProgram is a Command after all lookups.
-type resolvedProgram struct {
-	file string   // absolute
-	argv []string // including argv[0]
-	env  []string
-	dir  string // absolute, or ""
+// ChildOf returns the process of a transport that [Command.Dial] returned, and nil for any other
+// transport.
+func ChildOf(t mcp.Transport) Child {
+	if p, ok := t.(*childTransport); ok {
+		return p.child
+	}
+	return nil
 }
 
-func (c Command) resolveProgram(ctx context.Context) (resolvedProgram, error) {
-	dir, err := c.workDir()
-	if err != nil {
-		return resolvedProgram{}, err
-	}
-	env, err := c.buildEnv(dir)
-	if err != nil {
-		return resolvedProgram{}, err
-	}
-	s := programSearch{path: lookupEnv(env, "PATH"), dir: dir}
-	f, err := s.locateProgram(ctx, c.Path)
-	if err != nil {
-		return resolvedProgram{}, err
-	}
-	run, err := s.makeRunnable(ctx, f)
-	if err != nil {
-		return resolvedProgram{}, err
-	}
-	p := resolvedProgram{file: run.file, dir: dir, env: extendPath(env, s.path, run.dirs)}
-	p.argv = append(append([]string{run.file}, run.before...), c.Args...)
-	if i := slices.IndexFunc(p.argv, func(a string) bool { return strings.ContainsRune(a, 0) }); i >= 0 {
-		return resolvedProgram{}, fmt.Errorf("argument %d contains a NUL byte, which no process can be given", i)
-	}
-	return p, nil
-}
+// ExitError is the exit of a child, as an error: it is one even if the exit status is 0, because
+// the server is gone. Its fields are
+//
+//   - Command, the Path of the [Command];
+//   - State, the [*os.ProcessState], or nil if the exit status is unknown;
+//   - Stderr, the last lines of stderr, at most 10 lines and 2 KiB;
+//   - Closed, which reports whether the exit followed the end of the connection.
+//
+// The method ExitCode returns the exit status, or -1 if a signal ended the process.
+type ExitError = process.ExitError
 
-// workDir returns the absolute Dir. It checks that Dir exists, because the operating system would
-// report a missing program instead.
-func (c Command) workDir() (string, error) {
-	if c.Dir == "" {
-		return "", nil
-	}
-	dir, err := filepath.Abs(c.Dir)
-	if err != nil {
-		return "", fmt.Errorf("working directory %q: %w", c.Dir, err)
-	}
-	switch info, err := os.Stat(dir); {
-	case errors.Is(err, fs.ErrNotExist):
-		return "", fmt.Errorf("working directory %q does not exist; create it or correct the path: %w", c.Dir, fs.ErrNotExist)
-	case err != nil:
-		return "", fmt.Errorf("working directory %q: %w", c.Dir, err)
-	case !info.IsDir():
-		return "", fmt.Errorf("working directory %q is a file, not a folder", c.Dir)
-	}
-	return dir, nil
-}
-
-func (c Command) buildEnv(dir string) ([]string, error) {
-	env := os.Environ()
-	if c.CleanEnv {
-		env = minimalEnv()
-	}
-	if dir != "" {
-		env = append(env, "PWD="+dir)
-	}
-	for _, key := range slices.Sorted(maps.Keys(c.Env)) {
-		value := c.Env[key]
-		if key == "" || strings.ContainsAny(key, "=\x00") || strings.ContainsRune(value, 0) {
-			return nil, fmt.Errorf("environment variable %q: a name must not be empty or contain '=', and neither part a NUL byte", key)
-		}
-		env = append(env, key+"="+value) // the last entry for a key wins
-	}
-	return env, nil
-}
-
-var (
-	minimalUnix    = []string{"PATH", "HOME", "USER", "LOGNAME", "SHELL", "TERM", "TMPDIR", "LANG", "LC_ALL", "LC_CTYPE", "TZ"}
-	minimalWindows = []string{"PATH", "PATHEXT", "SYSTEMROOT", "SYSTEMDRIVE", "WINDIR", "COMSPEC", "TEMP", "TMP", "USERNAME", "USERPROFILE", "HOMEDRIVE", "HOMEPATH", "APPDATA", "LOCALAPPDATA", "PROGRAMDATA", "PROGRAMFILES", "PROCESSOR_ARCHITECTURE", "NUMBER_OF_PROCESSORS", "OS"}
-)
-
-func minimalEnv() []string {
-	keys := minimalUnix
-	if runtime.GOOS == "windows" {
-		keys = minimalWindows
-	}
-	var env []string
-	for _, key := range keys {
-		if value, ok := os.LookupEnv(key); ok {
-			env = append(env, key+"="+value)
-		}
-	}
-	return env
-}
-
-// lookupEnv returns the effective value of a key, which is the last one.
-func lookupEnv(env []string, key string) string {
-	for _, entry := range slices.Backward(env) {
-		k, v, ok := strings.Cut(entry, "=")
-		if ok && (k == key || runtime.GOOS == "windows" && strings.EqualFold(k, key)) {
-			return v
-		}
-	}
-	return ""
-}
-
-// extendPath appends the folders to PATH. They come last, so that programs that PATH already
-// finds do not change.
-func extendPath(env []string, path string, dirs []string) []string {
-	all := filepath.SplitList(path)
-	before := len(all)
-	for _, dir := range dirs {
-		if !slices.Contains(all, dir) {
-			all = append(all, dir)
-		}
-	}
-	if len(all) == before {
-		return env
-	}
-	return append(env, "PATH="+strings.Join(all, string(filepath.ListSeparator)))
-}
+// NotFoundError is the error for a program that was not found. It wraps [exec.ErrNotFound]. Its
+// fields are Name, Searched with descriptions of the places, and Hint, a sentence that tells the
+// user how to install the program.
+type NotFoundError = process.NotFoundError

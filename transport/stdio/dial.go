@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/dowel-mcp/dowel/internal/process"
 	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/dowel-mcp/dowel/transport"
 	"github.com/dowel-mcp/dowel/transport/internal/frames"
@@ -47,7 +48,7 @@ func (c Command) Dial(ctx context.Context, in mcp.Inbound, opts transport.Client
 }
 
 func (c Command) dialOnce(ctx context.Context, in mcp.Inbound, opts transport.ClientOptions) (mcp.Transport, error) {
-	child, err := c.Start(ctx)
+	child, err := process.Command(c).Start(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -59,7 +60,7 @@ func (c Command) dialOnce(ctx context.Context, in mcp.Inbound, opts transport.Cl
 }
 
 // withStderr adds the last lines of stderr to an error, unless it already contains them.
-func withStderr(err error, child *Child) error {
+func withStderr(err error, child *process.Child) error {
 	const lines = 10
 	var exit *ExitError
 	if tail := child.StderrTail(lines); tail != "" && !errors.As(err, &exit) {
@@ -71,11 +72,8 @@ func withStderr(err error, child *Child) error {
 // childTransport is a transport to a child. Closing it ends the child.
 type childTransport struct {
 	mcp.Transport
-	child *Child
+	child *process.Child
 }
-
-// Child returns the process behind the transport.
-func (p *childTransport) Child() *Child { return p.child }
 
 // UnaddressedFrames implements [frames.Unaddressed].
 func (p *childTransport) UnaddressedFrames() int64 { return frames.Unaddressed(p.Transport) }
@@ -84,19 +82,10 @@ func (p *childTransport) Notify(ctx context.Context, n mcp.Notification) error {
 	return p.Transport.(mcp.Notifier).Notify(ctx, n)
 }
 
-// ChildOf returns the process of a transport that [Command.Dial] returned, and nil for any other
-// transport.
-func ChildOf(t mcp.Transport) *Child {
-	if p, ok := t.(interface{ Child() *Child }); ok {
-		return p.Child()
-	}
-	return nil
-}
-
 // childConn is a Conn that reports the exit of its child as the end of the stream.
 type childConn struct {
 	transport.Conn
-	child  *Child
+	child  *process.Child
 	closed sync.Once
 	err    error
 }

@@ -92,7 +92,7 @@ func TestDial(t *testing.T) {
 		{"it closes its stdout", `  *server/discover*) exec >&-; sleep 1000;;`, 2, mcp.Revision20250618, nil},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			noLeaks(t)
+			polltest.NoLeaks(t)
 			c, starts := dialed(t, legacy(tt.cases))
 			in := &inbound{}
 			verdicts := &transport.Verdicts{}
@@ -147,7 +147,7 @@ func TestDialErrors(t *testing.T) {
 		}
 	})
 	t.Run("silence", func(t *testing.T) {
-		noLeaks(t)
+		polltest.NoLeaks(t)
 		c, starts := dialed(t, `echo "waiting for a licence" >&2;`+legacy(silence))
 		ctx, cancel := context.WithCancelCause(t.Context())
 		c.Stderr = writerFunc(func(p []byte) (int, error) { cancel(errSilent); return len(p), nil }) // it has started
@@ -181,7 +181,7 @@ func TestDeathOfADialedServer(t *testing.T) {
 		"mid-line": `printf '{"jsonrpc":"2.0","id":2,"result":{"to'; echo "out of memory" >&2; exit 7`,
 	} {
 		t.Run(name, func(t *testing.T) {
-			noLeaks(t)
+			polltest.NoLeaks(t)
 			c, _ := dialed(t, legacy(`  *server/discover*) answer "$id" '"error":{"code":-32601,"message":"no"}';;
   *'"name":"die"'*) `+death+`;;
   *tools/call*) printf x >> "$WAITING";;`))
@@ -227,7 +227,7 @@ func TestDeathOfADialedServer(t *testing.T) {
 func TestDialServe(t *testing.T) {
 	for _, r := range mcp.Revisions() {
 		t.Run(string(r), func(t *testing.T) {
-			noLeaks(t)
+			polltest.NoLeaks(t)
 			in := &inbound{}
 			tr, err := server("30s").Dial(t.Context(), in, transport.ClientOptions{Logger: discard, Revision: r, Tap: mcptest.ClientTap(t)})
 			if err != nil {
@@ -238,7 +238,7 @@ func TestDialServe(t *testing.T) {
 				t.Errorf("%+v, %v", res, err)
 			}
 			for _, line := range []string{"printed by a handler\nwritten by a handler\nlogged by a handler\n", "printed by a child\n"} {
-				polltest.Until(t, "on stderr: "+line, func() bool { return strings.Contains(string(ChildOf(tr).Stderr()), line) })
+				polltest.Until(t, "on stderr: "+line, func() bool { return strings.Contains(ChildOf(tr).StderrTail(9), strings.TrimSpace(line)) })
 			}
 			if err := tr.Close(); err != nil || len(in.down()) != 0 {
 				t.Errorf("%v, %v", err, in.down())

@@ -16,7 +16,7 @@
 //	defer c.Close() // ends the process and everything that it has started
 //
 // Three problems of such servers are solved here. A program that the user has in a terminal is
-// found even if a desktop application with a shorter PATH starts it (see [Resolve]). No process
+// found even if a desktop application with a shorter PATH starts it (see [Command]). No process
 // outlives its client, not even after SIGKILL (see [Child]). And an error contains the exit status
 // and the last lines of stderr (see [ExitError]).
 //

@@ -8,11 +8,11 @@ import (
 	"sync"
 	"time"
 
-	"github.com/dowel-mcp/dowel/transport/stdio"
+	"github.com/dowel-mcp/dowel/internal/process"
 )
 
 const (
-	noGrace      = -1                     // Grace of stdio.Command: Close does not wait for the shell to end by itself
+	noGrace      = -1                     // Grace of process.Command: Close does not wait for the shell to end by itself
 	killAfter    = 500 * time.Millisecond // from the signal to end until the processes are killed
 	startBound   = 10 * time.Second
 	maxReminders = 100 // again lines for one command; they fit into the pipe even if the shell reads nothing
@@ -24,7 +24,7 @@ type shell struct {
 	handle     string
 	principal  string
 	token      string
-	child      *stdio.Child
+	child      *process.Child
 	group      int         // the process group of the shell itself
 	idle       *time.Timer // ends the unused shell; guarded by Server.mu, as are calls and restarting
 	calls      int         // the number of calls that use the shell
@@ -196,7 +196,7 @@ func (sh *shell) noteExit() {
 		sh.printOutput(held)
 	}
 	e := &ending{how: "its exit status is unknown"}
-	exit, ok := errors.AsType[*stdio.ExitError](sh.child.ExitError())
+	exit, ok := errors.AsType[*process.ExitError](sh.child.ExitError())
 	switch {
 	case sh.reason != "":
 		e.how = sh.reason

@@ -12,12 +12,12 @@ import (
 	"strings"
 	"time"
 
-	"github.com/dowel-mcp/dowel/transport/stdio"
+	"github.com/dowel-mcp/dowel/internal/process"
 )
 
 // program is the program that shells run.
 type program struct {
-	command   stdio.Command
+	command   process.Command
 	bash      bool
 	sandboxed bool
 	note      string // added to the tool's description and to the first result of a shell; may be empty
@@ -39,9 +39,9 @@ func (o *Options) resolveProgram() (p program, err error) {
 			p.note = fmt.Sprintf("commands run in %s: use only POSIX sh syntax", path)
 		}
 	}
-	p.command = stdio.Command{
+	p.command = process.Command{
 		Path: path, Args: args, Dir: o.Dir, Env: map[string]string{"TERM": "dumb", "PAGER": "cat", "ENV": ""}, CleanEnv: o.CleanEnv,
-		Grace: noGrace, KillAfter: killAfter, StderrRing: 4 << 10,
+		Grace: noGrace, KillAfter: killAfter,
 	}
 	if !o.CleanEnv && !o.Sandbox {
 		o.setEnvironment(&p.command)
@@ -57,7 +57,7 @@ func (o *Options) resolveProgram() (p program, err error) {
 
 // setEnvironment gives a command the environment of this process, except the [ModelKeys] that are
 // not in o.Keys. It leaves c alone if none of these is set: c then inherits the environment.
-func (o *Options) setEnvironment(c *stdio.Command) {
+func (o *Options) setEnvironment(c *process.Command) {
 	passes := func(name string) bool { return !slices.Contains(ModelKeys, name) || slices.Contains(o.Keys, name) }
 	if !slices.ContainsFunc(ModelKeys, func(name string) bool { _, set := os.LookupEnv(name); return set && !passes(name) }) {
 		return

@@ -61,14 +61,15 @@ func leaderWithin(ancestor int) int {
 	return 0
 }
 
-type process struct {
+// processInfo is a line of the process table.
+type processInfo struct {
 	state                       byte
 	pid, parent, group, session int
 }
 
 // listProcesses returns all processes by id.
-func listProcesses() map[int]process {
-	all := map[int]process{}
+func listProcesses() map[int]processInfo {
+	all := map[int]processInfo{}
 	proc, err := os.Open("/proc")
 	if err != nil {
 		return all
@@ -89,7 +90,7 @@ func listProcesses() map[int]process {
 		if len(fields) < 4 {
 			continue
 		}
-		p := process{state: fields[0][0], pid: pid}
+		p := processInfo{state: fields[0][0], pid: pid}
 		for i, field := range []*int{&p.parent, &p.group, &p.session} {
 			*field, _ = strconv.Atoi(string(fields[i+1]))
 		}

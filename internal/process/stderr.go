@@ -1,4 +1,4 @@
-package stdio
+package process
 
 import (
 	"bytes"
@@ -9,7 +9,7 @@ import (
 )
 
 const (
-	defaultRing = 64 << 10
+	defaultRing = 64 << 10    // bytes of stderr that are kept
 	maxBacklog  = 256 << 10   // limit of bytes that wait for a slow Command.Stderr
 	flushBound  = time.Second // limit for copying the queue when the child has ended
 )
@@ -31,10 +31,7 @@ type stderrLog struct {
 }
 
 func newStderrLog(size int, copyTo io.Writer) *stderrLog {
-	if size == 0 {
-		size = defaultRing
-	}
-	l := &stderrLog{size: max(size, 0), copyTo: copyTo, more: make(chan struct{}, 1), copied: make(chan struct{})}
+	l := &stderrLog{size: size, copyTo: copyTo, more: make(chan struct{}, 1), copied: make(chan struct{})}
 	if copyTo == nil {
 		close(l.copied)
 	} else {

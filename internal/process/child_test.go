@@ -1,6 +1,6 @@
 //go:build unix
 
-package stdio
+package process
 
 import (
 	"bufio"
@@ -22,7 +22,7 @@ import (
 )
 
 func TestEchoAndClose(t *testing.T) {
-	noLeaks(t)
+	polltest.NoLeaks(t)
 	child := start(t, self("echo"))
 	if _, err := io.WriteString(child, "hello\n"); err != nil {
 		t.Fatal(err)
@@ -68,7 +68,7 @@ func TestCloseWriteLeavesTheAnswerReadable(t *testing.T) {
 }
 
 func TestExitStatusAndStderrInErrors(t *testing.T) {
-	noLeaks(t)
+	polltest.NoLeaks(t)
 	for _, tt := range []struct {
 		name, script, want string
 		code               int
@@ -114,7 +114,7 @@ func TestOutputOfADeadProcessStaysReadable(t *testing.T) {
 func TestCloseEndsTheWholeTree(t *testing.T) {
 	for name, script := range trees {
 		t.Run(name, func(t *testing.T) {
-			noLeaks(t)
+			polltest.NoLeaks(t)
 			c := sh(script)
 			c.Grace = 50 * time.Millisecond
 			if name == "deaf to TERM" {
@@ -133,7 +133,7 @@ func TestCloseEndsTheWholeTree(t *testing.T) {
 }
 
 func TestWhatAProcessLeavesRunningIsEnded(t *testing.T) {
-	noLeaks(t)
+	polltest.NoLeaks(t)
 	child := start(t, sh(trees["leader leaves"]))
 	pids := pidsUntilUp(t, child)
 	polltest.Within(t, func() { // the sleeper holds stdout and stderr open
@@ -172,7 +172,7 @@ func TestGrandchildrenCanCleanUp(t *testing.T) {
 }
 
 func TestEscapedGrandchildHoldsUpNobody(t *testing.T) {
-	noLeaks(t)
+	polltest.NoLeaks(t)
 	exe, _ := os.Executable()
 	c := Command{Path: "/bin/sh", Args: []string{"-c", `"$0" & read -r _`, exe}, Env: map[string]string{roleKey: "escaped"}, Grace: 100 * time.Millisecond}
 	child := start(t, c)
@@ -199,7 +199,7 @@ func TestEscapedGrandchildHoldsUpNobody(t *testing.T) {
 }
 
 func TestChildIgnoringEverything(t *testing.T) {
-	noLeaks(t)
+	polltest.NoLeaks(t)
 	c := self("stubborn")
 	c.Grace, c.KillAfter = 200*time.Millisecond, 300*time.Millisecond
 	child := start(t, c)
@@ -222,7 +222,7 @@ func TestChildIgnoringEverything(t *testing.T) {
 
 // A child that still writes while it is being closed is neither stuck in a full pipe nor cut off.
 func TestCloseReadsOn(t *testing.T) {
-	noLeaks(t)
+	polltest.NoLeaks(t)
 	c := self("talker")
 	c.Grace = 2 * polltest.Limit
 	child := start(t, c)
@@ -234,7 +234,7 @@ func TestCloseReadsOn(t *testing.T) {
 }
 
 func TestCloseInterruptsReadAndWrite(t *testing.T) {
-	noLeaks(t)
+	polltest.NoLeaks(t)
 	c := self("stubborn") // reads nothing
 	c.Grace = 2 * polltest.Limit
 	child := start(t, c)
@@ -270,15 +270,13 @@ func TestCloseInterruptsReadAndWrite(t *testing.T) {
 }
 
 func TestStderrFloodBlocksNobody(t *testing.T) {
-	noLeaks(t)
-	c := self("flood")
-	c.StderrRing = 3000
-	child := start(t, c)
+	polltest.NoLeaks(t)
+	child := start(t, self("flood"))
 	if line, err := bufio.NewReader(child).ReadString('\n'); line != "done\n" || err != nil {
 		t.Fatalf("read %q, %v", line, err)
 	}
 	child.Close()
-	if got := child.Stderr(); len(got) != 3000 || bytes.Count(got, []byte("\n")) != 2 && bytes.Count(got, []byte("\n")) != 3 {
+	if got := child.stderr.snapshot(); len(got) != defaultRing || bytes.Count(got, []byte("\n")) != defaultRing/1024 {
 		t.Errorf("kept %d bytes: %q", len(got), got)
 	}
 	if got := child.StderrTail(1); got != strings.Repeat("x", 1023) {
@@ -287,7 +285,7 @@ func TestStderrFloodBlocksNobody(t *testing.T) {
 }
 
 func TestStuckStderrWriterBlocksNobody(t *testing.T) {
-	noLeaks(t)
+	polltest.NoLeaks(t)
 	stuck, release := io.Pipe()
 	defer release.Close()
 	c := self("flood")
@@ -312,8 +310,8 @@ func TestStderrIsCopiedInFull(t *testing.T) {
 	child := start(t, c)
 	child.Wait()
 	child.Close() // the copying has ended with it
-	if copied.String() != "one\ntwo\n" || string(child.Stderr()) != "one\ntwo\n" {
-		t.Errorf("copied %q, kept %q", copied.String(), child.Stderr())
+	if copied.String() != "one\ntwo\n" || string(child.stderr.snapshot()) != "one\ntwo\n" {
+		t.Errorf("copied %q, kept %q", copied.String(), child.stderr.snapshot())
 	}
 }
 
@@ -382,7 +380,7 @@ func TestChildIsASessionOfItsOwn(t *testing.T) {
 }
 
 func TestHundredStartsLeakNothing(t *testing.T) {
-	noLeaks(t)
+	polltest.NoLeaks(t)
 	for range 100 {
 		child, err := self("echo").Start(t.Context())
 		if err != nil {
@@ -397,7 +395,7 @@ func TestHundredStartsLeakNothing(t *testing.T) {
 }
 
 func TestConcurrentStarts(t *testing.T) {
-	noLeaks(t)
+	polltest.NoLeaks(t)
 	var starts sync.WaitGroup
 	for range 16 {
 		starts.Go(func() {
@@ -432,7 +430,7 @@ func TestStderrRing(t *testing.T) {
 		{5, []string{"abc", "defg"}, "cdefg"},
 		{5, []string{"abcdefghij"}, "fghij"},
 		{5, []string{"abcde", "f", "gh", "ijklmn", "o"}, "klmno"},
-		{-1, []string{"abc"}, ""},
+		{0, []string{"abc"}, ""},
 	} {
 		l := newStderrLog(tt.size, nil)
 		for _, w := range tt.writes {
@@ -445,7 +443,7 @@ func TestStderrRing(t *testing.T) {
 }
 
 func TestStderrTail(t *testing.T) {
-	l := newStderrLog(0, nil)
+	l := newStderrLog(defaultRing, nil)
 	l.Write([]byte("one\ntwo\n\nthree\r\n"))
 	for lines, want := range []string{"", "three", "\nthree", "two\n\nthree", "one\ntwo\n\nthree", "one\ntwo\n\nthree"} {
 		if got := l.lastLines(lines); got != want {
@@ -457,7 +455,7 @@ func TestStderrTail(t *testing.T) {
 func TestSlowStderrCopyTellsOfGaps(t *testing.T) {
 	var copied bytes.Buffer
 	step := make(chan struct{})
-	l := newStderrLog(0, writerFunc(func(p []byte) (int, error) { <-step; return copied.Write(p) }))
+	l := newStderrLog(defaultRing, writerFunc(func(p []byte) (int, error) { <-step; return copied.Write(p) }))
 	l.Write([]byte("first"))
 	step <- struct{}{}
 	l.Write([]byte("held"))

@@ -1,4 +1,4 @@
-package stdio
+package process
 
 import (
 	"errors"
@@ -18,7 +18,7 @@ const (
 	tailBytes    = 2 << 10
 )
 
-// Child is a running server process. Read reads its stdout and Write writes to its stdin. All
+// Child is a running child process. Read reads its stdout and Write writes to its stdin. All
 // methods may be called concurrently.
 //
 // The process and everything that it starts form one tree, which ends as a whole: when Close is
@@ -71,7 +71,7 @@ func (c Command) startProgram(p resolvedProgram) (*Child, error) {
 		tree:    t,
 		stdin:   pipes.stdinW,
 		stdout:  &childOutput{File: pipes.stdoutR},
-		stderr:  newStderrLog(c.StderrRing, c.Stderr),
+		stderr:  newStderrLog(defaultRing, c.Stderr),
 		closing: make(chan struct{}),
 		exited:  make(chan struct{}),
 		ended:   make(chan struct{}),
@@ -178,9 +178,6 @@ func (c *Child) ExitError() error {
 
 // PID returns the process id. On POSIX it is also the id of the process group and session.
 func (c *Child) PID() int { return c.tree.pid }
-
-// Stderr returns a copy of the last bytes of stderr, at most [Command.StderrRing].
-func (c *Child) Stderr() []byte { return c.stderr.snapshot() }
 
 // StderrTail returns the last lines of stderr as valid UTF-8, without control characters and
 // terminal escape sequences.

@@ -1,6 +1,6 @@
 //go:build unix
 
-package stdio
+package process
 
 import (
 	"context"
@@ -59,7 +59,7 @@ func (m machine) asked() int {
 }
 
 func TestResolveOrder(t *testing.T) {
-	noLeaks(t)
+	polltest.NoLeaks(t)
 	m := newMachine(t, "")
 	places := []string{m.usual, m.onLogin, m.onPath} // from the last to the first
 	for i, dir := range places {
@@ -130,7 +130,7 @@ func TestLoginShells(t *testing.T) {
 		{"never stops talking", `exec yes`, "without an answer", time.Hour},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			noLeaks(t)
+			polltest.NoLeaks(t)
 			path := os.Getenv("PATH")
 			m := newMachine(t, tt.startup)
 			t.Setenv("PATH", m.onPath+":"+path) // the scripts use sleep and cat
@@ -265,7 +265,7 @@ func TestStartErrors(t *testing.T) {
 		{Command{Path: "/bin/sh", Args: []string{"a\x00b"}}, `argument 1 contains a NUL byte`, nil},
 		{Command{Path: "sh\x00"}, `contains a NUL byte`, nil},
 	} {
-		noLeaks(t)
+		polltest.NoLeaks(t)
 		_, err := tt.c.Start(t.Context())
 		if err == nil || !strings.Contains(err.Error(), tt.want) || tt.is != nil && !errors.Is(err, tt.is) {
 			t.Errorf("%+v: %v\nwant %q, %v", tt.c, err, tt.want, tt.is)
@@ -340,7 +340,7 @@ func TestScripts(t *testing.T) {
 		for _, name := range []string{tt.file, "./" + tt.file, filepath.Join(dir, tt.file)} {
 			child := start(t, Command{Path: name, Args: []string{"x"}, Dir: dir})
 			if out, err := io.ReadAll(child); string(out) != want || err != nil {
-				t.Errorf("%s: %q, %v, want %q; stderr %q", name, out, err, want, child.Stderr())
+				t.Errorf("%s: %q, %v, want %q; stderr %q", name, out, err, want, child.stderr.snapshot())
 			}
 		}
 	}

@@ -1,4 +1,4 @@
-package stdio
+package process
 
 import (
 	"fmt"
@@ -10,7 +10,7 @@ import (
 )
 
 // ExitError is the exit of a child. It is an error even if the exit status is 0, because the
-// server is gone.
+// process is gone.
 type ExitError struct {
 	// Command is the Path of the Command. The arguments are omitted because they may contain
 	// secrets.

@@ -1,4 +1,4 @@
-package stdio
+package process
 
 import (
 	"bytes"
@@ -91,10 +91,9 @@ func askShell(ctx context.Context, shell string) (string, error) {
 	}
 	mark := "dowel-" + rand.Text()
 	ask := Command{
-		Path:       shell,
-		Env:        map[string]string{"DOWEL_RESOLVING_PATH": "1", "TERM": "dumb", "DISABLE_AUTO_UPDATE": "true"},
-		StderrRing: -1,
-		Grace:      -1, KillAfter: 200 * time.Millisecond,
+		Path:  shell,
+		Env:   map[string]string{"DOWEL_RESOLVING_PATH": "1", "TERM": "dumb", "DISABLE_AUTO_UPDATE": "true"},
+		Grace: -1, KillAfter: 200 * time.Millisecond,
 	}
 	env, err := ask.buildEnv("")
 	if err != nil {

@@ -1,6 +1,6 @@
 //go:build unix
 
-package stdio
+package process
 
 import (
 	"fmt"
@@ -62,7 +62,7 @@ func TestNothingOutlivesAKilledParent(t *testing.T) {
 
 // The watcher lives through what ends others: a terminal's signals, and a hand that kills it is met by another watcher.
 func TestWatcherIsHardToKill(t *testing.T) {
-	noLeaks(t)
+	polltest.NoLeaks(t)
 	child := start(t, sh(trees["two sleepers"]))
 	pids := append(pidsUntilUp(t, child), child.PID())
 	first := watcherPID(t)
