@@ -16,7 +16,7 @@ import (
 // client's life: call [Client.Close]. A nil opts is the zero [Options]. The target is one of
 //
 //   - a URL of http or https: Streamable HTTP of every revision, or the older HTTP+SSE,
-//     depending on the server.
+//     depending on the server. A URL of ws or wss: WebSocket.
 //   - a command: a [stdio.Command], or its words as a []string. The client starts the server, and
 //     starts it again when it exits.
 //   - an [mcp.Handler], such as a server of this process: no process, no port.

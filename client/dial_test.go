@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"net"
+	"net/http/httptest"
 	"strings"
 	"testing"
 
@@ -15,6 +16,7 @@ import (
 	"github.com/dowel-mcp/dowel/transport"
 	"github.com/dowel-mcp/dowel/transport/overconn"
 	"github.com/dowel-mcp/dowel/transport/stdio"
+	"github.com/dowel-mcp/dowel/transport/websocket"
 )
 
 func TestTargets(t *testing.T) {
@@ -25,11 +27,15 @@ func TestTargets(t *testing.T) {
 	go func() {
 		served <- overconn.Serve(context.Background(), stdio.Conn(far, 0), h, transport.ServerOptions{})
 	}()
+	sockets := websocket.Handler(h, nil)
+	web := httptest.NewServer(sockets)
+	defer web.Close()
 	for _, test := range []struct {
 		name   string
 		target any
 	}{
 		{"handler", h},
+		{"URL of WebSocket", "WS" + strings.TrimPrefix(web.URL, "http")},
 		{"dialer", &line{handler: h}},
 		{"transport", inner},
 		{"stream", near},

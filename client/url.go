@@ -11,26 +11,31 @@ import (
 	"github.com/dowel-mcp/dowel/transport"
 	"github.com/dowel-mcp/dowel/transport/sse"
 	"github.com/dowel-mcp/dowel/transport/streamable"
+	"github.com/dowel-mcp/dowel/transport/websocket"
 )
 
-// urlDialer dials a URL: Streamable HTTP first and, if the server does not know it, the HTTP+SSE of
-// 2024 (basic/transports: backward compatibility).
-type urlDialer struct {
-	streamable.URL
-	sse       sse.URL
-	speaksSSE *atomic.Bool // the last dial found HTTP+SSE
-}
-
-func newURLDialer(url string, o Options) urlDialer {
-	return urlDialer{
+// newURLDialer returns the dialer of a URL: WebSocket for ws and wss, and HTTP otherwise.
+func newURLDialer(url string, o Options) transport.Dialer {
+	if isWebSocket(url) {
+		return websocket.URL{URL: url, Client: o.HTTP.Client, Header: o.HTTP.Header}
+	}
+	return httpDialer{
 		URL:       streamable.URL{URL: url, Client: o.HTTP.Client, Header: o.HTTP.Header},
 		sse:       sse.URL{URL: url, Client: o.HTTP.Client, Header: o.HTTP.Header},
 		speaksSSE: new(atomic.Bool),
 	}
 }
 
+// httpDialer dials a URL of http or https: Streamable HTTP first and, if the server does not know it, the HTTP+SSE of
+// 2024 (basic/transports: backward compatibility).
+type httpDialer struct {
+	streamable.URL
+	sse       sse.URL
+	speaksSSE *atomic.Bool // the last dial found HTTP+SSE
+}
+
 // Dial implements [transport.Dialer].
-func (e urlDialer) Dial(ctx context.Context, in mcp.Inbound, opts transport.ClientOptions) (mcp.Transport, error) {
+func (e httpDialer) Dial(ctx context.Context, in mcp.Inbound, opts transport.ClientOptions) (mcp.Transport, error) {
 	if e.speaksSSE.Load() {
 		if t, err := e.sse.Dial(ctx, in, opts); err == nil || !isUnknownTransport(err) {
 			return t, err
@@ -56,6 +61,13 @@ func isUnknownTransport(err error) bool {
 }
 
 func isURL(target string) bool {
-	lower := strings.ToLower(target)
-	return strings.HasPrefix(lower, "http://") || strings.HasPrefix(lower, "https://")
+	return hasScheme(target, "http") || hasScheme(target, "https") || isWebSocket(target)
+}
+
+func isWebSocket(url string) bool { return hasScheme(url, "ws") || hasScheme(url, "wss") }
+
+// hasScheme reports whether a URL has a scheme, in any case.
+func hasScheme(url, scheme string) bool {
+	before, _, ok := strings.Cut(url, "://")
+	return ok && strings.EqualFold(before, scheme)
 }

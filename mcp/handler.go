@@ -77,8 +77,9 @@ type Request struct {
 	// Principal is the identity of the client's user, as far as a transport has verified it; zero
 	// on stdio.
 	Principal Principal
-	// Header holds the header fields of the HTTP request under their canonical names; nil on other
-	// transports.
+	// Header holds the header fields of the HTTP request under their canonical names. Over WebSocket
+	// these are the fields of the request that has opened the connection. It is nil on transports
+	// without HTTP.
 	Header map[string][]string
 	// Peer sends notifications to the sender of the request, until ServeMCP has returned.
 	Peer Peer

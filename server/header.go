@@ -34,11 +34,12 @@ func newHeaders(declared []schema.Header) (all Headers) {
 	return all
 }
 
-// Check compares the header fields of a modern request over HTTP with its arguments, so that a
-// router that reads the fields and the server that reads the arguments agree. The error is a
-// protocol error. Other requests pass.
+// Check compares the header fields of a modern request over Streamable HTTP with its arguments, so
+// that a router that reads the fields and the server that reads the arguments agree. The error is a
+// protocol error. Other requests pass: on other transports no field mirrors a message, and the field
+// Mcp-Method, which Streamable HTTP requires, is absent.
 func (headers Headers) Check(req *mcp.Request, arguments json.RawMessage) error {
-	if req.Header == nil || !req.Revision.Modern() {
+	if len(req.Header[mcpwire.HeaderMethod]) == 0 || !req.Revision.Modern() {
 		return nil
 	}
 	for _, h := range headers {

@@ -3,6 +3,7 @@ package server_test
 import (
 	"context"
 	"fmt"
+	"maps"
 	"strings"
 	"testing"
 
@@ -67,7 +68,7 @@ func TestHeaders(t *testing.T) {
 		{`{"inner":{}}`, map[string][]string{}, ok},
 	} {
 		req := request(mcp.MethodCallTool, fmt.Sprintf(`{"name":"t","arguments":%s}`, c.arguments))
-		req.Header = c.header
+		req.Header = overHTTP(c.header)
 		if got := serve(t, s, req); got != c.want {
 			t.Errorf("%s with %v: %s", c.arguments, c.header, got)
 		}
@@ -87,7 +88,7 @@ func TestHeaders(t *testing.T) {
 		`{"inner":{"level":" 42"},"region":"\u00e9"}`: {"Mcp-Param-Level": {"=?base64?IDQy?="}, "Mcp-Param-Region": {"=?base64?w6k=?="}},
 	} {
 		req := request(mcp.MethodCallTool, `{"name":"t","arguments":`+arguments+`}`)
-		req.Header = header
+		req.Header = overHTTP(header)
 		if got := serve(t, s, req); !strings.Contains(got, `"isError":true`) {
 			t.Errorf("%s with %v: %s", arguments, header, got)
 		}
@@ -100,14 +101,39 @@ func TestHeaders(t *testing.T) {
 		`{"region":{"a":1}}`: region(`{"a":1}`),
 	} {
 		req := request(mcp.MethodCallTool, `{"name":"t","arguments":`+arguments+`}`)
-		req.Header = header
+		req.Header = overHTTP(header)
 		if got := serve(t, s, req); !strings.HasPrefix(got, "error -32020") {
 			t.Errorf("%s with %v: %s", arguments, header, got)
 		}
 	}
 	req := request(mcp.MethodCallTool, `{"name":"t","arguments":{"region":null}}`)
-	req.Header = map[string][]string{}
+	req.Header = overHTTP(map[string][]string{})
 	if got := serve(t, s, req); strings.HasPrefix(got, "error -32020") {
 		t.Errorf("null is no value: %s", got)
+	}
+}
+
+// overHTTP adds the field that Streamable HTTP requires; nil stays nil.
+func overHTTP(h map[string][]string) map[string][]string {
+	if h == nil {
+		return nil
+	}
+	all := map[string][]string{"Mcp-Method": {mcp.MethodCallTool}}
+	maps.Copy(all, h)
+	return all
+}
+
+// The fields of the request that opens a WebSocket connection mirror no message.
+func TestHeadersOfAConnection(t *testing.T) {
+	s := newServer()
+	server.Tool(s, "t", "", func(context.Context, struct {
+		Region string `json:"region" header:"Region"`
+	}) (string, error) {
+		return "ok", nil
+	})
+	req := request(mcp.MethodCallTool, `{"name":"t","arguments":{"region":"eu"}}`)
+	req.Header = map[string][]string{"Authorization": {"Bearer x"}, "Mcp-Session-Id": {"1"}}
+	if got := serve(t, s, req); got != textResult("ok") {
+		t.Error(got)
 	}
 }

@@ -6,6 +6,7 @@
 //
 //   - stdio starts servers as child processes and serves on standard streams
 //   - streamable is Streamable HTTP, sse is HTTP+SSE of revision 2024-11-05
+//   - websocket is WebSocket with the subprotocol mcp
 //   - memory connects a client and a server in one process
 //   - overconn makes a transport of your own Conn
 package transport

@@ -1,5 +1,5 @@
-// Package httpwire holds the code that both transports over HTTP share, transport/streamable and
-// transport/sse. The server side reads bodies ([BodyReader]) and answers outside the protocol
+// Package httpwire holds the code that the transports over HTTP share: transport/streamable,
+// transport/sse and, for the request that opens a connection, transport/websocket. The server side reads bodies ([BodyReader]) and answers outside the protocol
 // ([Refuse], [WriteDocument]). The client side reads a URL, its header fields and its HTTP client
 // ([Endpoint]) and keeps credentials away from other origins ([GuardRedirects], [SameOrigin]).
 //

@@ -39,7 +39,7 @@ var layers = [][]string{
 	{"internal/doctor", "internal/search"},
 	{"mcptest"},
 	{"server", "client", "auth"},
-	{"transport/sse"}, // uses Guard and HTTPError of transport/streamable
+	{"transport/sse", "transport/websocket"}, // use Guard and HTTPError of transport/streamable
 	{"transport/memory", "transport/stdio", "transport/streamable"},
 	{"internal/httpwire", "transport/overconn"},
 	{"transport/internal/serving", "transport/internal/calling"},

@@ -1,10 +1,10 @@
 // Package overconn speaks MCP over a [transport.Conn]: a channel that all messages of a connection
-// share. Use it to implement a transport of your own, over a WebSocket for example:
+// share. Use it to implement a transport of your own, over a message queue for example:
 //
 //	err := overconn.Serve(ctx, conn, handler, transport.ServerOptions{})            // server
-//	t, err := overconn.Connect(ctx, conn, inbound, "wss://example.com/mcp", options) // client
+//	t, err := overconn.Connect(ctx, conn, inbound, "queue://example.com/mcp", options) // client
 //
-// The transports on standard streams, in memory and over HTTP+SSE are made of it. Both functions
+// The transports on standard streams, in memory, over WebSocket and over HTTP+SSE are made of it. Both functions
 // find out which era of the protocol the peer speaks.
 package overconn
 

@@ -1,0 +1,232 @@
+package websocket
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	ws "github.com/coder/websocket"
+
+	"github.com/dowel-mcp/dowel/internal/httpwire"
+	"github.com/dowel-mcp/dowel/internal/mcpwire"
+	"github.com/dowel-mcp/dowel/mcp"
+	"github.com/dowel-mcp/dowel/transport"
+	"github.com/dowel-mcp/dowel/transport/overconn"
+)
+
+// Server is an [http.Handler] that accepts WebSocket connections and serves each of them until it
+// ends. It is safe for concurrent use.
+type Server struct {
+	handler mcp.Handler
+	opts    Options
+
+	mu      sync.Mutex
+	open    map[*serverConn]struct{}
+	serving sync.WaitGroup // counts the connections
+	closing bool
+}
+
+// Handler returns an endpoint that serves h. It may be mounted at any path, by convention "/ws". nil
+// options mean the defaults; Handler does not keep the pointer. Call [Server.Shutdown] before the
+// program ends.
+func Handler(h mcp.Handler, opts *Options) *Server {
+	s := &Server{handler: h, open: map[*serverConn]struct{}{}}
+	if opts != nil {
+		s.opts = *opts
+	}
+	s.opts.setDefaults()
+	return s
+}
+
+// ServeHTTP implements [http.Handler]. It returns when the connection has ended. If the context of
+// the request ends, so does the connection, after calls in flight as in [Server.Shutdown].
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if !s.opts.Guard.Check(w, r) || !checkUpgrade(w, r) {
+		return
+	}
+	c := s.newConnection(r)
+	defer c.abortNow()
+	defer c.cancel(nil)
+	if refusal := s.addConnection(c); refusal != "" {
+		const retryAfter = 5 * time.Second
+		httpwire.RefuseBusy(w, refusal, retryAfter)
+		return
+	}
+	defer s.removeConnection(c)
+	// The guard has checked the Origin.
+	socket, err := ws.Accept(w, r, &ws.AcceptOptions{Subprotocols: []string{subprotocol}, InsecureSkipVerify: true})
+	if err != nil {
+		s.opts.Logger.Warn("a WebSocket connection was not opened", "err", err)
+		return
+	}
+	c.serve(socket)
+}
+
+// checkUpgrade reports whether a request asks for a WebSocket connection with the subprotocol of
+// MCP. Otherwise it has answered the request.
+func checkUpgrade(w http.ResponseWriter, r *http.Request) bool {
+	switch {
+	case r.Method != http.MethodGet:
+		w.Header().Set("Allow", http.MethodGet)
+		httpwire.Refuse(w, http.StatusMethodNotAllowed, "GET opens a WebSocket connection")
+	case !hasToken(r.Header, "Connection", "upgrade") || !hasToken(r.Header, "Upgrade", "websocket"):
+		w.Header().Set("Connection", "Upgrade")
+		w.Header().Set("Upgrade", "websocket")
+		httpwire.Refuse(w, http.StatusUpgradeRequired, fmt.Sprintf("this address takes WebSocket connections with the subprotocol %q", subprotocol))
+	case !hasToken(r.Header, "Sec-Websocket-Protocol", subprotocol):
+		httpwire.Refuse(w, http.StatusBadRequest, fmt.Sprintf("the client must offer the WebSocket subprotocol %q: send Sec-WebSocket-Protocol: %s", subprotocol, subprotocol))
+	default:
+		return true
+	}
+	return false
+}
+
+// hasToken reports whether a header field, a list with commas, has a token in any case.
+func hasToken(h http.Header, field, token string) bool {
+	return slices.ContainsFunc(strings.Split(strings.Join(h[field], ","), ","), func(part string) bool {
+		return strings.EqualFold(strings.TrimSpace(part), token)
+	})
+}
+
+// addConnection adds a connection, or returns why it cannot.
+func (s *Server) addConnection(c *serverConn) (refusal string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case s.closing:
+		return errShutdown.Error()
+	case len(s.open) >= s.opts.MaxConnections:
+		return "too many connections are open"
+	}
+	s.open[c] = struct{}{}
+	s.serving.Add(1)
+	return ""
+}
+
+func (s *Server) removeConnection(c *serverConn) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.open, c)
+	s.serving.Done()
+}
+
+// Shutdown refuses further connections with status 503, ends subscriptions, waits up to
+// DrainTimeout for the calls in flight, and closes the connections with status 1001. If ctx ends
+// first, Shutdown cuts them off and returns the cause of ctx.
+func (s *Server) Shutdown(ctx context.Context) error {
+	for _, c := range s.stopAccepting() {
+		c.cancel(errShutdown)
+	}
+	done := make(chan struct{})
+	go func() { defer close(done); s.serving.Wait() }()
+	select {
+	case <-done:
+		return nil
+	case <-ctx.Done():
+	}
+	for _, c := range s.stopAccepting() {
+		c.abortNow()
+	}
+	return context.Cause(ctx)
+}
+
+// stopAccepting makes the server refuse further connections, and returns the open ones.
+func (s *Server) stopAccepting() (open []*serverConn) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.closing = true
+	for c := range s.open {
+		open = append(open, c)
+	}
+	return open
+}
+
+// The reasons for which a server ends a connection.
+var (
+	errShutdown = errors.New("the server is shutting down")
+	errSilent   = errors.New("the client has sent no message")
+)
+
+// firstMessage bounds how long a client may hold a connection open before its first message. It is a
+// variable for tests.
+var firstMessage = time.Minute
+
+// serverConn is a connection of a [Server], a [transport.Conn].
+type serverConn struct {
+	*conn
+	server    *Server
+	principal mcp.Principal
+	header    http.Header // of its requests
+	ctx       context.Context
+	cancel    context.CancelCauseFunc // ends the connection gracefully
+	abort     context.Context
+	abortNow  context.CancelFunc // ends the connection at once
+
+	firstTimer *time.Timer // ends a connection without a message
+}
+
+func (s *Server) newConnection(r *http.Request) *serverConn {
+	c := &serverConn{server: s, principal: s.opts.Principal(r), header: requestHeader(r.Header)}
+	c.ctx, c.cancel = context.WithCancelCause(r.Context())
+	c.abort, c.abortNow = context.WithCancel(context.Background())
+	return c
+}
+
+// requestHeader returns the header of the requests of a connection: the fields of the request that
+// has opened it. The session id is for handlers that tell legacy clients apart by it. Other fields
+// that mirror a message are removed, because they belong to no message.
+func requestHeader(h http.Header) http.Header {
+	fields := http.Header{}
+	for name, values := range h {
+		if !strings.HasPrefix(name, "Mcp-") {
+			fields[name] = values
+		}
+	}
+	fields[mcpwire.HeaderSessionID] = []string{rand.Text()}
+	return fields
+}
+
+// serve serves the connection until it ends.
+func (c *serverConn) serve(socket *ws.Conn) {
+	opts := c.server.opts
+	c.conn = newConn(socket, peerClient, opts.MaxMessage, c.closeStatus)
+	defer context.AfterFunc(c.abort, func() { c.fail("%w", errShutdown) })()
+	c.startKeepAlive(opts.KeepAlive)
+	c.firstTimer = time.AfterFunc(firstMessage, func() { c.cancel(errSilent) })
+	defer c.firstTimer.Stop()
+	shared := opts.ServerOptions
+	shared.Principal = c.principal
+	err := overconn.Serve(c.ctx, c, c.server.handler, shared)
+	if err != nil && c.ctx.Err() == nil {
+		opts.Logger.Warn("a WebSocket connection failed", "err", err)
+	}
+}
+
+// closeStatus returns the status and reason that the client is told.
+func (c *serverConn) closeStatus() ws.CloseError {
+	switch cause := context.Cause(c.ctx); {
+	case cause == nil:
+		return ws.CloseError{Code: ws.StatusNormalClosure}
+	case errors.Is(cause, errSilent):
+		return ws.CloseError{Code: ws.StatusPolicyViolation, Reason: errSilent.Error()}
+	}
+	return ws.CloseError{Code: ws.StatusGoingAway, Reason: errShutdown.Error()}
+}
+
+// Read implements [transport.Conn].
+func (c *serverConn) Read() ([]byte, error) {
+	frame, err := c.conn.Read()
+	c.firstTimer.Stop()
+	return frame, err
+}
+
+// Header implements [transport.HeaderConn].
+func (c *serverConn) Header() map[string][]string { return c.header }
+
+var _ transport.HeaderConn = (*serverConn)(nil)
