@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/dowel-mcp/dowel/internal/mcpwire"
+	"github.com/dowel-mcp/dowel/internal/polltest"
 	"github.com/dowel-mcp/dowel/jsonrpc"
 	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/dowel-mcp/dowel/mcptest"
@@ -290,12 +291,12 @@ func TestServedBeforeAccepted(t *testing.T) {
 	ctx, cancel := context.WithTimeoutCause(t.Context(), 100*time.Millisecond, errors.New("enough"))
 	defer cancel()
 	began := time.Now()
-	if _, err := call(ctx, tr, "wait", `{}`, nil); err == nil || err.Error() != "enough" || time.Since(began) > time.Minute {
+	if _, err := call(ctx, tr, "wait", `{}`, nil); err == nil || err.Error() != "enough" || time.Since(began) > polltest.Limit {
 		t.Error(err, time.Since(began))
 	}
 	select {
 	case <-cancelled:
-	case <-time.After(time.Minute):
+	case <-time.After(polltest.Limit):
 		t.Error("the server has not heard of it")
 	}
 }
@@ -398,7 +399,7 @@ func TestHeaderFails(t *testing.T) {
 // When the server ends, the calls in flight must be answered before the client's connection ends.
 func TestServerShutsDown(t *testing.T) {
 	w := newWorld()
-	s, web := serve(t, w, sse.Options{})
+	s, web := serve(t, w, sse.Options{ServerOptions: transport.ServerOptions{DrainTimeout: polltest.Limit}})
 	in := newInbound()
 	tr := dial(t, sse.URL{URL: web.URL}, in, transport.ClientOptions{})
 	done := make(chan error)
@@ -421,7 +422,7 @@ func TestServerShutsDown(t *testing.T) {
 // Shutdown must accept the answer to a question of a call in flight, so that the call can end.
 func TestShutdownWaitsForAnswers(t *testing.T) {
 	w := newWorld()
-	s, web := serve(t, w, sse.Options{ServerOptions: transport.ServerOptions{DrainTimeout: 10 * time.Second}})
+	s, web := serve(t, w, sse.Options{ServerOptions: transport.ServerOptions{DrainTimeout: polltest.Limit}})
 	in := &slowInbound{newInbound(), make(chan struct{}), make(chan struct{})}
 	tr := dial(t, sse.URL{URL: web.URL}, in, transport.ClientOptions{Capabilities: elicits})
 	done := make(chan error)

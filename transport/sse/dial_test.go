@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/dowel-mcp/dowel/internal/polltest"
 	"github.com/dowel-mcp/dowel/jsonrpc"
 	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/dowel-mcp/dowel/mcptest"
@@ -259,7 +260,7 @@ func TestDialIsBounded(t *testing.T) {
 		began := time.Now()
 		_, err := sse.URL{URL: f.web.URL + tt.path}.Dial(ctx, newInbound(), transport.ClientOptions{Logger: quiet, Tap: mcptest.ClientSentTap(t)})
 		cancel()
-		if !errors.Is(err, patience) || time.Since(began) > time.Minute {
+		if !errors.Is(err, patience) || time.Since(began) > polltest.Limit {
 			t.Errorf("%s: %v after %v", tt.name, err, time.Since(began))
 		}
 	}

@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/dowel-mcp/dowel/internal/polltest"
 	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/dowel-mcp/dowel/mcptest"
 	"github.com/dowel-mcp/dowel/transport"
@@ -47,7 +48,7 @@ func TestEventsOnTheWire(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer conn.Close()
-	_ = conn.SetDeadline(time.Now().Add(10 * time.Second))
+	_ = conn.SetDeadline(time.Now().Add(polltest.Limit))
 	_, _ = io.WriteString(conn, "GET /sse HTTP/1.0\r\nHost: localhost\r\n\r\n")
 	var got strings.Builder
 	buf := make([]byte, 4096)
@@ -239,19 +240,14 @@ func TestTooManySessions(t *testing.T) {
 		t.Error(resp.Status)
 	}
 	p.close()
-	for deadline := time.Now().Add(10 * time.Second); ; {
+	polltest.Until(t, "a free place", func() bool {
 		resp, err := web.Client().Get(web.URL + "/sse")
 		if err != nil {
 			t.Fatal(err)
 		}
 		resp.Body.Close()
-		if resp.StatusCode == 200 {
-			break
-		}
-		if time.Now().After(deadline) {
-			t.Fatal("the place is not given free")
-		}
-	}
+		return resp.StatusCode == 200
+	})
 }
 
 // If a client disconnects, its calls and its session must end.
@@ -266,20 +262,14 @@ func TestClientGoes(t *testing.T) {
 	if err := <-w.ended; !errors.Is(err, mcp.ErrConnection) {
 		t.Error(err)
 	}
-	for deadline := time.Now().Add(10 * time.Second); ; {
-		got := p.post(`{"jsonrpc":"2.0","id":3,"method":"ping"}`)
-		if strings.HasPrefix(got, "404") {
-			break
-		}
-		if time.Now().After(deadline) {
-			t.Fatal(got)
-		}
-	}
+	polltest.Until(t, "the end of the session", func() bool {
+		return strings.HasPrefix(p.post(`{"jsonrpc":"2.0","id":3,"method":"ping"}`), "404")
+	})
 }
 
 func TestShutdown(t *testing.T) {
 	w := newWorld()
-	s, web := serve(t, w, sse.Options{ServerOptions: transport.ServerOptions{DrainTimeout: 10 * time.Second}})
+	s, web := serve(t, w, sse.Options{ServerOptions: transport.ServerOptions{DrainTimeout: polltest.Limit}})
 	p := open(t, web, "/sse")
 	p.initialize()
 	p.post(toolCall(2, "wait", `{}`))
@@ -321,7 +311,7 @@ func TestShutdown(t *testing.T) {
 
 func TestShutdownIsBounded(t *testing.T) {
 	w := newWorld()
-	s, web := serve(t, w, sse.Options{ServerOptions: transport.ServerOptions{DrainTimeout: 10 * time.Second}})
+	s, web := serve(t, w, sse.Options{ServerOptions: transport.ServerOptions{DrainTimeout: polltest.Limit}})
 	p := open(t, web, "/sse")
 	p.initialize()
 	p.post(toolCall(2, "wait", `{}`))
@@ -343,21 +333,21 @@ func TestShutdownIsBounded(t *testing.T) {
 // An idle session ends, but not during a call.
 func TestSessionIdle(t *testing.T) {
 	t.Parallel()
-	const idle = 2 * time.Second // enough for initialize on a busy machine
+	const idle = 5 * time.Second // enough for initialize on a busy machine
 	w := newWorld()
 	_, web := serve(t, w, sse.Options{SessionIdle: idle})
-	for name, use := range map[string]func(p *peer){"nothing": func(*peer) {}, "initialize": (*peer).initialize} {
-		p := open(t, web, "/sse")
-		use(p)
-		if _, err := p.events.Next(); err != io.EOF {
-			t.Errorf("%s: %v", name, err)
-		}
-	}
 	p := open(t, web, "/sse")
 	p.initialize()
 	p.post(toolCall(2, "wait", `{}`))
-	time.Sleep(idle + idle/4)
-	close(w.release)
+	<-w.entered
+	unused, initialized := open(t, web, "/sse"), open(t, web, "/sse")
+	initialized.initialize()
+	for name, other := range map[string]*peer{"nothing": unused, "initialize": initialized} {
+		if _, err := other.events.Next(); err != io.EOF {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	close(w.release) // the call has lasted longer than the others were idle
 	if got := p.next(); !strings.Contains(got, "released") {
 		t.Error(got)
 	}

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/dowel-mcp/dowel/internal/eventstream"
+	"github.com/dowel-mcp/dowel/internal/polltest"
 	"github.com/dowel-mcp/dowel/internal/rawjson"
 	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/dowel-mcp/dowel/mcptest"
@@ -84,7 +85,7 @@ func serve(t testing.TB, h mcp.Handler, opts sse.Options) (*sse.Server, *httptes
 	mux.Handle("/sse", s)
 	web := listen(t, mux)
 	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), polltest.Limit)
 		defer cancel()
 		if err := s.Shutdown(ctx); err != nil {
 			t.Error(err)
@@ -121,7 +122,7 @@ func (in *inbound) Notify(n mcp.Notification) { in.notes <- n }
 func (in *inbound) Down(err error)            { in.down <- err }
 
 func within(t testing.TB) context.Context {
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), polltest.Limit)
 	t.Cleanup(cancel)
 	return ctx
 }
@@ -174,7 +175,7 @@ type peer struct {
 
 func open(t testing.TB, web *httptest.Server, path string) *peer {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), polltest.Limit)
 	r, err := http.NewRequestWithContext(ctx, "GET", web.URL+path, nil)
 	if err != nil {
 		t.Fatal(err)
