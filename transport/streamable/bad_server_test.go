@@ -13,6 +13,7 @@ import (
 
 	"github.com/dowel-mcp/dowel/client"
 	"github.com/dowel-mcp/dowel/internal/mcpwire"
+	"github.com/dowel-mcp/dowel/internal/polltest"
 	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/dowel-mcp/dowel/mcptest"
 	"github.com/dowel-mcp/dowel/transport"
@@ -204,7 +205,7 @@ func called(t testing.TB, c *client.Client, opts ...client.CallOptions) (string,
 	select {
 	case o := <-done:
 		return o.text, o.err
-	case <-time.After(time.Minute):
+	case <-time.After(polltest.Limit):
 		c.Close()
 		t.Fatalf("the call goes on; after Close: %v", (<-done).err)
 		return "", nil

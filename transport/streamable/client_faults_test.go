@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/dowel-mcp/dowel/client"
+	"github.com/dowel-mcp/dowel/internal/polltest"
 	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/dowel-mcp/dowel/transport"
 	"github.com/dowel-mcp/dowel/transport/streamable"
@@ -193,11 +194,11 @@ func TestResponseOnAnotherWay(t *testing.T) {
 			}
 			first <- err
 		}()
-		within(t, "the first call arrives", func() bool { return b.count(mcp.MethodCallTool) == 1 && len(waiting) == 1 })
+		polltest.Until(t, "the first call arrives", func() bool { return b.count(mcp.MethodCallTool) == 1 && len(waiting) == 1 })
 		if got, err := called(t, c); err != nil || got != "for the second" {
 			t.Errorf("%q, %v", got, err)
 		}
-		within(t, "the first call ends", func() bool { return len(first) == 1 })
+		polltest.Until(t, "the first call ends", func() bool { return len(first) == 1 })
 		if err := <-first; err != nil {
 			t.Error(err)
 		}

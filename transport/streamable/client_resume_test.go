@@ -15,6 +15,7 @@ import (
 
 	"github.com/dowel-mcp/dowel/client"
 	"github.com/dowel-mcp/dowel/internal/mcpwire"
+	"github.com/dowel-mcp/dowel/internal/polltest"
 	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/dowel-mcp/dowel/transport/streamable"
 )
@@ -259,10 +260,10 @@ func TestStandingStream(t *testing.T) {
 	}})
 	select {
 	case <-done:
-	case <-time.After(time.Minute):
+	case <-time.After(polltest.Limit):
 		t.Fatal("the client has not come back")
 	}
-	within(t, "three changes come", func() bool { return changes.Load() == 3 })
+	polltest.Until(t, "three changes come", func() bool { return changes.Load() == 3 })
 	if want := "[ b b d ]"; fmt.Sprint(last) != want {
 		t.Errorf("came for %v, want %v", fmt.Sprint(last), want)
 	}
@@ -302,10 +303,11 @@ func TestStandingStreamRefused(t *testing.T) {
 						t.Fatalf("%q, %v", got, err)
 					}
 				}
+				polltest.Until(t, "a request for the stream", func() bool { return b.count("GET") > 0 })
 				if n := b.count(mcpwire.MethodInitialize); n != 1 {
 					t.Errorf("the session was opened %d times", n)
 				}
-				if n, most := b.count("GET"), 5+int(time.Since(begun)/(20*time.Millisecond)); n < 1 || n > most {
+				if n, most := b.count("GET"), 5+int(time.Since(begun)/(20*time.Millisecond)); n > most {
 					t.Errorf("the stream was asked for %d times", n)
 				}
 			})

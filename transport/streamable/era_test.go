@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/dowel-mcp/dowel/client"
+	"github.com/dowel-mcp/dowel/internal/polltest"
 	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/dowel-mcp/dowel/transport/streamable"
 )
@@ -70,9 +71,12 @@ func TestAsks(t *testing.T) {
 
 func TestCancel(t *testing.T) {
 	s := world(nil)
-	ended := make(chan error, 1)
+	begun, ended := make(chan struct{}, 1), make(chan error, 1)
 	s.Use(func(next mcp.Handler) mcp.Handler {
 		return mcp.HandlerFunc(func(ctx context.Context, req *mcp.Request) (*mcp.Result, error) {
+			if req.Method == mcp.MethodCallTool {
+				begun <- struct{}{}
+			}
 			res, err := next.ServeMCP(ctx, req)
 			if req.Method == mcp.MethodCallTool {
 				ended <- context.Cause(ctx)
@@ -85,7 +89,7 @@ func TestCancel(t *testing.T) {
 		c := dial(t, web.URL+"/mcp", r, client.Options{})
 		enough := errors.New("enough")
 		ctx, cancel := context.WithCancelCause(t.Context())
-		time.AfterFunc(50*time.Millisecond, func() { cancel(enough) })
+		go func() { <-begun; cancel(enough) }()
 		if _, err := client.Call[string](ctx, c, "wait", nil); !errors.Is(err, enough) {
 			t.Errorf("the call ended with %v", err)
 		}
@@ -94,7 +98,7 @@ func TestCancel(t *testing.T) {
 			if cause == nil {
 				t.Error("the handler's context had not ended")
 			}
-		case <-time.After(time.Minute):
+		case <-time.After(polltest.Limit):
 			t.Error("the handler goes on")
 		}
 	})
@@ -112,7 +116,7 @@ func TestWatch(t *testing.T) {
 		if _, err := client.Call[string](t.Context(), c, "grow", nil); err != nil {
 			t.Fatal(err)
 		}
-		defer time.AfterFunc(5*time.Second, func() { w.Close() }).Stop()
+		defer time.AfterFunc(polltest.Limit, func() { w.Close() }).Stop()
 		for change, err := range w.Changes() {
 			if err != nil || change.Method != mcp.NotificationToolsChanged {
 				t.Errorf("%v, %v", change, err)

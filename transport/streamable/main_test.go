@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/dowel-mcp/dowel/client"
+	"github.com/dowel-mcp/dowel/internal/polltest"
 	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/dowel-mcp/dowel/mcptest"
 	"github.com/dowel-mcp/dowel/server"
@@ -89,7 +90,7 @@ func serve(t testing.TB, h mcp.Handler, opts ...streamable.Options) (*streamable
 	mux.Handle("/mcp", checked(t, endpoint))
 	web := httptest.NewServer(mux)
 	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), polltest.Limit)
 		defer cancel()
 		if err := endpoint.Shutdown(ctx); err != nil {
 			t.Errorf("Shutdown: %v", err)
@@ -174,24 +175,14 @@ func code(t testing.TB, body string) int {
 	return m.Error.Code
 }
 
-// within polls f until it is true, for at most a minute.
-func within(t testing.TB, what string, f func() bool) {
-	t.Helper()
-	for end := time.Now().Add(time.Minute); !f(); time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("%s: not within a minute", what)
-		}
-	}
-}
-
-// openGate lets one call of the tool "wait" return. It fails the test if no call waits within a
-// minute.
+// openGate lets one call of the tool "wait" return. It fails the test if no call waits within
+// polltest.Limit.
 func openGate(t testing.TB, gate chan<- struct{}) {
 	t.Helper()
 	select {
 	case gate <- struct{}{}:
 	case <-t.Context().Done():
-	case <-time.After(time.Minute):
+	case <-time.After(polltest.Limit):
 		t.Error("no call waits at the gate")
 	}
 }

@@ -22,6 +22,7 @@ import (
 	"time"
 
 	"github.com/dowel-mcp/dowel/client"
+	"github.com/dowel-mcp/dowel/internal/polltest"
 	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/dowel-mcp/dowel/server"
 	"github.com/dowel-mcp/dowel/transport"
@@ -63,12 +64,18 @@ func TestReplica(t *testing.T) {
 		who, err := server.Ask[person](ctx, "who", in.Message)
 		return in.Message + who.Name, err
 	})
-	server.Tool(s, "progress", "Reports, with pauses.", func(ctx context.Context, _ struct{}) (string, error) {
-		for i := range 3 {
-			server.Progress(ctx, float64(i+1), 3, "")
-			time.Sleep(20 * time.Millisecond)
+	server.Tool(s, "progress", "Reports until a file is there.", func(ctx context.Context, in message) (string, error) {
+		for i := 1; ; i++ {
+			server.Progress(ctx, float64(i), 0, "")
+			select {
+			case <-time.After(20 * time.Millisecond):
+			case <-ctx.Done():
+				return "", ctx.Err()
+			}
+			if _, err := os.Stat(in.Message); err == nil {
+				return "done", nil
+			}
 		}
-		return "done", nil
 	})
 	var grown atomic.Int32
 	server.Tool(s, "grow", "Adds a tool.", func(context.Context, struct{}) (string, error) {
@@ -212,7 +219,7 @@ func startNginx(t *testing.T) (robin, sticky string) {
 		}
 	})
 	for _, addr := range []string{conf.Robin, conf.Sticky} {
-		within(t, "nginx listens", func() bool {
+		polltest.Until(t, "nginx listens", func() bool {
 			conn, err := net.Dial("tcp", addr)
 			if err == nil {
 				conn.Close()
@@ -248,12 +255,20 @@ func TestNginx(t *testing.T) {
 			}
 		})
 		t.Run("progress", func(t *testing.T) {
-			var came []time.Time
-			if got, err := client.Call[string](t.Context(), c, "progress", nil, client.CallOptions{OnProgress: func(mcp.ProgressParams) { came = append(came, time.Now()) }}); err != nil || got != "done" {
-				t.Errorf("%q, %v", got, err)
+			// The call ends only if progress arrives before the result.
+			file := filepath.Join(t.TempDir(), "arrived")
+			ctx, cancel := context.WithTimeout(t.Context(), polltest.Limit)
+			defer cancel()
+			arrived := 0
+			onProgress := func(mcp.ProgressParams) {
+				if arrived++; arrived == 2 {
+					if err := os.WriteFile(file, nil, 0o600); err != nil {
+						t.Error(err)
+					}
+				}
 			}
-			if len(came) < 2 || came[len(came)-1].Sub(came[0]) < 10*time.Millisecond {
-				t.Errorf("steps came at once: %v", came)
+			if got, err := client.Call[string](ctx, c, "progress", message{file}, client.CallOptions{OnProgress: onProgress}); err != nil || got != "done" {
+				t.Errorf("%q, %v", got, err)
 			}
 		})
 		t.Run("many at once", func(t *testing.T) {
@@ -270,7 +285,7 @@ func TestNginx(t *testing.T) {
 		t.Run("cancel", func(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
 			defer cancel()
-			if _, err := client.Call[string](ctx, c, "progress", nil); err == nil {
+			if _, err := client.Call[string](ctx, c, "progress", message{"/nonexistent"}); err == nil {
 				t.Error("the call was not cancelled")
 			}
 		})
@@ -288,7 +303,7 @@ func watchBehindNginx(t *testing.T, url string, r mcp.Revision) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer time.AfterFunc(5*time.Second, func() { w.Close() }).Stop()
+	defer time.AfterFunc(polltest.Limit, func() { w.Close() }).Stop()
 	for range 3 * replicas {
 		if _, err := client.Call[string](t.Context(), c, "grow", nil); err != nil {
 			t.Fatal(err)

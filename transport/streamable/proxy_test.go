@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/dowel-mcp/dowel/client"
+	"github.com/dowel-mcp/dowel/internal/polltest"
 	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/dowel-mcp/dowel/mcptest"
 	"github.com/dowel-mcp/dowel/server"
@@ -49,7 +50,7 @@ func (p proxied) begin(t *testing.T, h mcp.Handler) (url string, own *http.Clien
 	endpoint := streamable.Handler(h, &opts)
 	origin := p.web(t, endpoint)
 	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), polltest.Limit)
 		defer cancel()
 		if err := endpoint.Shutdown(ctx); err != nil {
 			t.Errorf("Shutdown: %v", err)
@@ -202,7 +203,7 @@ func TestCancelThroughProxies(t *testing.T) {
 			if cause == nil {
 				t.Error("the handler's context had not ended")
 			}
-		case <-time.After(time.Minute):
+		case <-time.After(polltest.Limit):
 			t.Error("the handler continues")
 		}
 		if got, err := client.Call[string](t.Context(), c, "echo", message{"x"}); err != nil || got != "x" {
@@ -232,7 +233,7 @@ func TestSilenceThroughProxies(t *testing.T) {
 		if _, err := client.Call[string](t.Context(), c, "grow", nil); err != nil {
 			t.Fatal(err)
 		}
-		defer time.AfterFunc(time.Minute, func() { w.Close() }).Stop()
+		defer time.AfterFunc(polltest.Limit, func() { w.Close() }).Stop()
 		for change, err := range w.Changes() {
 			if err != nil || change.Method != mcp.NotificationToolsChanged {
 				t.Errorf("%v, %v", change, err)

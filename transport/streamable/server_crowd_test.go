@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/dowel-mcp/dowel/internal/polltest"
 	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/dowel-mcp/dowel/transport/streamable"
 )
@@ -55,7 +56,7 @@ func TestManySessions(t *testing.T) {
 	if grown := after - heap; grown > many*bytesEach {
 		t.Errorf("%d sessions that are over hold %d bytes", many, grown)
 	}
-	within(t, "the goroutines end", func() bool { return runtime.NumGoroutine() <= goroutines+5 })
+	polltest.Until(t, "the goroutines end", func() bool { return runtime.NumGoroutine() <= goroutines+5 })
 }
 
 // crowd is a number of clients with a session each.

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/dowel-mcp/dowel/client"
+	"github.com/dowel-mcp/dowel/internal/polltest"
 	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/dowel-mcp/dowel/server"
 	"github.com/dowel-mcp/dowel/transport/streamable"
@@ -229,7 +230,7 @@ func stream(t *testing.T, url string, fields ...string) (lines <-chan string, cu
 // until reads up to a line with a prefix and returns the rest of that line.
 func until(t *testing.T, lines <-chan string, prefix string) string {
 	t.Helper()
-	timeout := time.After(time.Minute)
+	timeout := time.After(polltest.Limit)
 	for {
 		select {
 		case line, ok := <-lines:
@@ -297,7 +298,7 @@ func TestSessionLost(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "session") {
 		t.Errorf("a call, after the session was lost: %v", err)
 	}
-	within(t, "the client heals", func() bool {
+	polltest.Until(t, "the client heals", func() bool {
 		_, err := client.Call[string](t.Context(), c, "echo", message{"x"})
 		return err == nil
 	})
@@ -332,10 +333,10 @@ func TestShutdown(t *testing.T) {
 		listened <- send(t, "POST", url, modernBody("subscriptions/listen", `"notifications":{"toolsListChanged":true}`), modernFields("subscriptions/listen")...)
 	}()
 	until(t, lines, "id:")
-	within(t, "the handler serves both requests and the session's subscription", func() bool { return h.lasting.Load() == 3 })
+	polltest.Until(t, "the handler serves both requests and the session's subscription", func() bool { return h.lasting.Load() == 3 })
 	shut := make(chan error, 1)
 	go func() { shut <- endpoint.Shutdown(t.Context()) }()
-	within(t, "new requests are refused", func() bool {
+	polltest.Until(t, "new requests are refused", func() bool {
 		got := send(t, "POST", url, listBody, modernFields("tools/list")...)
 		return got.status == 503 && got.header.Get("Retry-After") != ""
 	})

@@ -2,83 +2,95 @@ package streamable_test
 
 import (
 	"context"
-	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/dowel-mcp/dowel/internal/polltest"
 	"github.com/dowel-mcp/dowel/mcp"
-	"github.com/dowel-mcp/dowel/server"
+	"github.com/dowel-mcp/dowel/transport/streamable"
 )
 
 // A client may have several GET streams. Each message must arrive on one of them, and none may end
 // another.
 func TestSeveralStandingStreams(t *testing.T) {
 	s := world(nil)
-	_, web := serve(t, s)
-	url := web.URL + "/mcp"
-	in := inSession(open(t, url, mcp.Revision20251125), mcp.Revision20251125)
-	grown := 0
-	grow := func() {
-		grown++
-		server.Tool(s, fmt.Sprint("grown", grown), "New.", func(context.Context, struct{}) (string, error) { return "", nil })
-	}
-	quiet := func(name string, lines <-chan string) {
-		t.Helper()
-		for {
-			select {
-			case line, ok := <-lines:
-				if !ok || strings.HasPrefix(line, "data: {") {
-					t.Errorf("the %s stream: %q, %v", name, line, ok)
-					return
-				}
-			case <-time.After(100 * time.Millisecond):
-				return
-			}
+	subscriptions := &listens{Handler: s}
+	endpoint := streamable.Handler(subscriptions, nil)
+	t.Cleanup(func() {
+		if err := endpoint.Shutdown(context.Background()); err != nil {
+			t.Errorf("Shutdown: %v", err)
 		}
-	}
-	changed := func(name string, lines <-chan string) (id string) {
-		t.Helper()
-		id = until(t, lines, "id:")
-		for data := ""; data == ""; {
-			data = until(t, lines, "data:")
+	})
+	var gets atomic.Int32 // that are open
+	web := httptest.NewServer(checked(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodGet {
+			gets.Add(1)
+			defer gets.Add(-1)
 		}
-		quiet(name, lines)
-		return id
-	}
-	first, _ := stream(t, url, in...)
+		endpoint.ServeHTTP(w, r)
+	})))
+	t.Cleanup(web.Close)
+	in := inSession(open(t, web.URL, mcp.Revision20251125), mcp.Revision20251125)
+	grow := grower(s)
+	first, _ := stream(t, web.URL, in...)
 	until(t, first, "id:")
-	second, cut := stream(t, url, in...)
+	second, cut := stream(t, web.URL, in...)
 	until(t, second, "id:")
 	grow()
-	last := changed("second", second)
-	quiet("first", first)
+	last, _ := untilMessage(t, second)
 	cut()
-	other := ""
-	within(t, "the server notices", func() bool {
-		grow()
-		select {
-		case line := <-first:
-			other, _ = strings.CutPrefix(line, "id: ")
-		case <-time.After(50 * time.Millisecond):
-		}
-		return other != ""
+	polltest.Until(t, "the server notices the end of the second stream", func() bool { return gets.Load() == 1 })
+	grow()
+	other, _ := untilMessage(t, first)
+	again, _ := stream(t, web.URL, append(in, "Last-Event-ID", last)...)
+	until(t, again, ":")
+	grow()
+	if id, ids := untilMessage(t, again); slices.Contains(ids, other) {
+		t.Errorf("the message %s of the first stream came once more, before %s", other, id)
+	}
+	polltest.Until(t, "the handovers end", func() bool {
+		subscriptions.mu.Lock()
+		defer subscriptions.mu.Unlock()
+		return subscriptions.now == 1
 	})
-	until(t, first, "data:")
-	again, _ := stream(t, url, append(in, "Last-Event-ID", last)...)
-	for replaying := true; replaying; {
-		select {
-		case line := <-again:
-			if line == "id: "+other {
-				t.Error("what came on the first stream came once more")
+	if got := send(t, "DELETE", web.URL, "", in...); got.status != http.StatusNoContent {
+		t.Errorf("DELETE: %d", got.status)
+	}
+	for name, lines := range map[string]<-chan string{"first": first, "resumed": again} {
+		for line := range lines { // until the stream ends
+			if strings.HasPrefix(line, "data: {") {
+				t.Errorf("a second message came on the %s stream: %s", name, line)
 			}
-		case <-time.After(100 * time.Millisecond):
-			replaying = false
 		}
 	}
-	grow()
-	changed("resumed", again)
-	quiet("first", first)
+}
+
+// untilMessage reads up to a message. It returns the id of its event, and the ids of all events
+// that it has read.
+func untilMessage(t *testing.T, lines <-chan string) (id string, ids []string) {
+	t.Helper()
+	timeout := time.After(polltest.Limit)
+	for {
+		select {
+		case line, ok := <-lines:
+			if !ok {
+				t.Fatal("the stream has ended")
+			}
+			if next, found := strings.CutPrefix(line, "id: "); found {
+				id, ids = next, append(ids, next)
+			}
+			if strings.HasPrefix(line, "data: {") {
+				return id, ids
+			}
+		case <-timeout:
+			t.Fatal("no message comes")
+		}
+	}
 }
 
 // A stream that has ended, with all events received, must not be opened again: some clients would
