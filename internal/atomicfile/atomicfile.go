@@ -91,7 +91,7 @@ func Update(path string, change func(old []byte, exists bool) ([]byte, error), o
 		return Result{}, err
 	}
 	if err := os.MkdirAll(filepath.Dir(target), cmp.Or(o.FolderPerm, 0o755)); err != nil {
-		return Result{}, fmt.Errorf("cannot make the folder of %s: %w", path, err)
+		return Result{}, fmt.Errorf("cannot create the folder of %s: %w", path, err)
 	}
 	unlock, err := lockFile(target, o)
 	if err != nil {

@@ -1,6 +1,6 @@
 // Package builtin opens the servers that ship in the binary, by name. Each has its own package:
 //
-//	everything   every feature of the protocol, to try a client with
+//	everything   every feature of the protocol, for testing clients
 //	weather      alerts and forecasts of the US National Weather Service
 //	kv           keys and values, on disk or in a Redis
 //	files        the files in some folders, and nothing outside them
@@ -55,11 +55,11 @@ type entry struct {
 
 // table lists the servers in the order in which users see them.
 var table = []entry{
-	{Description{"everything", "Every feature of the protocol, to try a client with", []Option{
-		{"page-size", "how many items a page of a list holds, default " + strconv.Itoa(server.DefaultPageSize)},
+	{Description{"everything", "Every feature of the protocol, for testing clients", []Option{
+		{"page-size", "the maximal number of items in a page of a list, default " + strconv.Itoa(server.DefaultPageSize)},
 	}, false}, openEverything, ""},
 	{Description{"weather", "Alerts and forecasts of the US National Weather Service", []Option{
-		{"base-url", "where the API is, default " + weather.DefaultBaseURL},
+		{"base-url", "the URL of the API, default " + weather.DefaultBaseURL},
 		{"user-agent", "your name and contact address, as the API requires"},
 		{"timeout", "of each request to the API, default " + weather.DefaultTimeout.String()},
 	}, false}, openWeather, ""},

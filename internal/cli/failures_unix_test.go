@@ -44,7 +44,7 @@ func TestWhoseFault(t *testing.T) {
 	}{
 		{[]string{"tools", "kv", "-O", "nope=1"}, exit.Usage, "no option"},
 		{[]string{"serve", "kv", "nope=1"}, exit.Usage, "no option"},
-		{[]string{"serve", "kv", "path=" + nowhere + "/x"}, exit.Failed, "cannot make the folder"},
+		{[]string{"serve", "kv", "path=" + nowhere + "/x"}, exit.Failed, "cannot create the folder"},
 		{[]string{"--json", "bogus"}, exit.Usage, `{"error":`},
 		{[]string{"call", "everything.echo", "--bogus", "--json"}, exit.Usage, `{"error":`},
 	} {

@@ -11,9 +11,9 @@ import (
 	"github.com/dowel-mcp/dowel/server"
 )
 
-// addAsking adds tools that ask the client's model and its user. The revision decides whether the
-// question is a request of the server or a result that requires input; handlers do not see the
-// difference.
+// addAsking adds tools that ask the client's model or its user. In a legacy session the question is a
+// request of the server, in a modern one a result that requires input; handlers are the same for
+// both.
 func addAsking(s *server.Server) {
 	server.Tool(s, "test_sampling", "Asks the client's model.", askModel, hints)
 	server.Tool(s, "test_elicitation", "Asks the user for a name and an email address.", askUser, hints)
@@ -24,11 +24,11 @@ func addAsking(s *server.Server) {
 		return describeAnswer(server.AskRaw(ctx, "enums", mcp.ElicitParams{Message: "Please choose", RequestedSchema: json.RawMessage(enums)}))
 	}, hints)
 	server.Tool(s, "ask_url", "Asks the user to visit a web page.", askURL, hints)
-	server.Tool(s, "test_missing_capability", "Needs a client with a model.", missingCapability, hints)
+	server.Tool(s, "test_missing_capability", "Fails if the client has no model (no sampling capability).", missingCapability, hints)
 }
 
 func askModel(ctx context.Context, in struct {
-	Prompt string `json:"prompt" doc:"What to ask the model"`
+	Prompt string `json:"prompt" doc:"The question for the model"`
 }) (string, error) {
 	answer, err := server.Sample(ctx, "sample", newQuestion(in.Prompt, 100))
 	if err != nil {
@@ -37,7 +37,7 @@ func askModel(ctx context.Context, in struct {
 	return "LLM response: " + answer.Text(), nil
 }
 
-// newQuestion is a question of one message to the client's model.
+// newQuestion returns a question with one message for the client's model.
 func newQuestion(prompt string, maxTokens int) mcp.CreateMessageParams {
 	return mcp.CreateMessageParams{
 		Messages:  []mcp.SamplingMessage{{Role: mcp.RoleUser, Content: mcp.SamplingContent{mcp.Text(prompt)}}},
@@ -50,10 +50,10 @@ type user struct {
 	Email    string `json:"email" doc:"User's email address"`
 }
 
-// askUser uses AskRaw, since it is to tell a decline from a cancel; most tools will want Ask, which
-// returns a user.
+// askUser uses AskRaw, because its result tells a decline from a cancel. Most tools should use Ask,
+// which returns the decoded answer.
 func askUser(ctx context.Context, in struct {
-	Message string `json:"message" doc:"What to ask the user"`
+	Message string `json:"message" doc:"The question for the user"`
 }) (string, error) {
 	answer, err := server.AskRaw(ctx, "user", newForm[user](in.Message))
 	if err != nil {
@@ -74,13 +74,13 @@ type withDefaults struct {
 func newForm[T any](message string) mcp.ElicitParams {
 	fields, err := schema.Form[T]()
 	if err != nil {
-		panic(err) // a mistake in the type
+		panic(err) // only a mistake in the type T can cause this
 	}
 	return mcp.ElicitParams{Message: message, RequestedSchema: fields.JSON()}
 }
 
-// enums is written by hand for enumNames, which came before titled choices and which types do not
-// become.
+// enums is written by hand because of enumNames, the older form of titled choices, which package
+// schema does not infer from types.
 const enums = `{
   "type": "object",
   "properties": {
@@ -111,8 +111,8 @@ func answerContent(answer *mcp.ElicitResult) string {
 }
 
 func askURL(ctx context.Context, _ none) (string, error) {
-	// Nothing can be completed at this address, so consent is enough: the check of completion is
-	// nil.
+	// The page has nothing to complete, so the user's consent is enough: the last argument, which
+	// checks completion, is nil.
 	if err := server.AskURL(ctx, "visit", "Please read this page.", "https://modelcontextprotocol.io/specification", nil); err != nil {
 		return "", err
 	}

@@ -110,7 +110,7 @@ func TestAskingWhoCannot(t *testing.T) {
 				t.Errorf("%s: got %v", tool, err)
 			}
 		}
-		wantText(t, c, "test_input_required_result_capabilities", nil, "The client can answer nothing.")
+		wantText(t, c, "test_input_required_result_capabilities", nil, "The client can answer no questions.")
 	})
 }
 

@@ -19,7 +19,7 @@ var (
 func decodeBase64(text string) []byte {
 	data, err := base64.StdEncoding.DecodeString(text)
 	if err != nil {
-		panic(err) // a constant
+		panic(err) // only a mistake in a constant of this file can cause this
 	}
 	return data
 }
@@ -64,14 +64,14 @@ func addContent(s *server.Server) {
 		}, nil
 	}, hints)
 
-	server.Tool(s, "annotated_content", "Returns text for the user and text for the model, marked as such.", func(context.Context, none) ([]mcp.Content, error) {
+	server.Tool(s, "annotated_content", "Returns a text for the user and a text for the model, with annotations that say so.", func(context.Context, none) ([]mcp.Content, error) {
 		user, model := mcp.Text("This is for you to read."), mcp.Text("This is for the model.")
 		user.Annotations = &mcp.Annotations{Audience: []mcp.Role{mcp.RoleUser}, Priority: new(1.0)}
 		model.Annotations = &mcp.Annotations{Audience: []mcp.Role{mcp.RoleAssistant}, Priority: new(0.2)}
 		return []mcp.Content{user, model}, nil
 	}, hints)
 
-	server.Tool(s, "test_error_handling", "Fails, in words for the model.", func(context.Context, none) (string, error) {
+	server.Tool(s, "test_error_handling", "Returns a tool error, whose text is for the model.", func(context.Context, none) (string, error) {
 		return "", errors.New("This tool intentionally returns an error for testing") // the suite looks for these words
 	}, hints)
 }
@@ -83,7 +83,7 @@ type Sum struct {
 
 func addBasics(s *server.Server) {
 	server.Tool(s, "echo", "Returns the message.", func(_ context.Context, in struct {
-		Message string `json:"message" doc:"What to return"`
+		Message string `json:"message" doc:"The text to return"`
 	}) (string, error) {
 		return in.Message, nil
 	}, hints)

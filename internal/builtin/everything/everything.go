@@ -1,5 +1,5 @@
 // Package everything is an MCP server that shows every feature of the protocol: for tests of
-// clients, for demonstrations, and to read. It uses only the public API, as any server would.
+// clients, for demonstrations, and as an example of a server. It uses only the public API.
 //
 // The official conformance suite requires the items named test_…, in all revisions. The same
 // handlers serve both eras of the protocol.
@@ -16,8 +16,8 @@ import (
 // Version is the version that the server reports.
 const Version = "1.0.0"
 
-// New returns a server. The options are the options of [server.New], for example PageSize to see
-// pages; Info and Instructions have defaults.
+// New returns a server. The options are the options of [server.New]; use a small PageSize to see lists
+// with several pages. Info and Instructions have defaults.
 func New(opts ...server.Options) *server.Server {
 	var o server.Options
 	if len(opts) > 0 {
@@ -25,14 +25,14 @@ func New(opts ...server.Options) *server.Server {
 	}
 	if o.Info.Title == "" {
 		o.Info.Title = "Everything"
-		o.Info.Description = "Every feature of the Model Context Protocol, to try a client with"
+		o.Info.Description = "Every feature of the Model Context Protocol, for testing clients"
 		o.Info.WebsiteURL = "https://github.com/dowel-mcp/dowel"
 	}
 	if o.Instructions == "" {
-		o.Instructions = "This server is for testing clients. Its tools do nothing beyond showing a feature of the protocol."
+		o.Instructions = "This server is for testing clients. Each of its tools only shows a feature of the protocol."
 	}
 	s := server.New("everything", Version, &o)
-	addContent(s) // first: suites call the first tool without arguments
+	addContent(s) // first, because test suites call the first tool without arguments
 	addBasics(s)
 	addStructured(s)
 	addSchemas(s)
@@ -48,7 +48,7 @@ func New(opts ...server.Options) *server.Server {
 // none is the input of a tool that takes no arguments.
 type none = struct{}
 
-// hints are the annotations of tools that only show something.
+// hints are the annotations of tools that change nothing.
 var hints = server.ToolOptions{Annotations: &mcp.ToolAnnotations{ReadOnlyHint: new(true), OpenWorldHint: new(false)}}
 
 // pause waits, unless the call is cancelled.

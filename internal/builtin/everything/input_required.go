@@ -10,7 +10,7 @@ import (
 	"github.com/dowel-mcp/dowel/server"
 )
 
-// Forms that are asked for.
+// Forms for the user.
 type (
 	named struct {
 		Name string `json:"name"`
@@ -23,13 +23,13 @@ type (
 	}
 )
 
-// addInputRequired adds the tools with which the suite looks at results that require input. They
-// are plain asking.
+// addInputRequired adds the tools with which the conformance suite tests results that require input.
+// Their handlers ask like all others.
 func addInputRequired(s *server.Server) {
-	server.Tool(s, "test_streaming_elicitation", "Asks the user, on the stream of its own call.", func(ctx context.Context, _ none) (string, error) {
+	server.Tool(s, "test_streaming_elicitation", "Asks the user for a name, on the stream of the call.", func(ctx context.Context, _ none) (string, error) {
 		return formatGreeting(server.Ask[named](ctx, "user_name", "What is your name?"))
 	}, hints)
-	server.Tool(s, "test_input_required_result_elicitation", "Asks the user's name.", func(ctx context.Context, _ none) (string, error) {
+	server.Tool(s, "test_input_required_result_elicitation", "Asks the user for a name.", func(ctx context.Context, _ none) (string, error) {
 		return formatGreeting(server.Ask[named](ctx, "user_name", "What is your name?"))
 	}, hints)
 	server.Tool(s, "test_input_required_result_sampling", "Asks the client's model about France.", askCapital, hints)
@@ -40,11 +40,11 @@ func addInputRequired(s *server.Server) {
 		}
 		return "Roots: " + listRoots(roots), nil
 	}, hints)
-	server.Tool(s, "test_input_required_result_request_state", "Asks for a confirmation, and checks what the client carried.", askConfirmation, hints)
-	server.Tool(s, "test_input_required_result_multiple_inputs", "Asks the user, the model and for roots in one round.", multipleInputs, hints)
-	server.Tool(s, "test_input_required_result_multi_round", "Asks the user twice.", multiRound, hints)
-	server.Tool(s, "test_input_required_result_tampered_state", "Asks for a confirmation whose state cannot be forged.", askConfirmation, hints)
-	server.Tool(s, "test_input_required_result_capabilities", "Asks only what the client can answer.", whatIsPossible, hints)
+	server.Tool(s, "test_input_required_result_request_state", "Asks the user for a confirmation; the request state must come back unchanged.", askConfirmation, hints)
+	server.Tool(s, "test_input_required_result_multiple_inputs", "Asks the user, the client's model, and for roots, in one round.", multipleInputs, hints)
+	server.Tool(s, "test_input_required_result_multi_round", "Asks the user two questions, one after the other.", multiRound, hints)
+	server.Tool(s, "test_input_required_result_tampered_state", "Asks the user for a confirmation; a changed request state is an error.", askConfirmation, hints)
+	server.Tool(s, "test_input_required_result_capabilities", "Asks only the questions that the client can answer.", askSupported, hints)
 }
 
 func formatGreeting(n named, err error) (string, error) {
@@ -70,7 +70,8 @@ func listRoots(roots []mcp.Root) string {
 	return strings.Join(uris, ", ")
 }
 
-// askConfirmation needs not check the state: forged state never gets to a handler.
+// askConfirmation does not check the request state, because the server rejects a changed state before
+// it calls a handler.
 func askConfirmation(ctx context.Context, _ none) (string, error) {
 	answer, err := server.Ask[confirmed](ctx, "confirm", "Please confirm")
 	if err != nil {
@@ -105,22 +106,22 @@ func multiRound(ctx context.Context, _ none) (string, error) {
 	return fmt.Sprintf("%s likes %s.", name.Name, color.Color), nil
 }
 
-func whatIsPossible(ctx context.Context, _ none) (string, error) {
-	can := server.RequestFrom(ctx).Capabilities()
+func askSupported(ctx context.Context, _ none) (string, error) {
+	supported := server.RequestFrom(ctx).Capabilities()
 	var questions []server.Question
 	var name named
 	var words *mcp.CreateMessageResult
-	if _, missing := mcpwire.MissingCapabilities(can, mcp.ClientCapabilities{Elicitation: &mcp.ElicitationCapability{}}); !missing {
+	if _, missing := mcpwire.MissingCapabilities(supported, mcp.ClientCapabilities{Elicitation: &mcp.ElicitationCapability{}}); !missing {
 		questions = append(questions, server.FormQuestion("user_name", "What is your name?", &name))
 	}
-	if can.Sampling != nil {
+	if supported.Sampling != nil {
 		questions = append(questions, server.SampleQuestion("greeting", newQuestion("Generate a greeting", 50), &words))
 	}
 	if err := server.AskAll(ctx, questions...); err != nil {
 		return "", err
 	}
 	if len(questions) == 0 {
-		return "The client can answer nothing.", nil
+		return "The client can answer no questions.", nil
 	}
 	return fmt.Sprintf("The client has answered %d questions.", len(questions)), nil
 }

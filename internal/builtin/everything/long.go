@@ -8,20 +8,20 @@ import (
 	"github.com/dowel-mcp/dowel/server"
 )
 
-// addLong adds tools that take their time: they report progress, log, and can be cancelled.
+// addLong adds tools that take some time: they report progress, log, and can be cancelled.
 func addLong(s *server.Server) {
-	server.Tool(s, "slow", "Takes as many seconds as it is told to, reports progress, and can be cancelled.", runSlowly, hints)
+	server.Tool(s, "slow", "Takes the given number of seconds and reports progress. The call can be cancelled.", runSlowly, hints)
 	server.Tool(s, "test_tool_with_progress", "Reports progress three times.", withProgress, hints)
 	server.Tool(s, "test_tool_with_logging", "Logs three messages.", withLogging, hints)
-	server.Tool(s, "test_logging_tool", "Logs, which is heard only by who asks for logs.", func(ctx context.Context, _ none) (string, error) {
+	server.Tool(s, "test_logging_tool", "Logs a message, which only clients that ask for log messages receive.", func(ctx context.Context, _ none) (string, error) {
 		server.Log(ctx).Info("Logged by test_logging_tool", "answer", 42, server.LoggerKey, "everything")
 		return "Logged.", nil
 	}, hints)
-	server.Tool(s, "test_reconnection", "Ends the connection where the client can come back, and takes a second.", testReconnection, hints)
+	server.Tool(s, "test_reconnection", "Closes the connection, if the client can reconnect, and returns a result after a second.", testReconnection, hints)
 }
 
 type slowIn struct {
-	Seconds float64 `json:"seconds,omitzero" doc:"How long to take" default:"5" minimum:"0" maximum:"600"`
+	Seconds float64 `json:"seconds,omitzero" doc:"The duration of the call" default:"5" minimum:"0" maximum:"600"`
 }
 
 func runSlowly(ctx context.Context, in slowIn) (string, error) {
@@ -64,11 +64,10 @@ func withLogging(ctx context.Context, _ none) (string, error) {
 	return "Messages were logged.", nil
 }
 
-// testReconnection should cut the stream of its own call, so that the client resumes it. A handler
-// cannot reach the stream, which belongs to the transport. So it only takes long enough for a proxy
-// to cut it.
+// testReconnection closes the connection of its call, so that the client must reconnect for the
+// result.
 func testReconnection(ctx context.Context, _ none) (string, error) {
-	server.Disconnect(ctx) // where the client does not come back, the connection stays
+	server.Disconnect(ctx) // keeps the connection if the client cannot reconnect
 	if err := pause(ctx, time.Second); err != nil {
 		return "", err
 	}

@@ -8,7 +8,8 @@ import (
 	"github.com/dowel-mcp/dowel/server"
 )
 
-// addPrompts adds a prompt for each kind of content, one with arguments and one that asks.
+// addPrompts adds a prompt for each kind of content, a prompt with arguments, and one that asks the
+// user.
 func addPrompts(s *server.Server) {
 	server.Prompt(s, "test_simple_prompt", "A prompt without arguments.", func(context.Context, none) (string, error) {
 		return "This is a simple prompt for testing.", nil
@@ -35,7 +36,7 @@ func addPrompts(s *server.Server) {
 		return []mcp.PromptMessage{userMessage(testImage()), userMessage(mcp.Text("Please analyze the image above."))}, nil
 	})
 
-	server.Prompt(s, "test_input_required_result_prompt", "A prompt that asks the user for its context.", func(ctx context.Context, _ none) (string, error) {
+	server.Prompt(s, "test_input_required_result_prompt", "A prompt that first asks the user for a context.", func(ctx context.Context, _ none) (string, error) {
 		type needed struct {
 			Context string `json:"context"`
 		}

@@ -13,15 +13,14 @@ const (
 	watchedURI = "test://watched-resource"
 )
 
-// item is the content of the template's resources.
+// item is the content of a resource of the template.
 type item struct {
 	ID           string `json:"id"`
 	TemplateTest bool   `json:"templateTest"`
 	Data         string `json:"data"`
 }
 
-// addResources adds a resource for each kind of contents, and a template. The watched resource is
-// in changes.go.
+// addResources adds a text, a binary resource and a template. addChanges adds the watched resource.
 func addResources(s *server.Server) {
 	server.Resource(s, textURI, "A fixed text.", func(context.Context, none) (string, error) {
 		return "This is the content of the static text resource.", nil

@@ -7,8 +7,9 @@ import (
 	"github.com/dowel-mcp/dowel/server"
 )
 
-// Structured content is any JSON value from 2026-07-28 on; before, values other than objects are
-// sent as text only. A named string type becomes structured content, a plain string becomes text.
+// From 2026-07-28 on, structured content may be any JSON value; in older revisions, values other than
+// objects are sent as text only. A result of the type string becomes text; a named string type
+// becomes structured content.
 type (
 	word   string
 	planet struct {

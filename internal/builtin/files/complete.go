@@ -34,7 +34,7 @@ func (s *Server) completePath(_ context.Context, typed string, _ map[string]stri
 	}
 	children, err := p.listChildren(nil)
 	if err != nil {
-		return all, nil // nothing there to suggest
+		return all, nil // a folder that cannot be read has no suggestions
 	}
 	for _, c := range children {
 		name := filepath.Base(c.name)

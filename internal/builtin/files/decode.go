@@ -11,7 +11,7 @@ import (
 	"unicode/utf8"
 )
 
-// maxUTF16 bounds files in UTF-16, which are read whole.
+// maxUTF16 bounds files in UTF-16, which are converted as a whole.
 const maxUTF16 = 16 << 20
 
 // readSample reads the first bytes of a file.
@@ -24,13 +24,14 @@ func readSample(f io.ReaderAt) ([]byte, error) {
 	return buf[:n], nil
 }
 
-// textOf returns a file's text in UTF-8, without a byte order mark if that is where it begins.
+// textOf returns a file's text in UTF-8. UTF-16 is converted and loses its byte order mark; other
+// text is returned as it is.
 func textOf(f *os.File, size int64, k kind) (text, error) {
 	if !k.isUTF16() {
 		return text{f, size}, nil
 	}
 	if size > maxUTF16 {
-		return text{}, fmt.Errorf("the file is text in %s of %s: only up to %s of that are converted", k.encoding, bytesText(size), bytesText(maxUTF16))
+		return text{}, fmt.Errorf("the file has %s of text in %s: only files of at most %s are converted from it", bytesText(size), k.encoding, bytesText(maxUTF16))
 	}
 	raw, err := io.ReadAll(io.NewSectionReader(f, 0, size))
 	if err != nil {
@@ -63,7 +64,7 @@ const (
 	endsMixed = "mixed"
 )
 
-// lineEnds says how lines end.
+// lineEnds returns the name of the line ends of content.
 func lineEnds(content string) string {
 	switch crlf := strings.Count(content, "\r\n"); {
 	case crlf == 0:

@@ -8,14 +8,14 @@ import (
 )
 
 type deleteIn struct {
-	Path      string `json:"path" doc:"The file, link or folder; a link is deleted itself, not what it leads to"`
+	Path      string `json:"path" doc:"The file, link or folder; of a link, only the link is deleted, not its target"`
 	Recursive bool   `json:"recursive,omitzero" doc:"Delete a folder with everything in it"`
 }
 
 // Deleted is the result of the tool delete.
 type Deleted struct {
 	Path string `json:"path"`
-	Kind string `json:"kind" doc:"What was deleted: file, folder, link …"`
+	Kind string `json:"kind" doc:"The kind of the deleted entry: file, folder, link …"`
 }
 
 func (s *Server) deletePath(_ context.Context, in deleteIn) (*mcp.CallToolResult, error) {
@@ -24,7 +24,7 @@ func (s *Server) deletePath(_ context.Context, in deleteIn) (*mcp.CallToolResult
 		return nil, err
 	}
 	if p.isRoot() {
-		return nil, fmt.Errorf("%s is an allowed folder, which is not deleted: delete what is in it", s.roots.displayPath(p))
+		return nil, fmt.Errorf("%s is an allowed folder, which cannot be deleted: delete its contents instead", s.roots.displayPath(p))
 	}
 	info, err := p.root.Lstat(p.name)
 	if err != nil {
@@ -43,11 +43,10 @@ func (s *Server) deletePath(_ context.Context, in deleteIn) (*mcp.CallToolResult
 	return textAndStructured(fmt.Sprintf("deleted the %s %s", out.Kind, out.Path), out)
 }
 
-// deleteError explains why something is still there; most often, because it is a folder with
-// something in it.
+// deleteError explains why a deletion failed. The usual reason is a folder that is not empty.
 func (s *Server) deleteError(p place, err error) error {
 	if names, unread := p.firstNames(maxCompared); notEmpty(err) && unread == nil && len(names) > 0 {
-		return fmt.Errorf("the folder %s is not empty, it has %s: set recursive to delete all of it", s.roots.displayPath(p), listSome(names, 10))
+		return fmt.Errorf("the folder %s is not empty, it contains %s: set recursive to delete it with its contents", s.roots.displayPath(p), listNames(names, 10))
 	}
 	return s.explainError(p, err)
 }

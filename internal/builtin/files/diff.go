@@ -7,21 +7,21 @@ import (
 	"strings"
 )
 
-// around is how many lines around a change a diff shows.
+// around is the number of context lines before and after a change.
 const around = 3
 
-// maxDistance bounds the search for the shortest diff; texts that differ in more lines are shown as
-// replaced.
+// maxDistance bounds the search for the shortest diff. If more lines differ, the diff replaces all
+// lines between the first and the last difference.
 const maxDistance = 1000
 
-// diff is the difference of two texts: changed runs of lines, with their line ends.
+// diff is the difference between two texts.
 type diff struct {
-	old, new       []string
+	old, new       []string // lines with their line ends
 	changes        []change // in order
 	added, removed int
 }
 
-// change says that old[a:aEnd] became new[b:bEnd].
+// change replaces old[a:aEnd] by new[b:bEnd].
 type change struct{ a, aEnd, b, bEnd int }
 
 func diffOf(old, new string) *diff {
@@ -50,15 +50,16 @@ func withoutEmpty(lines []string) []string {
 	return lines
 }
 
-// findChanges finds the fewest changes, by Myers's greedy algorithm.
+// findChanges returns the fewest changes that turn a into b, by the greedy algorithm of Myers ("An
+// O(ND) Difference Algorithm", 1986). x counts lines of a, y lines of b; diagonal k is x - y.
 func findChanges(a, b []string) []change {
 	if len(a) == 0 && len(b) == 0 {
 		return nil
 	}
 	n, m := len(a), len(b)
 	most := min(n+m, maxDistance)
-	reach := make([]int, 2*most+2) // the furthest x on each diagonal k, at most+k
-	var trace [][]int              // reach before each step, from diagonal -d to d
+	reach := make([]int, 2*most+2) // reach[most+k] is the furthest x on diagonal k
+	var trace [][]int              // trace[d] is reach before step d, for the diagonals -d to d
 	for d := 0; d <= most; d++ {
 		trace = append(trace, slices.Clone(reach[most-d:min(most+d+2, len(reach))]))
 		for k := -d; k <= d; k += 2 {
@@ -81,7 +82,7 @@ func findChanges(a, b []string) []change {
 	return []change{{0, n, 0, m}}
 }
 
-// traceChanges walks the trace back to the start, and joins adjacent changes.
+// traceChanges follows the trace from the end (x, y) back to the start, and joins adjacent changes.
 func traceChanges(trace [][]int, x, y int) (changes []change) {
 	for d := len(trace) - 1; d > 0; d-- {
 		before := trace[d] // diagonal k is at k+d
@@ -92,9 +93,9 @@ func traceChanges(trace [][]int, x, y int) (changes []change) {
 		}
 		startX := before[from+d]
 		startY := startX - from
-		step := change{startX, startX, startY, startY + 1} // a line of the new text
+		step := change{startX, startX, startY, startY + 1} // an added line
 		if from == k-1 {
-			step = change{startX, startX + 1, startY, startY}
+			step = change{startX, startX + 1, startY, startY} // a removed line
 		}
 		if last := len(changes) - 1; last >= 0 && changes[last].a == step.aEnd && changes[last].b == step.bEnd {
 			changes[last].a, changes[last].b = step.a, step.b
@@ -128,7 +129,7 @@ func (d *diff) writeUnified(name string) string {
 	return b.String()
 }
 
-// writeHunk writes changes that are near each other.
+// writeHunk writes adjacent changes as one hunk with context.
 func (d *diff) writeHunk(b *strings.Builder, changes []change) {
 	first, last := changes[0], changes[len(changes)-1]
 	lead := min(around, first.a)
@@ -144,7 +145,7 @@ func (d *diff) writeHunk(b *strings.Builder, changes []change) {
 	writeLines(b, ' ', d.old[at:end])
 }
 
-// formatSpan writes lines from..end as a hunk's header does.
+// formatSpan formats the range of lines [from, end) for the header of a hunk.
 func formatSpan(from, end int) string {
 	switch n := end - from; n {
 	case 0:

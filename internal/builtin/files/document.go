@@ -8,13 +8,12 @@ import (
 	"strings"
 )
 
-// document is a text that is edited: with LF at the ends of lines where all of them had CR LF, and
-// without byte order mark.
+// document is a text file for editing.
 type document struct {
-	raw  []byte // as it was read
-	mark string // its byte order mark
-	ends string // how lines end
-	text string
+	raw  []byte // the file's content
+	mark string // the byte order mark, or ""
+	ends string // the line ends of raw: "", endsCRLF or endsMixed
+	text string // raw without the byte order mark; LF replaces CR LF if all lines of raw end so
 }
 
 // loadDocument reads a file for editing.
@@ -26,7 +25,7 @@ func (s *Server) loadDocument(p place) (*document, error) {
 	defer f.Close()
 	shown := s.roots.displayPath(p)
 	if info.Size() > MaxEdit {
-		return nil, fmt.Errorf("%s has %s: at most %s can be edited", shown, bytesText(info.Size()), bytesText(MaxEdit))
+		return nil, fmt.Errorf("%s has %s: edit can change files of at most %s", shown, bytesText(info.Size()), bytesText(MaxEdit))
 	}
 	raw, err := readAll(f)
 	if err != nil {
@@ -35,14 +34,15 @@ func (s *Server) loadDocument(p place) (*document, error) {
 	k := detectKind(p.name, raw[:min(len(raw), sampleSize)])
 	switch {
 	case k.isUTF16():
-		return nil, fmt.Errorf("%s is text in %s, which edit does not write: convert it to UTF-8 first", shown, k.encoding)
+		return nil, fmt.Errorf("%s is text in %s, which edit cannot write: convert it to UTF-8 first", shown, k.encoding)
 	case !k.isText() || bytes.IndexByte(raw, 0) >= 0:
-		return nil, fmt.Errorf("%s is a binary file of %s (%s): only text can be edited", shown, bytesText(info.Size()), k.mimeType)
+		return nil, fmt.Errorf("%s is a binary file of %s (%s): edit can change only text", shown, bytesText(info.Size()), k.mimeType)
 	}
 	return parseDocument(raw), nil
 }
 
-// readAll reads a file that grows no further than may be edited.
+// readAll reads a whole file. It fails if the file has more than MaxEdit bytes, which can happen
+// even if a smaller size was checked, because the file can grow.
 func readAll(f *os.File) ([]byte, error) {
 	raw, err := io.ReadAll(io.LimitReader(f, MaxEdit+1))
 	if err == nil && len(raw) > MaxEdit {
@@ -70,7 +70,7 @@ func (d *document) encodeText(text string) []byte {
 	return []byte(d.mark + text)
 }
 
-// adaptLineEnds gives lines from elsewhere the ends that the document's text has.
+// adaptLineEnds converts the line ends of s, which comes from the client, to those of d.text.
 func (d *document) adaptLineEnds(s string) string {
 	if d.ends == endsMixed {
 		return s
@@ -78,7 +78,7 @@ func (d *document) adaptLineEnds(s string) string {
 	return toLF(s)
 }
 
-// checkUnchanged returns an error if a file is not as it was read.
+// checkUnchanged returns errConflict if the file's content is no longer d.raw.
 func (d *document) checkUnchanged(folder *os.Root, name string) error {
 	f, err := folder.OpenFile(name, os.O_RDONLY|nonblock, 0)
 	if err != nil {

@@ -10,40 +10,41 @@ import (
 
 type editIn struct {
 	Path   string        `json:"path" doc:"The file"`
-	Edits  []Replacement `json:"edits,omitempty" doc:"Replacements, made one after another, each in the text that the one before it left; all or none" maxItems:"200"`
-	Diff   string        `json:"diff,omitzero" doc:"Instead of edits: a unified diff of this one file. Its context must match; line numbers may be off or missing"`
+	Edits  []Replacement `json:"edits,omitempty" doc:"Replacements, applied in this order, each to the result of the previous one; if one fails, the file stays unchanged" maxItems:"200"`
+	Diff   string        `json:"diff,omitzero" doc:"Instead of edits: a unified diff of this file only. Its context must match; line numbers may be wrong or missing"`
 	DryRun bool          `json:"dryRun,omitzero" doc:"Return the diff and change nothing"`
 }
 
 // Replacement is one of the edits of the tool edit.
 type Replacement struct {
-	Old string `json:"old" doc:"The text to replace, exactly as it is in the file, with its indentation; it must be there once, so take in enough lines around it" minLength:"1"`
-	New string `json:"new" doc:"The text to put in its place"`
-	All bool   `json:"all,omitzero" doc:"Replace it wherever it is"`
+	Old string `json:"old" doc:"The text to replace, exactly as in the file, with its indentation. It must occur only once, so include enough surrounding lines" minLength:"1"`
+	New string `json:"new" doc:"The text that replaces it"`
+	All bool   `json:"all,omitzero" doc:"Replace all occurrences of old"`
 }
 
 // Edited is the result of the tool edit.
 type Edited struct {
 	Path    string `json:"path"`
-	Changed bool   `json:"changed" doc:"Whether the file was changed; false for a dry run, and where the edits leave it as it is"`
-	Count   int    `json:"count" doc:"How many replacements, or hunks of a diff, were made"`
-	Added   int    `json:"added" doc:"Lines"`
-	Removed int    `json:"removed" doc:"Lines"`
-	Diff    string `json:"diff,omitzero" doc:"What changed, as a unified diff"`
+	Changed bool   `json:"changed" doc:"Whether the file was changed; false for a dry run, and if the result of the edits is the same text"`
+	Count   int    `json:"count" doc:"The number of replacements made, or of hunks applied"`
+	Added   int    `json:"added" doc:"The number of added lines"`
+	Removed int    `json:"removed" doc:"The number of removed lines"`
+	Diff    string `json:"diff,omitzero" doc:"The change as a unified diff"`
 	Note    string `json:"note,omitzero"`
 }
 
-var errConflict = errors.New("the file keeps being changed by another program: nothing was changed; read it again")
+var errConflict = errors.New("another program keeps changing the file: the edit was not made; read the file again")
 
-// tries is how often an edit is made again because another program has changed the file meanwhile.
-const tries = 5
+// maxAttempts bounds the attempts of an edit. An attempt fails if another program changes the file
+// at the same time.
+const maxAttempts = 5
 
 // maxDiff bounds the diff in a result.
 const maxDiff = 64 << 10
 
 func (s *Server) editFile(_ context.Context, in editIn) (*mcp.CallToolResult, error) {
 	if (in.Diff == "") == (len(in.Edits) == 0) {
-		return nil, errors.New("give either edits or diff, and one of them")
+		return nil, errors.New("want either edits or diff, not both and not neither")
 	}
 	p, err := s.roots.parsePath(in.Path)
 	if err != nil {
@@ -54,11 +55,11 @@ func (s *Server) editFile(_ context.Context, in editIn) (*mcp.CallToolResult, er
 		return nil, err
 	}
 	if old == nil {
-		return nil, fmt.Errorf("no such file: %s%s; a new file is made with write", s.roots.displayPath(p), s.suggestPaths(p))
+		return nil, fmt.Errorf("no such file: %s%s; to create a file, use write", s.roots.displayPath(p), s.suggestPaths(p))
 	}
 	defer s.locks.lockPlace(at)()
 	out := Edited{}
-	for range tries {
+	for range maxAttempts {
 		out, err = s.editOnce(p, in)
 		if !errors.Is(err, errConflict) {
 			break
@@ -70,7 +71,8 @@ func (s *Server) editFile(_ context.Context, in editIn) (*mcp.CallToolResult, er
 	return textAndStructured(out.summary(in.DryRun), out)
 }
 
-// editOnce reads, changes and replaces a file.
+// editOnce reads, changes and replaces a file. It returns errConflict if another program changes the
+// file meanwhile.
 func (s *Server) editOnce(p place, in editIn) (Edited, error) {
 	at, old, err := s.resolveTarget(p)
 	if err != nil {
@@ -112,31 +114,31 @@ func (d *document) applyEdit(in editIn) (text string, count int, err error) {
 	return text, count, nil
 }
 
-// describeChange records the diff, shortened if it is long, and the numbers of its lines.
+// describeChange sets the diff, cut after maxDiff bytes, and the numbers of added and removed lines.
 func (out *Edited) describeChange(old, changed string) {
 	diff := diffOf(old, changed)
 	out.Added, out.Removed = diff.added, diff.removed
 	out.Diff = diff.writeUnified(out.Path)
 	if len(out.Diff) > maxDiff {
 		cut := out.Diff[:maxDiff]
-		out.Note = fmt.Sprintf("the diff has %s, of which the first %s are shown", bytesText(int64(len(out.Diff))), bytesText(maxDiff))
+		out.Note = fmt.Sprintf("the diff has %s; only the first %s are shown", bytesText(int64(len(out.Diff))), bytesText(maxDiff))
 		out.Diff = cut[:wholeCharacters([]byte(cut))]
 	}
 	out.Diff = replaceInvalid(out.Diff)
 	if changed == old {
-		out.Note = "the edits leave the file as it is"
+		out.Note = "the result of the edits is the same text"
 	}
 }
 
 func (out *Edited) summary(dry bool) string {
-	did := "changed " + out.Path
+	outcome := "changed " + out.Path
 	switch {
 	case dry:
-		did = "would change " + out.Path
+		outcome = "would change " + out.Path
 	case !out.Changed:
-		did = "did not change " + out.Path
+		outcome = "did not change " + out.Path
 	}
-	text := fmt.Sprintf("%s: %d lines added, %d removed", did, out.Added, out.Removed)
+	text := fmt.Sprintf("%s: %d lines added, %d removed", outcome, out.Added, out.Removed)
 	if out.Note != "" {
 		text += "; " + out.Note
 	}

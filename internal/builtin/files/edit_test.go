@@ -105,21 +105,21 @@ func TestReplacements(t *testing.T) {
 func TestEditsThatFail(t *testing.T) {
 	d := newDesk(t, map[string]string{"main.go": program, "open": "a\nb", "latin": "gr\xfcn\n", "empty": ""})
 	d.steps([]step{
-		{"edit", edits("main.go", "return", "x"), "error: old is there 2 times, on the lines 4, 8: take in more lines"},
-		{"edit", edits("main.go", "return 1", "return 3", "return 9", "x"), "error: main.go was not changed: edit 2 of 2: old is not in the file; the most similar is on line 4:\n\treturn 3"},
-		{"edit", edits("main.go", "func two() int {\n    return 2\n}", "x"), "error: what differs from it in blanks only (indentation, tabs, blanks at the end, empty lines around it) is on lines 7 to 9:\nfunc two() int {\n\treturn 2\n}"},
-		{"edit", edits("main.go", "func two() (int, error) {\n\treturn 2, nil\n}", "x"), "error: the most similar is on lines 7 to 9:\nfunc two() int {\n\treturn 2\n}"},
-		{"edit", edits("main.go", "日本語のテキスト", "x"), "error: old is not in the file, nor anything like it: read the file again"},
-		{"edit", edits("open", "b\n", "c\n"), "error: the file ends without the line end that old has, on line 2:\nb"},
-		{"edit", edits("latin", "gr\uFFFDn", "x"), "error: old holds U+FFFD"},
-		{"edit", edits("empty", "a", "b"), "error: nor anything like it"},
+		{"edit", edits("main.go", "return", "x"), "error: old occurs 2 times, on the lines 4, 8: include more surrounding lines"},
+		{"edit", edits("main.go", "return 1", "return 3", "return 9", "x"), "error: main.go was not changed: edit 2 of 2: the file does not contain old; the most similar text is on line 4:\n\treturn 3"},
+		{"edit", edits("main.go", "func two() int {\n    return 2\n}", "x"), "error: a text that differs from it only in white space (indentation, tabs, trailing blanks, empty lines around it) is on lines 7 to 9:\nfunc two() int {\n\treturn 2\n}"},
+		{"edit", edits("main.go", "func two() (int, error) {\n\treturn 2, nil\n}", "x"), "error: the most similar text is on lines 7 to 9:\nfunc two() int {\n\treturn 2\n}"},
+		{"edit", edits("main.go", "日本語のテキスト", "x"), "error: the file contains neither old nor a similar text: read the file again"},
+		{"edit", edits("open", "b\n", "c\n"), "error: old ends with a line end, but the file does not, on line 2:\nb"},
+		{"edit", edits("latin", "gr\uFFFDn", "x"), "error: old contains U+FFFD"},
+		{"edit", edits("empty", "a", "b"), "error: nor a similar text"},
 		{"edit", edits("open", "a", "a"), "error: old and new are the same"},
 		{"edit", edits("open", "", "a"), "error: invalid arguments"},
-		{"edit", edits("open", "a", "b", "b\nb", "a\nb"), "did not change open: 0 lines added, 0 removed; the edits leave the file as it is"},
-		{"edit", args{"path": "open"}, "error: give either edits or diff"},
-		{"edit", args{"path": "open", "diff": "@@ -1 +1 @@\n-a\n+b\n", "edits": []args{{"old": "a", "new": "b"}}}, "error: give either edits or diff"},
-		{"edit", edits("none", "a", "b"), "error: no such file: none; the folder . has empty, latin, main.go, open; a new file is made with write"},
-		{"edit", args{"path": "open", "diff": "@@ -1 +1 @@\n-x\n+b\n"}, "error: open was not changed: hunk 1 of 1 (@@ -1 +1 @@): its context"},
+		{"edit", edits("open", "a", "b", "b\nb", "a\nb"), "did not change open: 0 lines added, 0 removed; the result of the edits is the same text"},
+		{"edit", args{"path": "open"}, "error: want either edits or diff"},
+		{"edit", args{"path": "open", "diff": "@@ -1 +1 @@\n-a\n+b\n", "edits": []args{{"old": "a", "new": "b"}}}, "error: want either edits or diff"},
+		{"edit", edits("none", "a", "b"), "error: no such file: none; the folder . contains empty, latin, main.go, open; to create a file, use write"},
+		{"edit", args{"path": "open", "diff": "@@ -1 +1 @@\n-x\n+b\n"}, "error: open was not changed: hunk 1 of 1 (@@ -1 +1 @@): the file contains neither its context"},
 		{"edit", args{"path": "open", "diff": "@@ -1 +1 @@\n-a\n+A\n"}, "changed open: 1 lines added, 1 removed\n--- a/open\n+++ b/open\n@@ -1,2 +1,2 @@\n-a\n+A\n b\n\\ No newline at end of file\n"},
 	})
 	if d.content("main.go") != program || d.content("open") != "A\nb" {
@@ -131,7 +131,7 @@ func TestLongDiff(t *testing.T) {
 	d := newDesk(t, map[string]string{"x": numbered(20_000)})
 	var out Edited
 	d.call("edit", args{"path": "x", "edits": []args{{"old": "line", "new": "Zeile", "all": true}}}, &out)
-	if len(out.Diff) > maxDiff || !strings.Contains(out.Note, "of which the first 64.0 KiB are shown") || out.Added != 20_000 || out.Count != 20_000 {
+	if len(out.Diff) > maxDiff || !strings.Contains(out.Note, "only the first 64.0 KiB are shown") || out.Added != 20_000 || out.Count != 20_000 {
 		t.Errorf("%d bytes of diff, %d, %q", len(out.Diff), out.Added, out.Note)
 	}
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/dowel-mcp/dowel/internal/near"
 )
 
-// explainError rewrites an error at a place so that a model can act on it. Unknown errors stay,
-// without the names of system calls.
+// explainError turns an error of the file system into a message on which a model can act. Errors of
+// other kinds are returned unchanged.
 func (s *Server) explainError(p place, err error) error {
 	shown := s.roots.displayPath(p)
 	switch {
@@ -22,9 +22,9 @@ func (s *Server) explainError(p place, err error) error {
 	case errors.Is(err, fs.ErrNotExist):
 		return fmt.Errorf("no such file or folder: %s%s", shown, s.suggestPaths(p))
 	case errors.Is(err, fs.ErrPermission):
-		return fmt.Errorf("%s: the permissions of the file system do not allow it", shown)
+		return fmt.Errorf("%s: the file system's permissions do not allow this", shown)
 	case errors.Is(err, errOutside), isEscape(err):
-		return fmt.Errorf("%s: %w; allowed are %s", shown, errOutside, s.roots)
+		return fmt.Errorf("%s: %w; the allowed folders are %s", shown, errOutside, s.roots)
 	case notFolder(err):
 		return fmt.Errorf("%s: a part of the path is a file, not a folder%s", shown, s.suggestPaths(p))
 	case isSystem(err):
@@ -33,15 +33,15 @@ func (s *Server) explainError(p place, err error) error {
 	return err
 }
 
-// isEscape reports the error of an [os.Root] for a path that leads outside. Package os does not
-// export it.
+// isEscape reports whether err is the error of an [os.Root] for a path that leads outside. Package os
+// does not export that error, so isEscape compares its text.
 func isEscape(err error) bool {
 	return strings.Contains(rootCause(err).Error(), "path escapes from parent")
 }
 
 func isSystem(err error) bool { return rootCause(err) != err }
 
-// rootCause is the reason within an error of the file system.
+// rootCause returns the error without the operation and path of package os.
 func rootCause(err error) error {
 	if e, ok := errors.AsType[*fs.PathError](err); ok {
 		return e.Err
@@ -54,7 +54,7 @@ func rootCause(err error) error {
 
 const (
 	maxSuggestions = 3
-	// maxCompared bounds the names that a name which is not there is compared with.
+	// maxCompared is the number of names in a folder that are compared with a missing name.
 	maxCompared = 2000
 )
 
@@ -78,17 +78,17 @@ func (s *Server) suggestPaths(p place) string {
 		rest = p.name
 	}
 	rest = strings.TrimPrefix(rest, missing)
-	var meant []string
+	var similar []string
 	for _, name := range nearestNames(missing, names) {
-		meant = append(meant, s.roots.displayPath(at.child(name+rest)))
+		similar = append(similar, s.roots.displayPath(at.child(name+rest)))
 	}
-	if len(meant) > 0 {
-		return "; did you mean " + strings.Join(meant, " or ") + "?"
+	if len(similar) > 0 {
+		return "; did you mean " + strings.Join(similar, " or ") + "?"
 	}
-	return "; the folder " + s.roots.displayPath(at) + " has " + listSome(names, 10)
+	return "; the folder " + s.roots.displayPath(at) + " contains " + listNames(names, 10)
 }
 
-// nearestNames returns the names that are like one, the likest first.
+// nearestNames returns at most maxSuggestions names that are similar to name, the most similar first.
 func nearestNames(name string, names []string) []string {
 	type candidate struct {
 		name     string
@@ -104,24 +104,24 @@ func nearestNames(name string, names []string) []string {
 		lower := strings.ToLower(n)
 		d := near.Distance(wanted, lower)
 		if stem != "" && strings.TrimSuffix(lower, filepath.Ext(lower)) == stem {
-			d = min(d, 1) // another kind of file
+			d = min(d, 1) // only the extension differs
 		}
 		if d <= max(len(name)/3, 1) {
 			all = append(all, candidate{n, d})
 		}
 	}
 	slices.SortStableFunc(all, func(a, b candidate) int { return a.distance - b.distance })
-	var likest []string
+	var nearest []string
 	for _, c := range all[:min(len(all), maxSuggestions)] {
-		likest = append(likest, c.name)
+		nearest = append(nearest, c.name)
 	}
-	return likest
+	return nearest
 }
 
-// listSome lists the first of many names.
-func listSome(names []string, most int) string {
+// listNames lists at most the given number of names and says how many more there are.
+func listNames(names []string, most int) string {
 	if len(names) == 0 {
-		return "nothing in it"
+		return "nothing"
 	}
 	var shown []string
 	for _, n := range names[:min(len(names), most)] {
@@ -134,8 +134,8 @@ func listSome(names []string, most int) string {
 	return text
 }
 
-// firstNames returns the names in a folder, sorted, the first of them in the order of the system
-// where there are too many.
+// firstNames returns at most the given number of names in a folder, sorted. If the folder has more,
+// the operating system chooses which.
 func (p place) firstNames(most int) ([]string, error) {
 	f, err := p.openFolder()
 	if err != nil {

@@ -2,8 +2,8 @@
 // them.
 //
 // It has the tools read, list, search and info, and, unless it is read-only, write, edit, move and
-// delete. Each file and folder is a resource file:///{+path}, whose subscribers are told when it
-// changes. The resource list has the entries at the top of the roots.
+// delete. Each file and folder is a resource file:///{+path}; clients that subscribe to it are
+// notified of changes. The resource list has the top-level entries of the roots.
 //
 // # Paths
 //
@@ -18,21 +18,22 @@
 //
 // # Files
 //
-// Text is UTF-8. UTF-16 with a byte order mark is shown but not edited. Invalid bytes are shown as
-// U+FFFD, and edits keep them. If all lines end with CR LF, tools see LF and write CR LF. Images
-// and sounds are returned as such, other binary files not at all.
+// Text is UTF-8. Files in UTF-16 with a byte order mark are shown but cannot be edited. Invalid
+// bytes are shown as U+FFFD, and edits keep them. If all lines of a file end with CR LF, the tools
+// return LF and write CR LF. Images and sounds are returned as content of these types; other binary
+// files are an error.
 //
-// A write is atomic: it renames a temporary file. The file keeps its permissions and, where the
-// system allows it, its owner; it loses hard links, ACLs and extended attributes. Concurrent
-// changes of one file run one after another. An edit does not overwrite a change by another
-// program.
+// A write is atomic: it renames a temporary file. The file keeps its permissions and, if the system
+// allows it, its owner; it loses hard links, ACLs and extended attributes. Concurrent changes of one
+// file run one after another. An edit does not overwrite a change by another program.
 //
 // # Limits
 //
-// read returns at most [MaxText] bytes of text, or an image or sound of [MaxMedia]. A resource has
-// at most [MaxResource], an edited file [MaxEdit], a searched file [MaxSearched]. Results of list
-// and search say what they leave out. At most [MaxWatched] files and folders are watched, each only
-// while a client is subscribed to it: by system notices, and by looking every [DefaultPoll].
+// The tool read returns at most [MaxText] bytes of text, or an image or sound of at most [MaxMedia].
+// A resource has at most [MaxResource], an edited file [MaxEdit], a searched file [MaxSearched]. The
+// results of list and search state what they omit. At most [MaxWatched] files and folders are
+// watched, each only while a client is subscribed to it. The watcher uses the notifications of the
+// operating system, and also checks every [DefaultPoll].
 package files
 
 import (
@@ -44,7 +45,7 @@ import (
 	"github.com/dowel-mcp/dowel/server"
 )
 
-// Limits, in bytes but for MaxWatched.
+// Limits in bytes; MaxWatched is a number of files and folders.
 const (
 	MaxText     = 128 << 10
 	MaxMedia    = 8 << 20
@@ -62,19 +63,19 @@ const Version = "1.0.0"
 
 // Options configure a [Server]. The zero value is ready.
 type Options struct {
-	// Roots are the folders that may be used, default the working folder. They must exist. One that
-	// is inside another adds nothing.
+	// Roots are the folders that clients may use. They must exist. A root inside another one has no
+	// effect. The default is the working folder.
 	Roots []string
-	// ReadOnly leaves out the tools that change files.
+	// ReadOnly removes the tools that change files.
 	ReadOnly bool
-	// Poll is the interval between looks at subscribed files, for changes without a system notice.
-	// Zero means [DefaultPoll].
+	// Poll is the interval at which subscribed files are checked, to find changes of which the
+	// operating system sends no notification. The default is [DefaultPoll].
 	Poll time.Duration
-	// Server holds the options of [server.New]; Instructions have a default of their own.
+	// Server holds the options of [server.New]. If Instructions is empty, New writes them.
 	Server server.Options
 }
 
-// Server is a [server.Server] of the files in its roots.
+// Server is a [server.Server] of the files in its roots. Call Close to release the roots.
 type Server struct {
 	*server.Server
 	roots   roots
@@ -109,8 +110,8 @@ func New(opts ...Options) (*Server, error) {
 	return s, nil
 }
 
-// Close ends all subscriptions and the watching, and closes the roots. Nothing may be called during
-// or after it.
+// Close ends all subscriptions, stops the watcher and closes the roots. The server must not be used
+// during or after it.
 func (s *Server) Close() error {
 	return errors.Join(s.Server.Close(), s.watcher.close(), s.roots.closeAll())
 }

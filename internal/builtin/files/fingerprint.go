@@ -10,26 +10,26 @@ import (
 )
 
 const (
-	// maxHashed is the size up to which a file's content tells whether it has changed; beyond, its
-	// size and time do.
+	// maxHashed is the size in bytes up to which files are compared by content; larger ones are
+	// compared by size and modification time.
 	maxHashed = 1 << 20
-	// maxNamed is the number of entries up to which their names tell whether a folder has changed;
-	// beyond, its time does.
+	// maxNamed is the number of entries up to which folders are compared by the names in them; larger
+	// ones are compared by modification time.
 	maxNamed = 10_000
-	// racy is how close to its reading a file's time may be for another change to have the same
-	// time.
+	// racy is the resolution of modification times, with a margin. If a file was modified less than
+	// this before it was hashed, a later change may have the same time.
 	racy = 2 * time.Second
 )
 
-// fingerprint is the state of a file or folder at one look. The zero value means that it is missing
+// fingerprint is the state of a file or folder at one moment. The zero value means that it is missing
 // or cannot be read.
 type fingerprint struct {
 	info fs.FileInfo
-	sum  string // of the content; empty where size and time have to do
-	at   time.Time
+	sum  string    // checksum of the content or of the names; empty if size and time are compared
+	at   time.Time // when sum was computed
 }
 
-// differsFrom reports whether something has changed between two looks.
+// differsFrom reports whether the file or folder has changed since before.
 func (m fingerprint) differsFrom(before fingerprint) bool {
 	switch {
 	case m.info == nil || before.info == nil:
@@ -45,8 +45,8 @@ func (m fingerprint) sameStat(info fs.FileInfo) bool {
 		m.info.Mode().Type() == info.Mode().Type()
 }
 
-// takeFingerprint looks at a target. It reuses before for a file whose metadata has not changed
-// since.
+// takeFingerprint returns the current state of a target. It reuses the checksum in before if the
+// metadata has not changed since.
 func takeFingerprint(t target, before fingerprint) fingerprint {
 	info, err := t.place.root.Stat(t.place.name)
 	if err != nil {
@@ -83,8 +83,8 @@ func (p place) sumOfContent() string {
 	return string(hash.Sum([]byte("file ")))
 }
 
-// sumOfNames returns a checksum of the names and kinds in a folder. Changes within its files do not
-// affect it.
+// sumOfNames returns a checksum of the names and kinds of the entries in a folder, or "" if they are
+// too many.
 func (p place) sumOfNames() string {
 	all, err := p.listChildren(nil)
 	if err != nil || len(all) > maxNamed {

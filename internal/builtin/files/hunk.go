@@ -11,7 +11,7 @@ import (
 // hunk is one change of a unified diff.
 type hunk struct {
 	header string
-	at     int // the line of the file that it begins at, from 1; 0 where that is not said
+	at     int // the line of the file at which it begins, from 1; 0 if the header does not say
 	lines  []hunkLine
 	// oldEnds and newEnds report that the last line of the file lacks a line end, before and after
 	// the change.
@@ -35,14 +35,13 @@ func (h *hunk) expectedLines() (lines []string) {
 
 var hunkHeader = regexp.MustCompile(`^@@ -(\d+)(?:,(\d+))? \+\d+(?:,(\d+))? @@`)
 
-// hunkReader reads a unified diff as models write it: counts may be wrong, line numbers missing,
-// and the blank of an empty context line lost. Only the context must match, which applying the hunk
-// checks.
+// hunkReader parses a unified diff as models write it: counts may be wrong, line numbers missing,
+// and the blank of an empty context line lost. Only the context must match, which findHunk checks.
 type hunkReader struct {
 	lines    []string
-	n        int // of lines read
+	n        int // the number of lines read
 	hunks    []*hunk
-	old, new int // lines that the current hunk still has by its header
+	old, new int // the number of lines that, by its header, the current hunk still has
 }
 
 func parseHunks(diff string) ([]*hunk, error) {
@@ -54,7 +53,7 @@ func parseHunks(diff string) ([]*hunk, error) {
 		r.n++
 	}
 	if len(r.hunks) == 0 {
-		return nil, errors.New("the diff has no hunk: each begins with a line such as @@ -12,5 +12,6 @@, followed by lines that begin with a blank, - or +")
+		return nil, errors.New("the diff has no hunk: want a line such as @@ -12,5 +12,6 @@, then lines that begin with a blank, - or +")
 	}
 	for _, h := range r.hunks {
 		if len(h.lines) == 0 {
@@ -64,7 +63,7 @@ func parseHunks(diff string) ([]*hunk, error) {
 	return r.hunks, nil
 }
 
-// withoutFence leaves out the marks of a code block around a diff.
+// withoutFence removes a Markdown code fence around a diff.
 func withoutFence(lines []string) []string {
 	first, last := 0, len(lines)-1
 	for last > 0 && lines[last] == "" {
@@ -95,9 +94,10 @@ func (r *hunkReader) readLine() error {
 	return r.readBodyLine(line)
 }
 
-var errSeveral = errors.New("another file begins here: call edit once for each file")
+var errSeveral = errors.New("a second file begins here: call edit once for each file")
 
-// startsFile reports whether the names of a file are next. A hunk can have lines that look so.
+// startsFile reports whether the next two lines are the header of a file. Lines inside a hunk can
+// look the same, so startsFile also checks that the current hunk is complete.
 func (r *hunkReader) startsFile() bool {
 	next := func(n int, prefix string) bool {
 		return r.n+n < len(r.lines) && strings.HasPrefix(r.lines[r.n+n], prefix)
@@ -109,13 +109,13 @@ func (r *hunkReader) readFileHeader() error {
 	if len(r.hunks) > 0 {
 		return errSeveral
 	}
-	old, put := strings.TrimSpace(r.lines[r.n][4:]), strings.TrimSpace(r.lines[r.n+1][4:])
+	from, to := strings.TrimSpace(r.lines[r.n][4:]), strings.TrimSpace(r.lines[r.n+1][4:])
 	r.n++
 	switch {
-	case old == "/dev/null":
-		return errors.New("the diff makes a new file: use write for that")
-	case put == "/dev/null":
-		return errors.New("the diff deletes the file: use delete for that")
+	case from == "/dev/null":
+		return errors.New("the diff creates a new file: use write instead")
+	case to == "/dev/null":
+		return errors.New("the diff deletes the file: use delete instead")
 	}
 	return nil
 }
@@ -135,7 +135,7 @@ func (r *hunkReader) startHunk(header string) error {
 	return nil
 }
 
-// parseCount reads a count of a header, which may be left out for 1.
+// parseCount reads a count of a header. A missing count means 1.
 func parseCount(digits string) int {
 	if digits == "" {
 		return 1
@@ -163,14 +163,14 @@ func (r *hunkReader) readBodyLine(line string) error {
 	case '+':
 		r.new--
 	default:
-		return fmt.Errorf("%q begins with neither a blank nor - nor +, as the lines of a hunk do", shownLine(line))
+		return fmt.Errorf("%q: want a line that begins with a blank, - or +", shownLine(line))
 	}
 	h.lines = append(h.lines, hunkLine{line[0], line[1:]})
 	return nil
 }
 
-// isComplete reports whether only empty lines are left of a hunk that has all its lines, as far as
-// is known: those are not of it.
+// isComplete reports whether the hunk has all lines that its header announces, and only empty lines
+// follow until the next hunk. These do not belong to it.
 func (r *hunkReader) isComplete() bool {
 	if r.old > 0 || r.new > 0 {
 		return false
@@ -185,7 +185,7 @@ func (r *hunkReader) isComplete() bool {
 
 func (h *hunk) noEnd() error {
 	if len(h.lines) == 0 {
-		return errors.New("no line is before this one")
+		return errors.New("this line must follow a line of the hunk")
 	}
 	op := h.lines[len(h.lines)-1].op
 	h.oldEnds = h.oldEnds || op != '+'
@@ -193,7 +193,7 @@ func (h *hunk) noEnd() error {
 	return nil
 }
 
-// shownLine makes a line fit for a message.
+// shownLine cuts a line and replaces invalid UTF-8, for messages.
 func shownLine(line string) string {
 	if len(line) > maxShownLine {
 		line = line[:wholeCharacters([]byte(line[:maxShownLine]))] + "…"

@@ -15,7 +15,7 @@ const (
 	maxIgnore = 256 << 10
 )
 
-// ignores are the rules of a folder's .gitignore file, and of those in the folders that it is in.
+// ignores holds the rules of a folder's .gitignore file, and of the folders above it.
 type ignores struct {
 	above  *ignores
 	folder string // within the root, with slashes
@@ -23,9 +23,9 @@ type ignores struct {
 }
 
 type ignoreRule struct {
-	pattern    string // for the whole path from the folder
-	keep       bool   // begins with !
-	folderOnly bool
+	pattern    string // a doublestar pattern for the path relative to the folder
+	keep       bool   // the rule begins with !
+	folderOnly bool   // the rule ends with /
 }
 
 // ignoresAt returns the rules that apply in a folder, including the rules of all folders above it
@@ -37,7 +37,8 @@ func ignoresAt(p place) *ignores {
 	return ignoresAt(p.parent()).addFolder(p)
 }
 
-// addFolder adds the rules of a folder, if it has any.
+// addFolder returns the rules for a folder in which above applies. It returns above if the folder has
+// no .gitignore file.
 func (above *ignores) addFolder(folder place) *ignores {
 	at := folder.child(ignoreFile)
 	info, err := at.root.Lstat(at.name)
@@ -65,7 +66,7 @@ func (above *ignores) addFolder(folder place) *ignores {
 // braces are ordinary characters in .gitignore files, but not in doublestar patterns.
 var braces = strings.NewReplacer("{", `\{`, "}", `\}`)
 
-// parseIgnore reads a line as gitignore(5) says.
+// parseIgnore parses a line according to gitignore(5). ok is false for a line without a valid rule.
 func parseIgnore(line string) (rule ignoreRule, ok bool) {
 	for strings.HasSuffix(line, " ") && !strings.HasSuffix(line, `\ `) {
 		line = line[:len(line)-1]
@@ -108,7 +109,8 @@ func (ig *ignores) isIgnored(name string, folder bool) bool {
 // glob selects files by their paths.
 type glob struct{ pattern string }
 
-// newGlob reads a pattern: one without a slash is for names in all folders.
+// newGlob parses a pattern. A pattern without a slash matches names in all folders. It returns false
+// if the pattern is invalid.
 func newGlob(pattern string) (glob, bool) {
 	pattern = strings.TrimPrefix(path.Clean("/"+pattern), "/")
 	if !strings.Contains(pattern, "/") {

@@ -16,15 +16,15 @@ type infoIn struct {
 type Info struct {
 	Path        string    `json:"path"`
 	Absolute    string    `json:"absolute" doc:"The absolute path"`
-	URI         string    `json:"uri" doc:"Of the resource"`
-	Root        string    `json:"root" doc:"The allowed folder that it is in"`
+	URI         string    `json:"uri" doc:"The URI of the resource"`
+	Root        string    `json:"root" doc:"The allowed folder that contains it"`
 	Kind        string    `json:"kind" doc:"file, folder, link, pipe, socket, device or other"`
-	Size        int64     `json:"size" doc:"Of a file, in bytes; of a folder, how many entries it has"`
+	Size        int64     `json:"size" doc:"The size of a file in bytes; for a folder, the number of its entries"`
 	Modified    time.Time `json:"modified"`
-	Permissions string    `json:"permissions" doc:"As ls shows them"`
-	Target      string    `json:"target,omitzero" doc:"Of a link: where it leads"`
-	MIMEType    string    `json:"mimeType,omitzero" doc:"Of a file, by its first bytes and its name"`
-	Encoding    string    `json:"encoding,omitzero" doc:"Of a text"`
+	Permissions string    `json:"permissions" doc:"In the format of ls -l"`
+	Target      string    `json:"target,omitzero" doc:"The target of a link"`
+	MIMEType    string    `json:"mimeType,omitzero" doc:"The type of a file, detected from its first bytes and its name"`
+	Encoding    string    `json:"encoding,omitzero" doc:"The encoding of a text file"`
 }
 
 func (s *Server) infoOf(_ context.Context, in infoIn) (*mcp.CallToolResult, error) {
@@ -75,7 +75,7 @@ func (out *Info) summary() string {
 	text := fmt.Sprintf("%s %s (in the allowed folder %s)\n%s, modified %s, %s", out.Kind, out.Path, out.Root, size,
 		out.Modified.Format(time.RFC3339), out.Permissions)
 	if out.Target != "" {
-		text += "\nleads to " + out.Target
+		text += "\ntarget: " + out.Target
 	}
 	if out.MIMEType != "" {
 		text += "\n" + out.MIMEType

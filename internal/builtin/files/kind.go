@@ -45,7 +45,7 @@ func detectKind(name string, start []byte) kind {
 		mimeType = known
 	}
 	mimeType, _, _ = strings.Cut(mimeType, ";")
-	if strings.HasPrefix(mimeType, "text/") { // with a NUL: no text after all
+	if strings.HasPrefix(mimeType, "text/") { // encodingOf found that it is not text, for example because of a NUL
 		mimeType = "application/octet-stream"
 	}
 	return kind{mimeType: mimeType}
@@ -71,7 +71,8 @@ func encodingOf(start []byte) string {
 	return ""
 }
 
-// isMedia reports a known binary format whose beginning may lack a NUL.
+// isMedia reports whether the bytes are a known binary format. Some of these have no NUL among their
+// first bytes.
 func isMedia(start []byte) bool {
 	mimeType := http.DetectContentType(start)
 	return !strings.HasPrefix(mimeType, "text/") && mimeType != "application/octet-stream" && mimeType != "application/postscript"
@@ -90,8 +91,7 @@ func mostlyText(start []byte) bool {
 	return odd*2 < len(start)
 }
 
-// wholeCharacters returns the length of b without a character at its end of which bytes are
-// missing.
+// wholeCharacters returns the length of b without an incomplete character at its end.
 func wholeCharacters(b []byte) int {
 	for n := 1; n < utf8.UTFMax && n <= len(b); n++ {
 		if c := b[len(b)-n]; utf8.RuneStart(c) {
@@ -104,14 +104,15 @@ func wholeCharacters(b []byte) int {
 	return len(b)
 }
 
-// mediaTypes holds formats that their first bytes do not always reveal, by file extension.
+// mediaTypes holds the MIME types of formats that cannot always be detected from their first bytes,
+// by file extension.
 var mediaTypes = map[string]string{
 	".flac": "audio/flac", ".m4a": "audio/mp4", ".aac": "audio/aac", ".oga": "audio/ogg", ".ogg": "audio/ogg", ".opus": "audio/ogg",
 	".mp3": "audio/mpeg", ".avif": "image/avif", ".heic": "image/heic", ".tif": "image/tiff", ".tiff": "image/tiff",
 }
 
-// textTypes are the MIME types of text: the system's own tables differ, and take TypeScript for a
-// film.
+// textTypes holds the MIME types of text, by file extension. The tables of operating systems differ,
+// and some say that .ts is a video.
 var textTypes = map[string]string{
 	".css": "text/css", ".csv": "text/csv", ".htm": "text/html", ".html": "text/html", ".js": "text/javascript", ".json": "application/json",
 	".md": "text/markdown", ".mjs": "text/javascript", ".svg": "image/svg+xml", ".toml": "application/toml", ".xml": "application/xml",

@@ -7,30 +7,31 @@ import (
 	"io"
 )
 
-// maxScan bounds how much of a file is read to find a line by its number.
+// maxScan is the number of bytes of a file that are read to find a line by its number.
 const maxScan = 64 << 20
 
-// blockSize is how much is read at once.
+// blockSize is the number of bytes that findLine reads at once.
 const blockSize = 64 << 10
 
-// text is something with lines that can be read from any byte on.
+// text is a text in UTF-8 that can be read from any byte on.
 type text struct {
 	io.ReaderAt
 	size int64
 }
 
-// window is a part of a text, of whole lines unless one is longer than a window may be.
+// window is a part of a text. It has whole lines, unless a line is longer than the window may be.
 type window struct {
 	content []byte
-	start   int64 // its first byte
-	line    int   // the number of its first line; 0 where that is not known
-	lines   int
-	cut     bool // its last line is incomplete
+	start   int64 // the offset of its first byte
+	line    int   // the number of its first line; 0 if unknown
+	lines   int   // the number of lines
+	cut     bool  // the last line is incomplete
 }
 
 func (w *window) nextOffset() int64 { return w.start + int64(len(w.content)) }
 
-// readWindow reads lines from a byte on, as many as there are, or limit, or as fit into most bytes.
+// readWindow reads lines from the byte start on: at most limit lines, and at most the lines that fit
+// into most bytes. line is the number of the first line; 0 if unknown.
 func (t text) readWindow(start int64, line, limit, most int) (window, error) {
 	w := window{start: start, line: line}
 	buf := make([]byte, min(int64(most), max(t.size-start, 0)))
@@ -50,10 +51,10 @@ func (t text) readWindow(start int64, line, limit, most int) (window, error) {
 	}
 	switch rest := len(buf) - end; {
 	case rest == 0 || w.lines == limit:
-	case start+int64(n) >= t.size: // the last line lacks a line end
+	case start+int64(n) >= t.size: // the last line of the text has no line end
 		end = len(buf)
 		w.lines++
-	case w.lines == 0: // a line that is too long
+	case w.lines == 0: // the line does not fit
 		end, w.cut = wholeCharacters(buf), true
 		w.lines = 1
 	}
@@ -61,14 +62,14 @@ func (t text) readWindow(start int64, line, limit, most int) (window, error) {
 	return w, nil
 }
 
-// findLine returns where a line begins.
+// findLine returns the offset of a line.
 func (t text) findLine(ctx context.Context, line int) (int64, error) {
 	seen := 1
 	var at int64
 	buf := make([]byte, blockSize)
 	for seen < line && at < t.size {
 		if at >= maxScan {
-			return 0, fmt.Errorf("line %d is not in the first %s, and further lines are not looked for: use byteOffset, or a negative offset to read the end", line, bytesText(maxScan))
+			return 0, fmt.Errorf("line %d is not in the first %s, and offset works only there: use byteOffset, or a negative offset to read the end", line, bytesText(maxScan))
 		}
 		if err := ctx.Err(); err != nil {
 			return 0, err
@@ -76,7 +77,7 @@ func (t text) findLine(ctx context.Context, line int) (int64, error) {
 		n, err := t.ReadAt(buf, at)
 		if n == 0 {
 			if err == nil || isEnd(err) {
-				break // shorter than it was
+				break // the file has become shorter
 			}
 			return 0, err
 		}
@@ -98,7 +99,7 @@ func (t text) findLine(ctx context.Context, line int) (int64, error) {
 	if at >= t.size && t.endsLine() {
 		seen--
 	}
-	return 0, fmt.Errorf("the file has %d lines: there is no line %d", seen, line)
+	return 0, fmt.Errorf("the file has %d lines: line %d is after its end", seen, line)
 }
 
 func (t text) endsLine() bool {
@@ -107,8 +108,8 @@ func (t text) endsLine() bool {
 	return n == 1 && last[0] == '\n'
 }
 
-// findTail returns the start of the last lines, at most as many as fit into most bytes. first is
-// true if the start is the first line.
+// findTail returns the offset of the last lines: at most the given number, and at most the lines that
+// fit into most bytes. first is true if the offset is the start of the text.
 func (t text) findTail(lines, most int) (start int64, first bool, err error) {
 	from := max(t.size-int64(most), 0)
 	buf := make([]byte, t.size-from)
@@ -128,7 +129,7 @@ func (t text) findTail(lines, most int) (start int64, first bool, err error) {
 			if from == 0 {
 				return 0, true, nil
 			}
-			if at == len(buf) { // one line that is too long
+			if at == len(buf) { // the last line does not fit
 				at = skipPartial(buf)
 			}
 			break
@@ -138,7 +139,7 @@ func (t text) findTail(lines, most int) (start int64, first bool, err error) {
 	return from + int64(at), from == 0 && at == 0, nil
 }
 
-// skipPartial returns the number of bytes at the start of b that belong to a character before it.
+// skipPartial returns the number of bytes at the start of b that are the end of a cut character.
 func skipPartial(b []byte) int {
 	n := 0
 	for n < len(b) && n < 3 && b[n]&0xC0 == 0x80 {

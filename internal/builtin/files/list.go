@@ -2,7 +2,6 @@ package files
 
 import (
 	"context"
-
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -13,29 +12,29 @@ import (
 
 type listIn struct {
 	Path  string `json:"path,omitzero" doc:"The folder; without it, every allowed folder"`
-	Depth int    `json:"depth,omitzero" doc:"How deep to look: 1 is the folder itself" default:"1" minimum:"1" maximum:"20"`
-	Limit int    `json:"limit,omitzero" doc:"How many entries to return, those that are less deep first" default:"500" minimum:"1" maximum:"5000"`
+	Depth int    `json:"depth,omitzero" doc:"The number of levels to list; 1 lists the folder only" default:"1" minimum:"1" maximum:"20"`
+	Limit int    `json:"limit,omitzero" doc:"The maximal number of entries; the deepest ones are omitted first" default:"500" minimum:"1" maximum:"5000"`
 }
 
 // Listing is the result of the tool list.
 type Listing struct {
 	Entries []Entry `json:"entries" doc:"Sorted by path"`
-	Note    string  `json:"note,omitzero" doc:"What was left out"`
+	Note    string  `json:"note,omitzero" doc:"What was omitted"`
 }
 
 // Entry is a file or folder of a listing.
 type Entry struct {
 	Path    string `json:"path"`
 	Kind    string `json:"kind" doc:"file, folder, link, pipe, socket, device or other"`
-	Size    *int64 `json:"size,omitempty" doc:"Of a file, in bytes"`
-	Target  string `json:"target,omitzero" doc:"Of a link: where it leads, which may be nowhere"`
-	Ignored bool   `json:"ignored,omitzero" doc:"Excluded by a .gitignore file, or git's own folder: list does not look into such folders by depth, nor does search"`
+	Size    *int64 `json:"size,omitempty" doc:"The size of a file in bytes"`
+	Target  string `json:"target,omitzero" doc:"The target of a link, which may not exist"`
+	Ignored bool   `json:"ignored,omitzero" doc:"Excluded by a .gitignore file, or a folder .git. The tools list and search do not descend into such folders"`
 }
 
 // level is a folder to be listed.
 type level struct {
 	place
-	rules *ignores
+	rules *ignores // the .gitignore rules in it
 }
 
 func (s *Server) listFolder(ctx context.Context, in listIn) (*mcp.CallToolResult, error) {
@@ -55,7 +54,7 @@ func (s *Server) listFolder(ctx context.Context, in listIn) (*mcp.CallToolResult
 	return l.buildResult(len(l.next) > 0)
 }
 
-// startPlaces returns where a tool begins: at a folder, or at each root.
+// startPlaces returns the place of the path or, if it is empty, the places of all roots.
 func (s *Server) startPlaces(path string) ([]place, error) {
 	if path != "" {
 		p, err := s.roots.parsePath(path)
@@ -72,10 +71,10 @@ func (s *Server) startPlaces(path string) ([]place, error) {
 type lister struct {
 	*Server
 	limit   int
-	next    []level
+	next    []level // the folders of the next level
 	entries []listed
-	full    bool
-	unread  []string
+	full    bool     // the limit has cut the list
+	unread  []string // folders that could not be read
 }
 
 type listed struct {
@@ -83,8 +82,9 @@ type listed struct {
 	order string // the path with separators that sort before everything else
 }
 
-// listLevel lists the folders of the next level. If asked is true, they must be readable.
-func (l *lister) listLevel(ctx context.Context, asked bool) error {
+// listLevel lists the folders in l.next and replaces them by the folders found. If mustRead is true,
+// a folder that cannot be read is an error.
+func (l *lister) listLevel(ctx context.Context, mustRead bool) error {
 	folders := l.next
 	l.next = nil
 	for _, folder := range folders {
@@ -92,7 +92,7 @@ func (l *lister) listLevel(ctx context.Context, asked bool) error {
 			return err
 		}
 		all, err := folder.listChildren(folder.rules)
-		if err != nil && asked {
+		if err != nil && mustRead {
 			return l.listError(folder.place, err)
 		}
 		if err != nil {
@@ -157,17 +157,17 @@ func (l *lister) omissionNote(deeper bool) string {
 	case len(l.entries) == 0:
 		notes = append(notes, "the folder is empty")
 	case l.full:
-		notes = append(notes, fmt.Sprintf("there are more than %d entries: list a folder in it, or search by a glob", l.limit))
+		notes = append(notes, fmt.Sprintf("there are more than %d entries: list a subfolder, or use search with a glob", l.limit))
 	case deeper && len(l.entries) > 0:
-		notes = append(notes, "folders are not shown deeper than asked for")
+		notes = append(notes, "the subfolders may contain more: raise depth to list them")
 	}
 	if len(l.unread) > 0 {
-		notes = append(notes, "not readable: "+listSome(l.unread, 5))
+		notes = append(notes, "not readable: "+listNames(l.unread, 5))
 	}
 	return strings.Join(notes, "; ")
 }
 
-// formatLine shows an entry to a model: a folder by a slash at its end.
+// formatLine returns an entry as a line of text. A folder ends with a slash.
 func (e *Entry) formatLine() string {
 	text := oneLine(e.Path)
 	switch {
@@ -186,7 +186,7 @@ func (e *Entry) formatLine() string {
 	return text
 }
 
-// oneLine keeps a name with a line end in it from looking like two.
+// oneLine escapes line ends and tabs in a name.
 func oneLine(name string) string {
 	return strings.NewReplacer("\n", `\n`, "\r", `\r`, "\t", `\t`).Replace(name)
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/dowel-mcp/dowel/server"
 )
 
-// watchSubscriptions has files watched as long as a client listens to them. A legacy subscription
-// is a request to listen too, which the transport makes.
+// watchSubscriptions is a middleware that watches files while a client is subscribed to them. It
+// covers legacy subscriptions too, because the transport turns them into listen requests.
 func (s *Server) watchSubscriptions(next mcp.Handler) mcp.Handler {
 	return mcp.HandlerFunc(func(ctx context.Context, req *mcp.Request) (*mcp.Result, error) {
 		if req.Method != mcp.MethodListen {
@@ -17,9 +17,9 @@ func (s *Server) watchSubscriptions(next mcp.Handler) mcp.Handler {
 		}
 		var p mcp.ListenParams
 		if mcp.Decode(req.Params, &p) != nil {
-			return next.ServeMCP(ctx, req) // it reports the error
+			return next.ServeMCP(ctx, req) // the server reports the error
 		}
-		// Watched from before the server acknowledges: then no change is missed.
+		// The watch begins before the server acknowledges the subscription, so no change is missed.
 		followed, agreed := s.watchFor(p.Notifications)
 		defer s.watcher.releaseTargets(followed)
 		req, err := narrowRequest(req, p.Notifications, agreed)
@@ -31,7 +31,8 @@ func (s *Server) watchSubscriptions(next mcp.Handler) mcp.Handler {
 }
 
 // watchFor starts to watch the files and lists that a filter asks for. It returns the watched
-// targets, and the URIs among them. It skips URIs outside the roots and URIs beyond the limit.
+// targets, which the caller must release, and the watched URIs. It skips URIs outside the roots and
+// URIs beyond MaxWatched.
 func (s *Server) watchFor(f mcp.SubscriptionFilter) (followed []target, agreed []string) {
 	if f.ResourcesListChanged {
 		for _, r := range s.roots {
@@ -56,8 +57,8 @@ func (s *Server) watchFor(f mcp.SubscriptionFilter) (followed []target, agreed [
 	return followed, agreed
 }
 
-// narrowRequest returns the request with the URIs that are agreed to, so that the acknowledgement
-// does not promise more.
+// narrowRequest returns the request with the agreed URIs only, so that the server does not
+// acknowledge others.
 func narrowRequest(req *mcp.Request, f mcp.SubscriptionFilter, agreed []string) (*mcp.Request, error) {
 	if len(agreed) == len(f.ResourceSubscriptions) {
 		return req, nil

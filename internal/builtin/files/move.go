@@ -14,16 +14,16 @@ import (
 )
 
 type moveIn struct {
-	From      string `json:"from" doc:"The file or folder; a link is moved itself"`
-	To        string `json:"to" doc:"Its new path, not the folder to put it in"`
-	Overwrite bool   `json:"overwrite,omitzero" doc:"Replace a file that is there"`
+	From      string `json:"from" doc:"The file or folder; of a link, the link is moved, not its target"`
+	To        string `json:"to" doc:"The new path, including the name; not the folder to move it into"`
+	Overwrite bool   `json:"overwrite,omitzero" doc:"Replace an existing file at the new path"`
 }
 
 // Moved is the result of the tool move.
 type Moved struct {
 	From     string `json:"from"`
 	To       string `json:"to"`
-	Kind     string `json:"kind" doc:"What was moved: file, folder, link …"`
+	Kind     string `json:"kind" doc:"The kind of the moved entry: file, folder, link …"`
 	Replaced bool   `json:"replaced" doc:"Whether a file was replaced"`
 }
 
@@ -44,7 +44,7 @@ func (s *Server) movePath(ctx context.Context, in moveIn) (*mcp.CallToolResult, 
 	if err := s.checkMovable(from, to, info); err != nil {
 		return nil, err
 	}
-	// Edits lock the place where the file was.
+	// Calls that change the file lock the place without links.
 	if at, err := from.resolveLinks(); err == nil {
 		defer s.locks.lockPlace(at)()
 	}
@@ -56,7 +56,7 @@ func (s *Server) movePath(ctx context.Context, in moveIn) (*mcp.CallToolResult, 
 	}
 	text := fmt.Sprintf("moved the %s %s to %s", out.Kind, out.From, out.To)
 	if out.Replaced {
-		text += ", in place of the file that was there"
+		text += " and replaced the file there"
 	}
 	return textAndStructured(text, out)
 }
@@ -65,9 +65,9 @@ func (s *Server) movePath(ctx context.Context, in moveIn) (*mcp.CallToolResult, 
 func (s *Server) checkMovable(from, to place, info fs.FileInfo) error {
 	switch {
 	case from.isRoot():
-		return fmt.Errorf("%s is an allowed folder, which stays where it is", s.roots.displayPath(from))
+		return fmt.Errorf("%s is an allowed folder, which cannot be moved: move its contents instead", s.roots.displayPath(from))
 	case to.isRoot():
-		return fmt.Errorf("%s is an allowed folder: give the new path of the %s in it", s.roots.displayPath(to), kindOf(info.Mode()))
+		return fmt.Errorf("%s is an allowed folder: give the new path of the %s inside it", s.roots.displayPath(to), kindOf(info.Mode()))
 	case from == to:
 		return errors.New("from and to are the same path: nothing was moved")
 	}
@@ -77,7 +77,7 @@ func (s *Server) checkMovable(from, to place, info fs.FileInfo) error {
 	return nil
 }
 
-// checkTarget looks at the new path. It reports whether the move replaces a file there.
+// checkTarget checks the new path. It reports whether the move replaces a file.
 func (s *Server) checkTarget(from, to place, info fs.FileInfo, overwrite bool) (bool, error) {
 	there, err := to.root.Lstat(to.name)
 	switch {
@@ -85,12 +85,12 @@ func (s *Server) checkTarget(from, to place, info fs.FileInfo, overwrite bool) (
 		return false, nil
 	case err != nil:
 		return false, s.explainError(to, err)
-	case os.SameFile(info, there) && strings.EqualFold(from.name, to.name): // where the system does not tell A from a
+	case os.SameFile(info, there) && strings.EqualFold(from.name, to.name): // the file system ignores case
 		return false, nil
-	case os.SameFile(info, there): // renaming one to the other does nothing
-		return false, fmt.Errorf("%s and %s are two names of one file: delete the one that is too many", s.roots.displayPath(from), s.roots.displayPath(to))
+	case os.SameFile(info, there): // a rename would do nothing
+		return false, fmt.Errorf("%s and %s are two names of one file: delete the name that you do not need", s.roots.displayPath(from), s.roots.displayPath(to))
 	case there.IsDir():
-		return false, fmt.Errorf("%s is a folder that exists: to put it in there give the path %s", s.roots.displayPath(to), s.roots.displayPath(to.child(filepath.Base(from.name))))
+		return false, fmt.Errorf("%s is an existing folder: to move something into it, give the path %s", s.roots.displayPath(to), s.roots.displayPath(to.child(filepath.Base(from.name))))
 	case info.IsDir():
 		return false, fmt.Errorf("%s exists and is not a folder: delete it first, or choose another path", s.roots.displayPath(to))
 	case !overwrite:
@@ -115,15 +115,16 @@ func (s *Server) renamePlace(ctx context.Context, from, to place, info fs.FileIn
 		err = from.root.Rename(from.name, to.name)
 	}
 	if errors.Is(err, fs.ErrExist) {
-		return fmt.Errorf("%s exists meanwhile: nothing was moved", s.roots.displayPath(to))
+		return fmt.Errorf("another program has just created %s: nothing was moved", s.roots.displayPath(to))
 	}
 	return s.explainError(from, err)
 }
 
-var errNotLinked = errors.New("no second name could be given")
+// errNotLinked reports that a file must be renamed, because it cannot be moved by a hard link.
+var errNotLinked = errors.New("no hard link could be made")
 
-// moveByLink moves a file without replacing one that appears in this moment, by a second name for
-// it.
+// moveByLink moves a file by a hard link. Unlike a rename, this cannot replace a file that another
+// program creates at the same moment.
 func moveByLink(from, to place) error {
 	switch err := from.root.Link(from.name, to.name); {
 	case errors.Is(err, fs.ErrExist):
@@ -131,7 +132,7 @@ func moveByLink(from, to place) error {
 			return errNotLinked
 		}
 		return err
-	case err != nil: // not every file system has second names
+	case err != nil: // not every file system has hard links
 		return errNotLinked
 	}
 	return from.root.Remove(from.name)
@@ -149,7 +150,7 @@ func samePlace(a, b place) bool {
 // copyAndDelete moves a file to another root. A rename between two roots is not possible.
 func (s *Server) copyAndDelete(ctx context.Context, from, to place, info fs.FileInfo, overwrite bool) error {
 	if !info.Mode().IsRegular() {
-		return fmt.Errorf("%s is a %s, and only files can be moved from one allowed folder to another: move what is in it", s.roots.displayPath(from), kindOf(info.Mode()))
+		return fmt.Errorf("%s is a %s, but only files can be moved from one allowed folder to another: move the files one by one", s.roots.displayPath(from), kindOf(info.Mode()))
 	}
 	f, info, err := s.openFile(from)
 	if err != nil {
@@ -166,15 +167,15 @@ func (s *Server) copyAndDelete(ctx context.Context, from, to place, info fs.File
 	return s.explainError(from, from.root.Remove(from.name))
 }
 
-// checkAbsent fails if there is something by now.
+// checkAbsent fails if the name exists in the folder.
 func checkAbsent(folder *os.Root, name string) error {
 	if _, err := folder.Lstat(name); !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("%s exists meanwhile: nothing was moved", name)
+		return fmt.Errorf("another program has just created %s: nothing was moved", name)
 	}
 	return nil
 }
 
-// copying is a reader that fails once the context is cancelled.
+// copying is a reader that fails when the context has ended.
 type copying struct {
 	context.Context
 	io.Reader

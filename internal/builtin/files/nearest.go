@@ -5,24 +5,24 @@ import (
 	"strings"
 )
 
-// likeness is the part of a file that is most like a text that is not in it.
+// likeness is the part of a file that is most similar to a missing text.
 type likeness struct {
-	line       int // from 1
+	line       int // the number of its first line, from 1
 	lines      []string
-	cut        bool // there are more of them
-	onlyBlanks bool // it differs in white space only
+	cut        bool // the part has more lines than maxShownLines
+	onlyBlanks bool // it differs from the missing text in white space only
 }
 
 const (
 	maxShownLines  = 30
-	maxShownLine   = 300
-	minLikeness    = 0.4    // of the best line, for anything to count as like it
-	maxLikenessSum = 2e5    // lines of the file times lines of the text that are compared
+	maxShownLine   = 300    // bytes of a line that are shown
+	minLikeness    = 0.4    // the least sum of the similarities of the lines, from 0 to 1 each
+	maxComparisons = 2e5    // lines of the file times lines of the text that are compared
 	maxHave        = 50_000 // lines of the file that are compared
 )
 
-// mostLike finds the lines that are most like those wanted, nil if nothing is.
-func mostLike(have, want []string) *likeness {
+// findSimilar returns the part of have that is most similar to want, or nil if none is similar.
+func findSimilar(have, want []string) *likeness {
 	want, have = trimEmpty(want), have[:min(len(have), maxHave)]
 	if len(want) == 0 || len(have) == 0 {
 		return nil
@@ -43,7 +43,7 @@ func mostLike(have, want []string) *likeness {
 	return l
 }
 
-// trimEmpty leaves out empty lines around others.
+// trimEmpty removes empty lines at the beginning and the end.
 func trimEmpty(lines []string) []string {
 	for len(lines) > 0 && strings.TrimSpace(lines[0]) == "" {
 		lines = lines[1:]
@@ -76,9 +76,10 @@ func sameButBlanks(have, want []string) int {
 	return -1
 }
 
-// mostSimilar finds the window with the most similar lines, -1 if none has any.
+// mostSimilar returns the index in have at which the lines most similar to want begin, or -1 if
+// their similarity is below minLikeness.
 func mostSimilar(have, want []string) int {
-	if n := int(maxLikenessSum) / len(have); len(want) > n {
+	if n := int(maxComparisons) / len(have); len(want) > n {
 		want = want[:max(n, 1)]
 	}
 	wanted := make([]pairs, len(want))
@@ -86,7 +87,7 @@ func mostSimilar(have, want []string) int {
 		wanted[i] = pairsOf(line)
 	}
 	best, at := 0.0, -1
-	scores := make([]float64, len(have)) // by where the window begins
+	scores := make([]float64, len(have)) // scores[i] is the similarity of want to the lines from i on
 	for h, line := range have {
 		p := pairsOf(line)
 		for w := range wanted {
@@ -106,12 +107,11 @@ func mostSimilar(have, want []string) int {
 	return at
 }
 
-// pairs are the pairs of neighbouring characters of a line without blanks around it, each as often
-// as it is there.
+// pairs is a line without blanks around it, and the pairs of neighbouring bytes in it.
 type pairs struct {
 	text  string
-	count map[[2]byte]int
-	n     int
+	count map[[2]byte]int // the number of occurrences of each pair
+	n     int             // the number of all pairs
 }
 
 func pairsOf(line string) pairs {
@@ -125,8 +125,8 @@ func pairsOf(line string) pairs {
 	return p
 }
 
-// similarity is how alike two lines are, from 0 to 1: Dice's measure. Empty lines and brackets
-// alone say nothing.
+// similarity returns the similarity of two lines, from 0 to 1: the Sørensen–Dice coefficient of their
+// pairs. Lines of less than two characters, such as a bracket, count as not similar.
 func (p pairs) similarity(other pairs) float64 {
 	if p.n == 0 || other.n == 0 {
 		return 0
@@ -139,7 +139,7 @@ func (p pairs) similarity(other pairs) float64 {
 		common += min(n, other.count[pair])
 	}
 	share := 2 * float64(common) / float64(p.n+other.n)
-	if share < 0.3 { // by chance
+	if share < 0.3 { // unrelated lines of code have this much in common
 		return 0
 	}
 	return share
@@ -152,7 +152,7 @@ func (l *likeness) describePlace() string {
 	return fmt.Sprintf("line %d", l.line)
 }
 
-// String shows the lines as they are, so that they can be taken over.
+// String returns the lines unchanged, so that a model can copy them. Long lines are cut.
 func (l *likeness) String() string {
 	var b strings.Builder
 	for _, line := range l.lines {

@@ -10,10 +10,10 @@ import (
 
 func isEnd(err error) bool { return errors.Is(err, io.EOF) }
 
-// folderError says that a folder is where a file was expected.
+// folderError reports a folder where a file was expected.
 type folderError struct{ shown string }
 
-func (e *folderError) Error() string { return e.shown + " is a folder: use list to see what is in it" }
+func (e *folderError) Error() string { return e.shown + " is a folder: use list to see its contents" }
 
 // openFile opens a file for reading. It refuses everything else: opening a pipe would block, and
 // opening a device may have side effects.
@@ -29,7 +29,7 @@ func (s *Server) openFile(p place) (*os.File, fs.FileInfo, error) {
 	if err != nil {
 		return nil, nil, s.explainError(p, err)
 	}
-	// Something else may be there since.
+	// Another process may have replaced the file since Stat.
 	if info, err = f.Stat(); err == nil {
 		err = s.checkRegular(p, info)
 	}
@@ -48,7 +48,7 @@ func (s *Server) checkRegular(p place, info fs.FileInfo) error {
 	case info.IsDir():
 		return &folderError{s.roots.displayPath(p)}
 	}
-	return fmt.Errorf("%s is not a file but %s: it cannot be read or written", s.roots.displayPath(p), kindOf(info.Mode()))
+	return fmt.Errorf("%s is not a file (kind: %s): it cannot be read or written", s.roots.displayPath(p), kindOf(info.Mode()))
 }
 
 // openFolder opens a folder for listing.
@@ -82,7 +82,7 @@ func kindOf(mode fs.FileMode) string {
 	return "other"
 }
 
-// bytesText writes a number of bytes for people.
+// bytesText formats a number of bytes with a unit.
 func bytesText(n int64) string {
 	const unit = 1024
 	if n < 10*unit {

@@ -32,14 +32,15 @@ func (d *document) applyPatch(diff string) (text string, count int, err error) {
 	return assembleText(lines, changes, ended), len(hunks), nil
 }
 
-// lineChange puts lines in the place of others.
+// lineChange replaces the n lines from index at on by other lines.
 type lineChange struct {
 	at, n int
 	lines []string
 	hunk  *hunk
 }
 
-// assembleText makes the changed text. Its last line ends as it did, unless a hunk says otherwise.
+// assembleText returns the changed text. ended reports whether the last line of the old text had a
+// line end; the new text is the same in this, unless a hunk says otherwise.
 func assembleText(lines []string, changes []lineChange, ended bool) string {
 	var b strings.Builder
 	at := 0
@@ -62,8 +63,8 @@ func assembleText(lines []string, changes []lineChange, ended bool) string {
 	return b.String()
 }
 
-// changeAt returns the change of the hunk at a line where it matches. Context lines keep the file's
-// bytes.
+// changeAt returns the change of the hunk at the index where it matches. Context lines are copied
+// from the file, because they may differ from the hunk's in their line ends.
 func (h *hunk) changeAt(lines []string, at int) lineChange {
 	c := lineChange{at: at, n: len(h.expectedLines()), hunk: h}
 	from := at
@@ -81,8 +82,8 @@ func (h *hunk) changeAt(lines []string, at int) lineChange {
 	return c
 }
 
-// lineEndBefore returns the CR at the end of the line before, which a text with mixed line ends
-// keeps.
+// lineEndBefore returns "\r" if the previous line ends with it. An added line gets the same end, in
+// a text with mixed line ends.
 func (h *hunk) lineEndBefore(lines []string, from int) string {
 	if near := max(from-1, 0); near < len(lines) && strings.HasSuffix(lines[near], "\r") {
 		return "\r"
@@ -90,15 +91,15 @@ func (h *hunk) lineEndBefore(lines []string, from int) string {
 	return ""
 }
 
-// findHunk returns where a hunk matches: at the line that it names or, if it does not match there,
-// at the only other place.
+// findHunk returns the index at which a hunk matches: its line number or, if it does not match there,
+// the only other index.
 func (d *document) findHunk(h *hunk, lines []string, ended bool) (int, error) {
 	want := h.expectedLines()
 	if len(want) == 0 {
 		return h.insertionLine(lines)
 	}
 	if h.oldEnds && ended {
-		return 0, errors.New(`the diff says "No newline at end of file", but the file has one`)
+		return 0, errors.New(`the diff says "No newline at end of file", but the file ends with a newline`)
 	}
 	var found []int
 	for at := 0; at+len(want) <= len(lines); at++ {
@@ -112,7 +113,7 @@ func (d *document) findHunk(h *hunk, lines []string, ended bool) (int, error) {
 	}
 	switch len(found) {
 	case 0:
-		return 0, noMatch(lines, want)
+		return 0, newNoMatchError(lines, want)
 	case 1:
 		return found[0], nil
 	}
@@ -120,41 +121,45 @@ func (d *document) findHunk(h *hunk, lines []string, ended bool) (int, error) {
 	for _, at := range found[:min(len(found), 10)] {
 		numbers = append(numbers, fmt.Sprint(at+1))
 	}
-	return 0, fmt.Errorf("its lines are there %d times, from the lines %s: take in more context, or name the line in its @@ header", len(found), strings.Join(numbers, ", "))
+	return 0, fmt.Errorf("its lines occur %d times, from the lines %s on: include more context, or give the line number in its @@ header", len(found), strings.Join(numbers, ", "))
 }
 
-// sameLine compares a line of the file with one of a diff, in which the CR of some lines may have
-// been lost.
+// sameLine compares a line of the file with a line of a diff. In a file with mixed line ends, a CR at
+// the end does not count, because the diff may have lost it.
 func (d *document) sameLine(have, want string) bool {
 	return have == want || d.ends == endsMixed && strings.TrimSuffix(have, "\r") == strings.TrimSuffix(want, "\r")
 }
 
-// insertionLine returns where a hunk without context belongs: after the line that its header names.
+// insertionLine returns the index at which a hunk without context belongs: after the line that its
+// header names.
 func (h *hunk) insertionLine(lines []string) (int, error) {
 	switch {
 	case len(lines) == 0:
 		return 0, nil
 	case hunkHeader.FindString(h.header) == "":
-		return 0, errors.New("it has neither context nor a line number: give the lines around the place")
+		return 0, errors.New("it has neither context nor a line number: include the surrounding lines")
 	case h.at > len(lines):
-		return 0, fmt.Errorf("there is no line %d: the file has %d", h.at, len(lines))
+		return 0, fmt.Errorf("line %d is after the end of the file, which has %d lines", h.at, len(lines))
 	}
 	return h.at, nil
 }
 
-func noMatch(lines, want []string) error {
-	like := mostLike(lines, want)
+// newNoMatchError returns the error for a hunk that matches nowhere. It shows the most similar part
+// of the file.
+func newNoMatchError(lines, want []string) error {
+	like := findSimilar(lines, want)
 	switch {
 	case like == nil:
-		return errors.New("its context and removed lines are not in the file, nor anything like them: read the file again")
+		return errors.New("the file contains neither its context and removed lines nor similar ones: read the file again")
 	case like.onlyBlanks:
-		return fmt.Errorf("its context differs from the file in blanks only (indentation, tabs, blanks at the end, empty lines), on %s:\n%s", like.describePlace(), like)
+		return fmt.Errorf("its context differs from the file only in white space (indentation, tabs, trailing blanks, empty lines), on %s:\n%s", like.describePlace(), like)
 	}
-	return fmt.Errorf("its context and removed lines are not in the file; the most similar are on %s:\n%s\nthe first line of the hunk that is not so: %s",
+	return fmt.Errorf("the file does not contain its context and removed lines; the most similar lines are on %s:\n%s\nthe first line of the hunk that differs: %s",
 		like.describePlace(), like, firstDifference(like.lines, trimEmpty(want)))
 }
 
-// firstDifference quotes the first wanted line that is not where it should be.
+// firstDifference returns the first line of want that differs from the line of have at the same
+// index.
 func firstDifference(have, want []string) string {
 	for i, line := range want {
 		if i >= len(have) || have[i] != line {

@@ -15,9 +15,9 @@ import (
 
 type readIn struct {
 	Path       string `json:"path" doc:"The file"`
-	Offset     int    `json:"offset,omitzero" doc:"The line to begin with, from 1; negative: that many lines before the end, so -50 reads the last 50" default:"1"`
-	Limit      int    `json:"limit,omitzero" doc:"How many lines to return" default:"2000" minimum:"1" maximum:"100000"`
-	ByteOffset *int64 `json:"byteOffset" doc:"The byte to begin with, in place of offset: for files whose lines are very long or very many" minimum:"0"`
+	Offset     int    `json:"offset,omitzero" doc:"The first line to return, from 1; a negative number counts from the end, so -50 returns the last 50 lines" default:"1"`
+	Limit      int    `json:"limit,omitzero" doc:"The maximal number of lines" default:"2000" minimum:"1" maximum:"100000"`
+	ByteOffset *int64 `json:"byteOffset" doc:"The first byte to return, instead of offset: for files with very long or very many lines" minimum:"0"`
 }
 
 // Read is the result of the tool read.
@@ -25,16 +25,17 @@ type Read struct {
 	Path     string `json:"path"`
 	Kind     string `json:"kind" enum:"text,image,audio"`
 	MIMEType string `json:"mimeType"`
-	Size     int64  `json:"size" doc:"Of the whole file, in bytes"`
-	Encoding string `json:"encoding,omitzero" doc:"Of a text; what it was converted from where that is UTF-16"`
-	LineEnds string `json:"lineEnds,omitzero" doc:"crlf where the lines end so, though the text shown has LF; mixed where some do"`
+	Size     int64  `json:"size" doc:"The size of the whole file in bytes"`
+	Encoding string `json:"encoding,omitzero" doc:"The encoding of a text file; UTF-16 is converted to UTF-8"`
+	LineEnds string `json:"lineEnds,omitzero" doc:"crlf if all lines in the file end with CR LF (text has LF); mixed if only some do"`
 	Text     string `json:"text,omitzero"`
-	Line     int    `json:"line,omitzero" doc:"The number of the first line shown; absent where it is not known"`
-	Lines    int    `json:"lines,omitzero" doc:"How many lines are shown"`
-	Note     string `json:"note,omitzero" doc:"What was left out, and how to go on"`
-	// Where the omitted rest begins.
-	NextOffset int   `json:"nextOffset,omitzero" doc:"The offset to go on with"`
-	NextByte   int64 `json:"nextByte,omitzero" doc:"The byteOffset to go on with"`
+	Line     int    `json:"line,omitzero" doc:"The number of the first line in text; absent if unknown"`
+	Lines    int    `json:"lines,omitzero" doc:"The number of lines in text"`
+	Note     string `json:"note,omitzero" doc:"What was omitted, and how to read it"`
+	// NextOffset and NextByte are the position of the omitted rest. At most one of them is of use:
+	// NextOffset if the line is known.
+	NextOffset int   `json:"nextOffset,omitzero" doc:"The offset for the next call"`
+	NextByte   int64 `json:"nextByte,omitzero" doc:"The byteOffset for the next call"`
 }
 
 func (s *Server) readFile(ctx context.Context, in readIn) (*mcp.CallToolResult, error) {
@@ -63,12 +64,12 @@ func (s *Server) readFile(ctx context.Context, in readIn) (*mcp.CallToolResult, 
 }
 
 func binaryError(shown string, info fs.FileInfo, k kind) error {
-	return fmt.Errorf("%s is a binary file of %s (%s), which is not shown", shown, bytesText(info.Size()), k.mimeType)
+	return fmt.Errorf("%s is a binary file of %s (%s): only text, images and sounds can be read", shown, bytesText(info.Size()), k.mimeType)
 }
 
 func (s *Server) readMedia(f *os.File, k kind, out Read) (*mcp.CallToolResult, error) {
 	if out.Size > MaxMedia {
-		return nil, fmt.Errorf("%s (%s) has %s: at most %s are shown", out.Path, k.mimeType, bytesText(out.Size), bytesText(MaxMedia))
+		return nil, fmt.Errorf("%s (%s) has %s: an image or sound can be read up to %s", out.Path, k.mimeType, bytesText(out.Size), bytesText(MaxMedia))
 	}
 	data, err := io.ReadAll(io.NewSectionReader(f, 0, MaxMedia))
 	if err != nil {
@@ -92,7 +93,7 @@ func (s *Server) readText(ctx context.Context, f *os.File, in readIn, k kind, ou
 		return nil, err
 	}
 	if at := bytes.IndexByte(w.content, 0); at >= 0 {
-		return nil, fmt.Errorf("%s begins as text, but is binary at byte %d: it is not shown from there on; search finds nothing in it either", out.Path, w.start+int64(at))
+		return nil, fmt.Errorf("%s begins as text, but byte %d is NUL, so it is a binary file: only text before that byte can be read, and search skips the file", out.Path, w.start+int64(at))
 	}
 	out.Kind, out.Encoding, out.Line, out.Lines = "text", k.encoding, w.line, w.lines
 	out.showWindow(w)
@@ -104,7 +105,7 @@ func (s *Server) readText(ctx context.Context, f *os.File, in readIn, k kind, ou
 	return structuredResult(out, content...)
 }
 
-// readRequested reads the part of a text that was asked for.
+// readRequested reads the part of a text that the arguments ask for.
 func (t text) readRequested(ctx context.Context, in readIn) (window, error) {
 	switch {
 	case in.ByteOffset != nil:
@@ -130,10 +131,10 @@ func (t text) readRequested(ctx context.Context, in readIn) (window, error) {
 
 func (t text) fromByte(start int64, in readIn) (window, error) {
 	if in.Offset != 1 {
-		return window{}, errors.New("give offset or byteOffset, not both")
+		return window{}, errors.New("offset and byteOffset exclude each other: give only one of them")
 	}
 	if start > t.size {
-		return window{}, fmt.Errorf("the file has %d bytes: there is no byte %d", t.size, start)
+		return window{}, fmt.Errorf("the file has %d bytes: byteOffset %d is after its end", t.size, start)
 	}
 	line := 0
 	if start == 0 {
@@ -146,7 +147,8 @@ func (t text) fromByte(start int64, in readIn) (window, error) {
 	return w, err
 }
 
-// showWindow puts the window's text into the result, in a form that is safe.
+// showWindow sets Text and LineEnds. The text has no byte order mark and, if all lines end with CR
+// LF, LF instead.
 func (out *Read) showWindow(w window) {
 	content := string(w.content)
 	if w.start == 0 {
@@ -158,7 +160,8 @@ func (out *Read) showWindow(w window) {
 	out.Text = content
 }
 
-// setNotes notes how the result differs from the file: replaced bytes, encoding, omitted parts.
+// setNotes sets Note, which says how the result differs from the file: replaced bytes, encoding,
+// omitted parts. It replaces the invalid bytes in Text.
 func (out *Read) setNotes(w window, size int64, k kind) {
 	var notes []string
 	if bad := countInvalid(out.Text); bad > 0 {
@@ -166,7 +169,7 @@ func (out *Read) setNotes(w window, size int64, k kind) {
 		out.Text, out.Encoding = replaceInvalid(out.Text), notQuite
 	}
 	if k.isUTF16() {
-		notes = append(notes, "the file is in "+k.encoding+", converted here: edit does not change it")
+		notes = append(notes, "the text was converted from "+k.encoding+": edit cannot change the file")
 	}
 	if out.Size == 0 {
 		notes = append(notes, "the file is empty")
@@ -174,42 +177,43 @@ func (out *Read) setNotes(w window, size int64, k kind) {
 	if out.LineEnds == endsMixed {
 		notes = append(notes, "some lines end with CR LF")
 	}
-	if left := out.leftOut(w, size); left != "" {
-		notes = append(notes, left)
+	if omitted := out.describeOmitted(w, size); omitted != "" {
+		notes = append(notes, omitted)
 	}
 	out.Note = strings.Join(notes, "; ")
 }
 
-// leftOut describes the parts before and after the window.
-func (out *Read) leftOut(w window, size int64) string {
+// describeOmitted returns a note about the parts before and after the window, or "" if the window is
+// the whole text. It sets NextOffset and NextByte.
+func (out *Read) describeOmitted(w window, size int64) string {
 	if w.start == 0 && w.nextOffset() >= size {
 		return ""
 	}
-	shown := fmt.Sprintf("shown are bytes %d to %d of %d", w.start, w.nextOffset(), size)
+	shown := fmt.Sprintf("bytes %d to %d of %d", w.start, w.nextOffset(), size)
 	if w.line > 0 {
-		shown = fmt.Sprintf("shown are lines %d to %d, bytes %d to %d of %d", w.line, w.line+w.lines-1, w.start, w.nextOffset(), size)
+		shown = fmt.Sprintf("lines %d to %d, bytes %d to %d of %d", w.line, w.line+w.lines-1, w.start, w.nextOffset(), size)
 	}
 	if w.lines == 0 {
-		shown = fmt.Sprintf("nothing is left at byte %d of %d", w.start, size)
+		shown = fmt.Sprintf("no text from byte %d of %d on", w.start, size)
 	}
 	if w.nextOffset() >= size {
-		return shown + ", which is the end"
+		return shown + " (the end)"
 	}
 	out.NextByte = w.nextOffset()
 	if w.cut || w.line == 0 {
 		if w.cut {
-			shown += "; the last line goes on"
+			shown += "; the last line is incomplete"
 		}
-		return shown + fmt.Sprintf("; go on with byteOffset %d", out.NextByte)
+		return shown + fmt.Sprintf("; continue with byteOffset %d", out.NextByte)
 	}
 	out.NextOffset = w.line + w.lines
-	return shown + fmt.Sprintf("; go on with offset %d", out.NextOffset)
+	return shown + fmt.Sprintf("; continue with offset %d", out.NextOffset)
 }
 
 // replaceInvalid replaces each byte that is not valid UTF-8 by U+FFFD.
 func replaceInvalid(content string) string {
 	var b strings.Builder
-	for _, r := range content { // which yields U+FFFD for each
+	for _, r := range content { // range yields U+FFFD for each invalid byte
 		b.WriteRune(r)
 	}
 	return b.String()

@@ -64,14 +64,14 @@ func TestReadsLines(t *testing.T) {
 		}
 	}
 	d.steps([]step{
-		{"read", args{"path": "ten.txt", "offset": 11}, "error: the file has 10 lines: there is no line 11"},
+		{"read", args{"path": "ten.txt", "offset": 11}, "error: the file has 10 lines: line 11 is after its end"},
 		{"read", args{"path": "open.txt", "offset": 3}, "error: the file has 2 lines"},
-		{"read", args{"path": "empty", "offset": 2}, "error: there is no line 2"},
+		{"read", args{"path": "empty", "offset": 2}, "error: line 2 is after its end"},
 		{"read", args{"path": "empty"}, "the file is empty"},
-		{"read", args{"path": "ten.txt", "byteOffset": 9999}, "error: there is no byte 9999"},
-		{"read", args{"path": "ten.txt", "byteOffset": 1, "offset": 3}, "error: not both"},
-		{"read", args{"path": "ten.txt", "limit": 3}, "shown are lines 1 to 3, bytes 0 to 21 of 71; go on with offset 4"},
-		{"read", args{"path": "long.txt"}, "the last line goes on; go on with byteOffset 131072"},
+		{"read", args{"path": "ten.txt", "byteOffset": 9999}, "error: byteOffset 9999 is after its end"},
+		{"read", args{"path": "ten.txt", "byteOffset": 1, "offset": 3}, "error: offset and byteOffset exclude each other"},
+		{"read", args{"path": "ten.txt", "limit": 3}, "[lines 1 to 3, bytes 0 to 21 of 71; continue with offset 4"},
+		{"read", args{"path": "long.txt"}, "the last line is incomplete; continue with byteOffset 131072"},
 		{"read", args{"path": "ten.tyt"}, "error: no such file or folder: ten.tyt; did you mean ten.txt?"},
 		{"read", args{"path": "."}, "error: . is a folder: use list"},
 		{"read", args{"path": ""}, "error: the path is empty"},
@@ -110,7 +110,7 @@ func TestReadsEncodings(t *testing.T) {
 	}
 	d.steps([]step{
 		{"read", args{"path": "late", "limit": 1}, "line 1\n"},
-		{"read", args{"path": "late", "offset": 2000}, "error: late begins as text, but is binary at byte"},
+		{"read", args{"path": "late", "offset": 2000}, "error: late begins as text, but byte"},
 		{"edit", args{"path": "le.txt", "edits": []args{{"old": "a", "new": "b"}}}, "error: is text in utf-16le"},
 		{"edit", args{"path": "late", "edits": []args{{"old": "line 1\n", "new": "b"}}}, "error: is a binary file"},
 	})
@@ -138,13 +138,13 @@ func TestReadsMedia(t *testing.T) {
 		}
 	}
 	d.steps([]step{
-		{"read", args{"path": "d.zip"}, "error: d.zip is a binary file of 6 bytes (application/zip), which is not shown"},
+		{"read", args{"path": "d.zip"}, "error: d.zip is a binary file of 6 bytes (application/zip): only text, images and sounds can be read"},
 		{"read", args{"path": "e.pdf"}, "error: (application/pdf)"},
 		{"read", args{"path": "h.bin"}, "error: h.bin is a binary file of 4 bytes (application/octet-stream)"},
 		{"read", args{"path": "f.svg"}, "<svg/>"},
 	})
 	d.must(os.Truncate(d.path("a.png"), MaxMedia+1))
-	d.steps([]step{{"read", args{"path": "a.png"}, "error: at most 8.0 MiB are shown"}})
+	d.steps([]step{{"read", args{"path": "a.png"}, "error: an image or sound can be read up to 8.0 MiB"}})
 }
 
 // counting counts the bytes that are read.
@@ -175,10 +175,10 @@ func TestReadsPartsOfHugeFile(t *testing.T) {
 		{"read", args{"path": "huge.log", "offset": -1}, "the last\n"},
 		{"read", args{"path": "huge.log", "offset": -2}, "the last but one\nthe last\n"},
 		{"read", args{"path": "huge.log", "byteOffset": at}, "the last\n"},
-		{"read", args{"path": "huge.log", "offset": 1001}, "error: is binary at byte"},
+		{"read", args{"path": "huge.log", "offset": 1001}, "error: is NUL, so it is a binary file"},
 		{"read", args{"path": "huge.log", "offset": 1002}, "error: line 1002 is not in the first 64.0 MiB"},
-		{"edit", args{"path": "huge.log", "edits": []args{{"old": "a", "new": "b"}}}, "error: huge.log has 5.0 GiB: at most 16.0 MiB can be edited"},
-		{"search", args{"query": "line 7"}, "nothing matches in the 0 files searched; passed over because they have more than 32.0 MiB: huge.log"},
+		{"edit", args{"path": "huge.log", "edits": []args{{"old": "a", "new": "b"}}}, "error: huge.log has 5.0 GiB: edit can change files of at most 16.0 MiB"},
+		{"search", args{"query": "line 7"}, "no match in the 0 files searched; skipped because they have more than 32.0 MiB: huge.log"},
 	})
 	for _, in := range []readIn{{Offset: 500, Limit: 10}, {Offset: -5, Limit: 10}, {Offset: 1, ByteOffset: &at, Limit: 10}} {
 		c := &counting{File: f}
@@ -235,14 +235,14 @@ func TestReadsFilesOnly(t *testing.T) {
 	}()
 	select {
 	case got := <-done:
-		if got != "pipe is not a file but pipe: it cannot be read or written" {
+		if got != "pipe is not a file (kind: pipe): it cannot be read or written" {
 			t.Error(got)
 		}
 	case <-time.After(time.Minute):
 		t.Fatal("openFile blocks")
 	}
 	d.steps([]step{
-		{"write", args{"path": "pipe", "content": ""}, "error: is not a file but pipe"},
+		{"write", args{"path": "pipe", "content": ""}, "error: is not a file (kind: pipe)"},
 		{"search", args{"query": "x"}, "a:1:x"},
 		{"list", args{}, "pipe  (pipe)"},
 		{"info", args{"path": "pipe"}, "pipe pipe"},

@@ -14,16 +14,16 @@ import (
 )
 
 const (
-	newFile   = 0o666 // reduced by the user's umask
+	newFile   = 0o666 // permissions before the umask, as is newFolder
 	newFolder = 0o777
 )
 
 // replacement is new content for a file.
 type replacement struct {
-	place   place       // resolved
-	old     fs.FileInfo // the replaced file, which gives the permissions; nil for a new file
-	content []byte
-	from    io.Reader // of the content, where that is not nil
+	place   place       // without symbolic links
+	old     fs.FileInfo // the new file gets its permissions and owner; nil for default permissions
+	content []byte      // ignored if from is not nil
+	from    io.Reader
 	// unchanged fails if the file has changed since the content was made from it. It is nil if the
 	// content was not made from the file.
 	unchanged func(folder *os.Root, name string) error
@@ -43,14 +43,14 @@ func (s *Server) resolveTarget(p place) (at place, old fs.FileInfo, err error) {
 	case err != nil:
 		return p, nil, s.explainError(p, err)
 	case old.Mode().IsRegular() && old.Mode().Perm()&0o222 == 0:
-		return p, nil, fmt.Errorf("%s is write-protected (%v): nothing was changed", s.roots.displayPath(p), old.Mode().Perm())
+		return p, nil, fmt.Errorf("%s is write-protected (permissions %v): it was not changed", s.roots.displayPath(p), old.Mode().Perm())
 	}
 	return at, old, s.checkRegular(p, old)
 }
 
-// replaceFile puts a file in place in one step, within its folder, which is held open: whatever
-// happens to the path meanwhile, the temporary file and the file are in the same folder, inside the
-// root.
+// replaceFile writes a temporary file and renames it to the target, which is atomic. It keeps the
+// folder open meanwhile, so both files are in the same folder inside the root even if another
+// process renames parts of the path.
 func (r *replacement) replaceFile() error {
 	folder, err := openFolderFor(r.place)
 	if err != nil {
@@ -74,7 +74,7 @@ func (r *replacement) replaceFile() error {
 	return nil
 }
 
-// openFolderFor opens the folder of a place, and makes it first if need be.
+// openFolderFor opens the folder of a place. It creates missing folders.
 func openFolderFor(p place) (*os.Root, error) {
 	dir := p.parent()
 	folder, err := dir.root.OpenRoot(dir.name)
@@ -94,8 +94,8 @@ func (r *replacement) newReader() io.Reader {
 	return bytes.NewReader(r.content)
 }
 
-// writeTemporary puts the content into a new file of a name of its own, since the file's name may
-// be as long as names can be.
+// writeTemporary writes the content to a new file with a random name. The name is not made from the
+// target's name, because that may already have the maximal length.
 func (r *replacement) writeTemporary(folder *os.Root) (name string, err error) {
 	name = ".dowel-" + rand.Text()[:16] + ".tmp"
 	f, err := folder.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, newFile)
@@ -104,7 +104,7 @@ func (r *replacement) writeTemporary(folder *os.Root) (name string, err error) {
 	}
 	if r.old != nil {
 		keepOwner(f, r.old)
-		err = f.Chmod(r.old.Mode().Perm()) // after chown, which clears bits
+		err = f.Chmod(r.old.Mode().Perm()) // after keepOwner, because chown clears some bits
 	}
 	if err == nil {
 		_, err = io.Copy(f, r.newReader())
@@ -121,15 +121,15 @@ func (r *replacement) writeTemporary(folder *os.Root) (name string, err error) {
 	return name, nil
 }
 
-// locks has changes of one file made one after another. Two files may share a lock, which costs no
-// more than time.
+// locks serializes changes of the same file. Two files may share a lock; their changes then wait for
+// each other without need.
 type locks struct {
 	once  sync.Once
 	seed  maphash.Seed
 	slots [64]sync.Mutex
 }
 
-// lockPlace locks a place that is resolved.
+// lockPlace locks a place, which must have no symbolic links.
 func (l *locks) lockPlace(p place) (unlock func()) {
 	l.once.Do(func() { l.seed = maphash.MakeSeed() })
 	slot := &l.slots[maphash.String(l.seed, p.absolutePath())%uint64(len(l.slots))]

@@ -6,30 +6,31 @@ import (
 	"strings"
 )
 
-// replaceIn makes one replacement in a text of the document.
+// replaceIn applies one replacement to text, a version of the document's text.
 func (d *document) replaceIn(text string, e Replacement) (changed string, count int, err error) {
-	old, put := d.adaptLineEnds(e.Old), d.adaptLineEnds(e.New)
-	if old == put {
+	old, with := d.adaptLineEnds(e.Old), d.adaptLineEnds(e.New)
+	if old == with {
 		return "", 0, errors.New("old and new are the same")
 	}
 	count = strings.Count(text, old)
 	if count == 0 && d.ends == endsMixed {
-		// The lines may be among those with the other ending.
+		// The lines may be in a part of the file with CR LF.
 		if crlf := toCRLF(toLF(old)); strings.Contains(text, crlf) {
-			old, put = crlf, toCRLF(toLF(put))
+			old, with = crlf, toCRLF(toLF(with))
 			count = strings.Count(text, old)
 		}
 	}
 	switch {
 	case count == 0:
-		return "", 0, notThere(text, old)
+		return "", 0, newNotFoundError(text, old)
 	case count > 1 && !e.All:
-		return "", 0, fmt.Errorf("old is there %d times, on the lines %s: take in more lines around the one you mean, or set all to replace each", count, linesOf(text, old, 10))
+		return "", 0, fmt.Errorf("old occurs %d times, on the lines %s: include more surrounding lines, or set all to replace each occurrence", count, linesOf(text, old, 10))
 	}
-	return strings.ReplaceAll(text, old, put), count, nil
+	return strings.ReplaceAll(text, old, with), count, nil
 }
 
-// linesOf lists the lines on which something begins.
+// linesOf lists the numbers of the lines on which the occurrences of part begin, at most the given
+// number.
 func linesOf(text, part string, most int) string {
 	var numbers []string
 	line, from := 1, 0
@@ -48,22 +49,22 @@ func linesOf(text, part string, most int) string {
 	}
 }
 
-// notThere returns the error for a text that the file does not contain, with the most similar part
-// of the file.
-func notThere(text, old string) error {
+// newNotFoundError returns the error for a text that the file does not contain. It shows the most
+// similar part of the file.
+func newNotFoundError(text, old string) error {
 	if countInvalid(text) > 0 && strings.ContainsRune(old, '\uFFFD') {
-		return errors.New("old holds U+FFFD, which stands for bytes of the file that are not UTF-8: choose old without them")
+		return errors.New("old contains U+FFFD, which stands for bytes of the file that are not UTF-8: choose an old without these bytes")
 	}
-	like := mostLike(splitLines(text), splitLines(old))
+	like := findSimilar(splitLines(text), splitLines(old))
 	if like == nil {
-		return errors.New("old is not in the file, nor anything like it: read the file again")
+		return errors.New("the file contains neither old nor a similar text: read the file again")
 	}
-	reason := "the most similar is on"
+	reason := "the most similar text is on"
 	switch {
 	case strings.HasSuffix(text, strings.TrimSuffix(old, "\n")):
-		reason = "the file ends without the line end that old has, on"
+		reason = "old ends with a line end, but the file does not, on"
 	case like.onlyBlanks:
-		reason = "what differs from it in blanks only (indentation, tabs, blanks at the end, empty lines around it) is on"
+		reason = "a text that differs from it only in white space (indentation, tabs, trailing blanks, empty lines around it) is on"
 	}
-	return fmt.Errorf("old is not in the file; %s %s:\n%s", reason, like.describePlace(), like)
+	return fmt.Errorf("the file does not contain old; %s %s:\n%s", reason, like.describePlace(), like)
 }

@@ -7,17 +7,18 @@ import (
 	"strings"
 )
 
-// maxLinks bounds the symbolic links on the way to a place.
+// maxLinks bounds the number of symbolic links that resolveLinks follows for one path.
 const maxLinks = 40
 
 var (
 	errOutside = errors.New("a symbolic link leads out of the allowed folder")
-	errLinks   = errors.New("too many symbolic links, which may lead in a circle")
+	errLinks   = errors.New("the path has too many symbolic links; they may form a loop")
 )
 
-// resolveLinks follows the symbolic links of a path, so that a change replaces a link's target and
-// not the link, and each file has one place. A missing path resolves to itself. Safety does not
-// depend on it: every access at the place goes through the [os.Root] again.
+// resolveLinks follows the symbolic links of a path. So a change replaces the target of a link and
+// not the link, and each file has only one place. The part of a path that does not exist stays as it
+// is. The protection of files outside the root does not depend on resolveLinks: every access goes
+// through the [os.Root].
 func (p place) resolveLinks() (place, error) {
 	at, rest := ".", splitPath(p.name)
 	for links := 0; len(rest) > 0; {
@@ -56,7 +57,7 @@ func (p place) resolveLinks() (place, error) {
 	return place{p.root, at}, nil
 }
 
-// splitPath splits a relative path.
+// splitPath returns the elements of a relative path, without empty elements and ".".
 func splitPath(path string) []string {
 	var all []string
 	for name := range strings.SplitSeq(filepath.ToSlash(path), "/") {

@@ -20,7 +20,7 @@ import (
 const folderType = "inode/directory"
 
 func (s *Server) addResources() {
-	server.Resource(s.Server, Template, "A file in the allowed folders, or what is in a folder. To be told of changes, such as lines of a log, subscribe to it.",
+	server.Resource(s.Server, Template, "A file in the allowed folders, or the contents of a folder. Subscribe to it to be notified of changes, such as new lines of a log.",
 		s.readResource, server.ResourceOptions{
 			Name: "file", Title: "File", Complete: map[string]server.CompleteFunc{"path": s.completePath},
 		})
@@ -30,26 +30,27 @@ func (s *Server) addResources() {
 func (s *Server) readResource(ctx context.Context, in struct {
 	Path string `uri:"path"`
 }) (mcp.ResourceContents, error) {
-	none := mcp.ResourceNotFound(server.URI(ctx))
+	notFound := mcp.ResourceNotFound(server.URI(ctx))
 	p, ok := s.placeOf(in.Path)
 	if !ok {
-		return mcp.ResourceContents{}, none
+		return mcp.ResourceContents{}, notFound
 	}
 	info, err := p.root.Stat(p.name)
 	switch {
 	case err != nil:
-		return mcp.ResourceContents{}, none // or not to be reached, of which no more is said
+		return mcp.ResourceContents{}, notFound // also if it exists but cannot be reached
 	case info.IsDir():
 		return s.folderContents(p)
 	case !info.Mode().IsRegular():
-		return mcp.ResourceContents{}, none
+		return mcp.ResourceContents{}, notFound
 	case info.Size() > MaxResource:
-		return mcp.ResourceContents{}, mcp.InvalidParams("%s has %s, and a resource at most %s: the tool read returns it in parts", server.URI(ctx), bytesText(info.Size()), bytesText(MaxResource))
+		return mcp.ResourceContents{}, mcp.InvalidParams("%s has %s, but a resource has at most %s: use the tool read, which returns it in parts", server.URI(ctx), bytesText(info.Size()), bytesText(MaxResource))
 	}
 	return s.fileContents(p)
 }
 
-// placeOf returns the place that the template's variable means.
+// placeOf returns the place for a value of the template's variable. It returns false if the place is
+// outside the roots.
 func (s *Server) placeOf(variable string) (place, bool) {
 	if strings.IndexByte(variable, 0) >= 0 {
 		return place{}, false
@@ -78,7 +79,8 @@ func (s *Server) fileContents(p place) (mcp.ResourceContents, error) {
 	return mcp.ResourceContents{MIMEType: k.mimeType, Blob: content}, nil
 }
 
-// folderContents lists a folder: one name a line, with a slash after the names of folders.
+// folderContents returns the names in a folder, one per line, with a slash after the names of
+// folders.
 func (s *Server) folderContents(p place) (mcp.ResourceContents, error) {
 	all, err := p.listChildren(nil)
 	if err != nil {
@@ -95,7 +97,7 @@ func (s *Server) folderContents(p place) (mcp.ResourceContents, error) {
 	return mcp.ResourceContents{MIMEType: folderType, Text: b.String()}, nil
 }
 
-// listResources yields the entries at the top of the roots, in the order of their URIs.
+// listResources yields the top-level entries of the roots, sorted by URI.
 func (s *Server) listResources(_ context.Context, after string) iter.Seq2[mcp.Resource, error] {
 	return func(yield func(mcp.Resource, error) bool) {
 		type entry struct {
@@ -124,8 +126,8 @@ func (s *Server) listResources(_ context.Context, after string) iter.Seq2[mcp.Re
 	}
 }
 
-// describeResource describes a file or folder. It returns false for anything else and for a link
-// out of the root.
+// describeResource describes a file or folder. It returns false for entries of other kinds, and for
+// links that lead out of the root.
 func (s *Server) describeResource(uri string, p place) (mcp.Resource, bool) {
 	info, err := p.root.Stat(p.name)
 	if err != nil || !info.IsDir() && !info.Mode().IsRegular() {
@@ -140,7 +142,7 @@ func (s *Server) describeResource(uri string, p place) (mcp.Resource, bool) {
 	return r, true
 }
 
-// typeOf is the MIME type of a file, empty if it cannot be read.
+// typeOf returns the MIME type of a file, or "" if it cannot be read.
 func (s *Server) typeOf(p place) string {
 	f, err := p.root.OpenFile(p.name, os.O_RDONLY|nonblock, 0)
 	if err != nil {

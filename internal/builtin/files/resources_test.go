@@ -68,7 +68,7 @@ func TestResources(t *testing.T) {
 		}
 		d.must(os.Truncate(d.path("z"), MaxResource+1))
 		_, err = d.client.ReadResource(d.Context(), uriOf(d.path("z")))
-		wantError(d, err, "has 8.0 MiB, and a resource at most 8.0 MiB: the tool read returns it in parts")
+		wantError(d, err, "has 8.0 MiB, but a resource has at most 8.0 MiB: use the tool read, which returns it in parts")
 	})
 }
 

@@ -9,10 +9,10 @@ import (
 	"unicode/utf8"
 )
 
-// root is a folder that may be used.
+// root is a folder that clients may use.
 type root struct {
 	*os.Root
-	path string // absolute, as it was given
+	path string // absolute, with the symbolic links that the caller gave
 	real string // without symbolic links
 }
 
@@ -40,16 +40,16 @@ func openRoot(folder string) (*root, error) {
 	}
 	real, err := filepath.EvalSymlinks(path)
 	if err != nil {
-		return nil, fmt.Errorf("files: there is no folder %q that could be used: %w", folder, err)
+		return nil, fmt.Errorf("files: the folder %q cannot be used: %w", folder, err)
 	}
 	opened, err := os.OpenRoot(path)
 	if err != nil {
-		return nil, fmt.Errorf("files: %q is no folder that could be used: %w", folder, err)
+		return nil, fmt.Errorf("files: %q cannot be used as a folder: %w", folder, err)
 	}
 	return &root{opened, path, real}, nil
 }
 
-// closeNested closes and leaves out the roots inside other roots.
+// closeNested closes the roots that are inside other roots, and returns the others.
 func (all roots) closeNested() (kept roots) {
 	for i, r := range all {
 		if all.coversRoot(i) {
@@ -61,7 +61,7 @@ func (all roots) closeNested() (kept roots) {
 	return kept
 }
 
-// coversRoot reports whether the root at i is inside another, or is there already.
+// coversRoot reports whether the root at i is inside another one, or is the same as an earlier one.
 func (all roots) coversRoot(i int) bool {
 	for j, other := range all {
 		if _, inside := relativePath(other.real, all[i].real); inside && j != i && (j < i || other.real != all[i].real) {
@@ -79,7 +79,7 @@ func (all roots) closeAll() error {
 	return errors.Join(errs...)
 }
 
-// String names the roots.
+// String returns the paths of the roots, for messages.
 func (all roots) String() string {
 	var paths []string
 	for _, r := range all {
@@ -88,7 +88,7 @@ func (all roots) String() string {
 	return strings.Join(paths, ", ")
 }
 
-// place is where a file or folder is, or could be.
+// place is the position of a file or folder, which need not exist.
 type place struct {
 	root *root
 	name string // relative to the root, clean, with the system's separators; "." for the root itself
@@ -96,25 +96,25 @@ type place struct {
 
 func (p place) isRoot() bool { return p.name == "." }
 
-// absolutePath is the place's absolute path.
+// absolutePath returns the place's absolute path.
 func (p place) absolutePath() string { return filepath.Join(p.root.path, p.name) }
 
-// child returns the place of that name in a folder.
+// child returns the place with this name in the folder p.
 func (p place) child(name string) place { return place{p.root, filepath.Join(p.name, name)} }
 
-// parent returns the place that a place is in.
+// parent returns the folder of p. The parent of a root is the root.
 func (p place) parent() place { return place{p.root, filepath.Dir(p.name)} }
 
-// slashPath is the name within the root with slashes.
+// slashPath returns p.name with slashes.
 func (p place) slashPath() string { return filepath.ToSlash(p.name) }
 
-// parsePath finds the place that a tool's argument means, which need not exist.
+// parsePath returns the place that a path in a tool's arguments means.
 func (all roots) parsePath(path string) (place, error) {
 	switch {
 	case path == "":
-		return place{}, errors.New("the path is empty: give one such as src/main.go")
+		return place{}, errors.New("the path is empty: want a path such as src/main.go")
 	case strings.IndexByte(path, 0) >= 0:
-		return place{}, errors.New("the path holds a NUL, which no path can")
+		return place{}, errors.New("the path contains a NUL character")
 	}
 	given := path
 	if strings.HasPrefix(path, scheme) {
@@ -133,7 +133,8 @@ func (all roots) parsePath(path string) (place, error) {
 	return p, nil
 }
 
-// findPlace finds the place of a clean absolute path.
+// findPlace returns the place of a clean absolute path. It returns false if the path is outside the
+// roots.
 func (all roots) findPlace(path string) (place, bool) {
 	for _, r := range all {
 		for _, start := range []string{r.path, r.real} {
@@ -145,14 +146,15 @@ func (all roots) findPlace(path string) (place, bool) {
 	return place{}, false
 }
 
-// relativePath returns path relative to a folder, if it is the folder or in it. Both are clean and
-// absolute.
+// relativePath returns path relative to folder, and whether path is the folder or inside it. Both
+// must be clean and absolute.
 func relativePath(folder, path string) (string, bool) {
 	name, err := filepath.Rel(folder, path)
 	return name, err == nil && filepath.IsLocal(name)
 }
 
-// displayPath returns the path by which results name a place.
+// displayPath returns the path of a place for results: relative in the first root, absolute in the
+// others, or a URI if the path is not UTF-8.
 func (all roots) displayPath(p place) string {
 	path := p.absolutePath()
 	if p.root == all[0] {
@@ -164,5 +166,5 @@ func (all roots) displayPath(p place) string {
 	return filepath.ToSlash(path)
 }
 
-// shownName makes a name fit for a message.
+// shownName replaces invalid UTF-8 in a name, for messages.
 func shownName(name string) string { return strings.ToValidUTF8(name, "\uFFFD") }

@@ -15,34 +15,34 @@ import (
 
 type searchIn struct {
 	Path       string `json:"path,omitzero" doc:"The folder, or file, to search; without it, every allowed folder"`
-	Glob       string `json:"glob,omitzero" doc:"Only files whose path from there matches, such as src/**/*.go or *.{ts,tsx}; without a slash it is about names in all folders" maxLength:"1000"`
-	Query      string `json:"query,omitzero" doc:"What a line must contain; without it, files are found by glob alone" maxLength:"10000"`
-	Regexp     bool   `json:"regexp,omitzero" doc:"query is a regular expression (RE2 syntax), for one line"`
+	Glob       string `json:"glob,omitzero" doc:"Search only files whose path relative to path matches, such as src/**/*.go or *.{ts,tsx}. A glob without a slash matches names in all folders" maxLength:"1000"`
+	Query      string `json:"query,omitzero" doc:"The text that a line must contain; without it, the result is the files that match glob" maxLength:"10000"`
+	Regexp     bool   `json:"regexp,omitzero" doc:"query is a regular expression (RE2 syntax) that matches within a line"`
 	IgnoreCase bool   `json:"ignoreCase,omitzero"`
-	Context    int    `json:"context,omitzero" doc:"How many lines to show before and after each match" minimum:"0" maximum:"20"`
-	Limit      int    `json:"limit,omitzero" doc:"How many matches to return" default:"100" minimum:"1" maximum:"1000"`
-	Ignored    bool   `json:"ignored,omitzero" doc:"Search what .gitignore files exclude as well"`
+	Context    int    `json:"context,omitzero" doc:"The number of lines to show before and after each match" minimum:"0" maximum:"20"`
+	Limit      int    `json:"limit,omitzero" doc:"The maximal number of matches" default:"100" minimum:"1" maximum:"1000"`
+	Ignored    bool   `json:"ignored,omitzero" doc:"Also search files that .gitignore files exclude"`
 }
 
 // Findings is the result of the tool search.
 type Findings struct {
 	Matches []Finding `json:"matches" doc:"Sorted by path"`
-	Files   int       `json:"files" doc:"How many files were searched"`
-	More    bool      `json:"more" doc:"Whether the search ended early because there are more matches"`
-	Note    string    `json:"note,omitzero" doc:"What was left out"`
+	Files   int       `json:"files" doc:"The number of files searched"`
+	More    bool      `json:"more" doc:"Whether there are more matches than returned"`
+	Note    string    `json:"note,omitzero" doc:"What was omitted"`
 }
 
 // Finding is a matching line or, without a query, a file.
 type Finding struct {
 	Path   string   `json:"path"`
-	Line   int      `json:"line,omitzero" doc:"Its number"`
+	Line   int      `json:"line,omitzero" doc:"The number of the line, from 1"`
 	Text   string   `json:"text,omitzero" doc:"The line, shortened if it is long"`
 	Before []string `json:"before,omitempty"`
 	After  []string `json:"after,omitempty"`
 }
 
-// errStop ends a search that has enough.
-var errStop = errors.New("enough was found")
+// errStop ends a search whose result is full.
+var errStop = errors.New("the result is full")
 
 func (s *Server) searchFiles(ctx context.Context, in searchIn) (*mcp.CallToolResult, error) {
 	r := &searcher{Server: s, searchIn: in, ctx: ctx, room: MaxText}
@@ -70,29 +70,29 @@ type searcher struct {
 	searchIn
 	ctx  context.Context
 	glob *glob
-	find func(line string) int // where a line matches, or -1; nil without a query
-	room int                   // bytes that further matches may take
+	find func(line string) int // the index of the match in a line, or -1; nil without a query
+	room int                   // the number of bytes left for matches
 
-	base   string // where the globs' paths begin
-	buf    []byte // of the file that is searched
+	base   string // the folder to which the paths for the glob are relative
+	buf    []byte // holds the current file; reused for the next one
 	out    Findings
-	seen   int // files, including those that the glob excludes
-	binary int
-	large  []string
-	unread int
+	seen   int      // the number of files seen, including those that the glob excludes
+	binary int      // the number of binary files skipped
+	large  []string // files skipped because of their size
+	unread int      // the number of files and folders that could not be read
 }
 
 func (r *searcher) applyDefaults() error {
 	if r.Glob == "" && r.Query == "" {
-		return errors.New("give a glob, to find files, or a query, to find lines, or both")
+		return errors.New("want a glob to find files, a query to find lines, or both")
 	}
 	if r.Glob != "" {
 		if filepath.IsAbs(r.Glob) {
-			return fmt.Errorf("the glob %s is absolute, but it is about paths from the folder that is searched: give that as path", r.Glob)
+			return fmt.Errorf("the glob %s is absolute, but globs match paths relative to the searched folder: give the folder as path", r.Glob)
 		}
 		g, ok := newGlob(r.Glob)
 		if !ok {
-			return fmt.Errorf("%q is no glob: * is for names, ** for folders, ? for a character, [a-z] for one of several, {a,b} for alternatives", r.Glob)
+			return fmt.Errorf("%q is not a valid glob: * matches within a name, ** any folders, ? one character, [a-z] one of several, {a,b} alternatives", r.Glob)
 		}
 		r.glob = &g
 	}
@@ -100,7 +100,7 @@ func (r *searcher) applyDefaults() error {
 		return nil
 	}
 	if strings.Contains(r.Query, "\n") {
-		return errors.New("query has a line end, and lines are searched one by one: search for one of its lines, with context")
+		return errors.New("query contains a line end, but each line is searched separately: search for one of the lines, with context")
 	}
 	return r.compileQuery()
 }
@@ -119,7 +119,7 @@ func (r *searcher) compileQuery() error {
 	}
 	re, err := regexp.Compile(pattern)
 	if err != nil {
-		return fmt.Errorf("%w (RE2 syntax: there are no backreferences and no lookaround); without regexp the query is taken literally", err)
+		return fmt.Errorf("%w (RE2 syntax, which has no backreferences and no lookaround); to search for the text itself, omit regexp", err)
 	}
 	r.find = func(line string) int {
 		if at := re.FindStringIndex(line); at != nil {
@@ -154,7 +154,7 @@ func (r *searcher) searchPlace(p place) error {
 	return err
 }
 
-// reportEvery is how many files are between two reports of progress.
+// reportEvery is the number of files between two progress notifications.
 const reportEvery = 200
 
 func (r *searcher) visitChild(c child) error {
@@ -174,7 +174,7 @@ func (r *searcher) visitChild(c child) error {
 	return r.addFinding(Finding{Path: r.roots.displayPath(c.place)})
 }
 
-// fromBase is a place's path from where the search began.
+// fromBase returns the path of a place relative to r.base, with slashes.
 func (r *searcher) fromBase(p place) string {
 	if r.base == "." {
 		return p.slashPath()
@@ -182,7 +182,7 @@ func (r *searcher) fromBase(p place) string {
 	return filepath.ToSlash(strings.TrimPrefix(p.name, r.base+string(filepath.Separator)))
 }
 
-// addFinding takes a match, or ends the search.
+// addFinding adds a match. It returns errStop if the result is full.
 func (r *searcher) addFinding(f Finding) error {
 	size := len(f.Path) + len(f.Text)
 	for _, lines := range [][]string{f.Before, f.After} {
@@ -198,7 +198,7 @@ func (r *searcher) addFinding(f Finding) error {
 	return nil
 }
 
-// searchFile searches a file's lines. One that cannot be read is counted and passed over.
+// searchFile searches a file's lines. It counts and skips a file that cannot be read.
 func (r *searcher) searchFile(p place) error {
 	content, err := r.contentOf(p)
 	if err != nil {

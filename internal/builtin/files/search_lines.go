@@ -10,7 +10,8 @@ import (
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
-// contentOf reads a file to search; nil where it is passed over.
+// contentOf reads a file to search. It returns nil if the file is skipped. The content is valid until
+// the next call.
 func (r *searcher) contentOf(p place) ([]byte, error) {
 	f, err := p.root.OpenFile(p.name, os.O_RDONLY|nonblock, 0)
 	if err != nil {
@@ -18,7 +19,7 @@ func (r *searcher) contentOf(p place) ([]byte, error) {
 	}
 	defer f.Close()
 	info, err := f.Stat()
-	if err != nil || !info.Mode().IsRegular() { // something else is there since
+	if err != nil || !info.Mode().IsRegular() { // another process may have replaced the file
 		return nil, err
 	}
 	if info.Size() > MaxSearched {
@@ -36,18 +37,17 @@ func (r *searcher) contentOf(p place) ([]byte, error) {
 	return bytes.TrimPrefix(r.buf, []byte(byteOrder8)), nil
 }
 
-// readInto reads everything into the memory of buf, or more.
+// readInto reads everything into buf, or into new memory if buf is too small.
 func readInto(buf []byte, from io.Reader) ([]byte, error) {
 	b := bytes.NewBuffer(buf)
 	_, err := b.ReadFrom(from)
 	return b.Bytes(), err
 }
 
-// checkEvery is how many lines of one file are between two looks whether the search is still
-// wanted.
+// checkEvery is the number of lines between two checks whether the call has been cancelled.
 const checkEvery = 10_000
 
-// searchLines finds the lines that match.
+// searchLines adds the lines of content that match. It returns errStop if the result is full.
 func (r *searcher) searchLines(shown, content string) error {
 	if !r.Regexp && !r.IgnoreCase && !strings.Contains(content, r.Query) {
 		return nil
@@ -95,24 +95,25 @@ func (r *searcher) buildResult() (*mcp.CallToolResult, error) {
 
 func (r *searcher) omissionNote() string {
 	var notes []string
-	say := func(say bool, format string, args ...any) {
-		if say {
+	addIf := func(condition bool, format string, args ...any) {
+		if condition {
 			notes = append(notes, fmt.Sprintf(format, args...))
 		}
 	}
-	say(len(r.out.Matches) == 0, "nothing matches in the %d files searched", r.out.Files)
-	say(r.out.More, "there are more matches than these %d: narrow the search, or raise limit", len(r.out.Matches))
-	say(r.binary > 0, "%d binary files passed over", r.binary)
-	say(len(r.large) > 0, "passed over because they have more than %s: %s", bytesText(MaxSearched), listSome(r.large, 5))
-	say(r.unread > 0, "%d files or folders could not be read", r.unread)
-	say(len(r.out.Matches) == 0 && !r.Ignored, "what .gitignore files exclude was not searched")
+	addIf(len(r.out.Matches) == 0, "no match in the %d files searched", r.out.Files)
+	addIf(r.out.More, "there are more matches than these %d: narrow the search, or raise limit", len(r.out.Matches))
+	addIf(r.binary > 0, "%d binary files skipped", r.binary)
+	addIf(len(r.large) > 0, "skipped because they have more than %s: %s", bytesText(MaxSearched), listNames(r.large, 5))
+	addIf(r.unread > 0, "%d files or folders could not be read", r.unread)
+	addIf(len(r.out.Matches) == 0 && !r.Ignored, "files that .gitignore files exclude were not searched: set ignored to search them")
 	return strings.Join(notes, "; ")
 }
 
-// summary shows the matches as grep does: path:12:line, with path-11-line for the context.
+// summary formats the matches like grep: path:12:line for a match, path-11-line for its context.
+// Context that two matches share is written once.
 func (out *Findings) summary() string {
 	var b strings.Builder
-	path, next := "", 0 // the line that would come next
+	path, next := "", 0 // the current file, and the first of its lines not written yet
 	write := func(f *Finding, line int, mark, text string) {
 		if line >= next {
 			fmt.Fprintf(&b, "%s%s%d%s%s\n", oneLine(f.Path), mark, line, mark, text)
@@ -137,7 +138,7 @@ func (out *Findings) summary() string {
 		}
 		write(f, f.Line, ":", f.Text)
 		after := f.After
-		if i+1 < len(out.Matches) && out.Matches[i+1].Path == f.Path { // which shows its own line
+		if i+1 < len(out.Matches) && out.Matches[i+1].Path == f.Path { // the next match writes its own line
 			after = after[:min(len(after), max(out.Matches[i+1].Line-f.Line-1, 0))]
 		}
 		for n, line := range after {

@@ -29,10 +29,10 @@ func TestSearches(t *testing.T) {
 		{"search", args{"glob": "./main.go"}, "main.go"},
 		{"search", args{"glob": "*.go", "path": "lib"}, "lib/hello.go\nlib/hello_test.go"},
 		{"search", args{"glob": "*.log"}, "web/y.log"},
-		{"search", args{"glob": "dist/*"}, "[nothing matches in the 0 files searched; what .gitignore files exclude was not searched]"},
+		{"search", args{"glob": "dist/*"}, "[no match in the 0 files searched; files that .gitignore files exclude were not searched: set ignored to search them]"},
 		{"search", args{"glob": "dist/*", "ignored": true}, "dist/out.go"},
 		{"search", args{"glob": "*", "path": "dist"}, "dist/out.go"},
-		{"search", args{"query": "hello"}, "a.b/c:1:(hello)\nlib/hello.go:3:// Hello says hello.\nweb/app.ts:1:hello()\nweb/y.log:1:hello log\n[1 binary files passed over]"},
+		{"search", args{"query": "hello"}, "a.b/c:1:(hello)\nlib/hello.go:3:// Hello says hello.\nweb/app.ts:1:hello()\nweb/y.log:1:hello log\n[1 binary files skipped]"},
 		{"search", args{"query": "hello", "ignoreCase": true, "glob": "*.go"}, "lib/hello.go:3:// Hello says hello.\nlib/hello.go:4:func Hello() {}\nmain.go:4:\tHello()"},
 		{"search", args{"query": `^func \w+\(`, "regexp": true}, "lib/hello.go:4:func Hello() {}\nmain.go:3:func main() {"},
 		{"search", args{"query": "(hello)"}, "a.b/c:1:(hello)"},
@@ -41,11 +41,11 @@ func TestSearches(t *testing.T) {
 		{"search", args{"query": "needle"}, "long:1:…" + strings.Repeat("x", 100) + "needle" + strings.Repeat("y", 294) + "…"},
 		{"search", args{"query": "needl", "glob": "latin"}, "latin:1:sch\uFFFDnes needl"},
 		{"search", args{"query": "package", "limit": 2}, "[there are more matches than these 2: narrow the search, or raise limit"},
-		{"search", args{"query": "nowhere"}, "nothing matches in the"},
-		{"search", args{}, "error: give a glob"},
+		{"search", args{"query": "nowhere"}, "no match in the"},
+		{"search", args{}, "error: want a glob"},
 		{"search", args{"query": "(", "regexp": true}, "error: missing closing ): `(` (RE2 syntax"},
-		{"search", args{"query": "a\nb"}, "error: lines are searched one by one"},
-		{"search", args{"glob": "[a"}, `error: "[a" is no glob`},
+		{"search", args{"query": "a\nb"}, "error: each line is searched separately"},
+		{"search", args{"glob": "[a"}, `error: "[a" is not a valid glob`},
 		{"search", args{"glob": d.path("*.go")}, "error: is absolute"},
 		{"search", args{"query": "x", "path": "lbi"}, "error: no such file or folder: lbi; did you mean lib?"},
 	})
@@ -159,8 +159,8 @@ func TestLists(t *testing.T) {
 	d.must(os.Symlink("b.txt", d.path("link")))
 	var out Listing
 	d.steps([]step{
-		{"list", args{}, ".gitignore  13 bytes\n.hidden  0 bytes\na/\na-b  0 bytes\nb.txt  2 bytes\nlink -> b.txt\nnew\\nline  0 bytes\nnode_modules/  (ignored)\n[folders are not shown deeper than asked for]"},
-		{"list", args{"path": "a", "depth": 2}, "a/sub/\na/sub/deep/\na/x  0 bytes\n[folders"},
+		{"list", args{}, ".gitignore  13 bytes\n.hidden  0 bytes\na/\na-b  0 bytes\nb.txt  2 bytes\nlink -> b.txt\nnew\\nline  0 bytes\nnode_modules/  (ignored)\n[the subfolders may contain more: raise depth to list them]"},
+		{"list", args{"path": "a", "depth": 2}, "a/sub/\na/sub/deep/\na/x  0 bytes\n[the subfolders"},
 		{"list", args{"path": "a", "depth": 20}, "a/sub/\na/sub/deep/\na/sub/deep/y  0 bytes\na/x  0 bytes"},
 		{"list", args{"path": "node_modules", "depth": 3}, "node_modules/m/\nnode_modules/m/z  0 bytes"},
 		{"list", args{"depth": 5, "limit": 3}, "[there are more than 3 entries"},
@@ -187,14 +187,14 @@ func TestMovesAndDeletes(t *testing.T) {
 		{"delete", args{"path": "c2"}, "deleted the file c2"},
 		{"move", args{"from": "a", "to": "new/folder/a2"}, "moved the file a to new/folder/a2"},
 		{"move", args{"from": "b", "to": "c"}, "error: c exists: nothing was moved; set overwrite to replace it"},
-		{"move", args{"from": "b", "to": "c", "overwrite": true}, "moved the file b to c, in place of the file that was there"},
+		{"move", args{"from": "b", "to": "c", "overwrite": true}, "moved the file b to c and replaced the file there"},
 		{"move", args{"from": "f", "to": "f/g/f"}, "error: a folder cannot be moved into itself"},
-		{"move", args{"from": "c", "to": "f"}, "error: f is a folder that exists: to put it in there give the path f/c"},
+		{"move", args{"from": "c", "to": "f"}, "error: f is an existing folder: to move something into it, give the path f/c"},
 		{"move", args{"from": "f", "to": "c", "overwrite": true}, "error: c exists and is not a folder"},
 		{"move", args{"from": "f", "to": "h"}, "moved the folder f to h"},
 		{"move", args{"from": "f", "to": "h"}, "error: no such file or folder: f; did you mean"},
 		{"move", args{"from": "c", "to": "./c"}, "error: the same path"},
-		{"delete", args{"path": "h"}, "error: the folder h is not empty, it has g, x: set recursive"},
+		{"delete", args{"path": "h"}, "error: the folder h is not empty, it contains g, x: set recursive"},
 		{"delete", args{"path": "h/x"}, "deleted the file h/x"},
 		{"delete", args{"path": "h", "recursive": true}, "deleted the folder h"},
 		{"delete", args{"path": "new/folder/a2"}, "deleted the file"},
@@ -213,7 +213,7 @@ func TestTransferReplacesNothing(t *testing.T) {
 	from, to := place{two.server.roots[0], "x"}, place{two.server.roots[1], "x"}
 	info, err := from.root.Lstat("x")
 	d.must(err)
-	wantError(t, two.server.renamePlace(t.Context(), from, to, info, false), "x exists meanwhile: nothing was moved")
+	wantError(t, two.server.renamePlace(t.Context(), from, to, info, false), "another program has just created x: nothing was moved")
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if err := two.server.renamePlace(ctx, from, to, info, true); !errors.Is(err, context.Canceled) {
@@ -231,7 +231,7 @@ func TestMoveReplacesNothing(t *testing.T) {
 	from, to := place{root, "a"}, place{root, "b"}
 	info, err := root.Lstat("a")
 	d.must(err)
-	wantError(t, d.server.renamePlace(t.Context(), from, to, info, false), "b exists meanwhile: nothing was moved")
+	wantError(t, d.server.renamePlace(t.Context(), from, to, info, false), "another program has just created b: nothing was moved")
 	if d.content("a") != "1" || d.content("b") != "2" {
 		t.Error("a file was replaced")
 	}

@@ -10,9 +10,9 @@ import (
 )
 
 const (
-	// nonblock keeps a pipe that has taken a file's place from being waited for.
+	// nonblock makes opening a pipe return at once. A pipe may have replaced a file after a check.
 	nonblock = syscall.O_NONBLOCK
-	// directory makes the system refuse to open anything but a folder.
+	// directory makes opening fail for everything except a folder.
 	directory = syscall.O_DIRECTORY
 )
 
@@ -22,9 +22,9 @@ func notEmpty(err error) bool {
 	return errors.Is(err, syscall.ENOTEMPTY) || errors.Is(err, syscall.EEXIST)
 }
 
-// keepOwner gives a file the owner of another one, where the system lets it.
+// keepOwner gives a file the owner and group of another one, if the system allows it.
 func keepOwner(f *os.File, of fs.FileInfo) {
 	if owner, ok := of.Sys().(*syscall.Stat_t); ok && (int(owner.Uid) != os.Getuid() || int(owner.Gid) != os.Getgid()) {
-		_ = f.Chown(int(owner.Uid), int(owner.Gid)) // as far as it is allowed
+		_ = f.Chown(int(owner.Uid), int(owner.Gid)) // usually only root may do this
 	}
 }

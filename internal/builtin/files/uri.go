@@ -25,15 +25,14 @@ func uriOf(path string) string {
 		if i > 0 {
 			b.WriteByte('/')
 		}
-		// Form encoding has all characters encoded that may mean something, but writes a space in a
-		// way of its own.
+		// Form encoding encodes all reserved characters, but a space as +.
 		b.WriteString(strings.ReplaceAll(url.QueryEscape(segment), "+", "%20"))
 	}
 	return b.String()
 }
 
-// pathOf is the reverse of URI, for URIs that are written in other ways as well. The path is
-// absolute and clean.
+// pathOf is the reverse of URI. It also accepts other encodings of the same URI. The path is absolute
+// and clean.
 func pathOf(uri string) (string, bool) {
 	rest, ok := strings.CutPrefix(uri, scheme+"/")
 	if !ok {
@@ -46,7 +45,7 @@ func pathOf(uri string) (string, bool) {
 	return fromVariable(path)
 }
 
-// fromVariable returns the absolute path that the template's variable means.
+// fromVariable returns the absolute path for a value of the template's variable.
 func fromVariable(path string) (string, bool) {
 	if local := filepath.FromSlash(path); filepath.VolumeName(local) != "" {
 		return filepath.Clean(local), filepath.IsAbs(local)

@@ -11,18 +11,18 @@ import (
 // maxEntries bounds the entries read from one folder.
 const maxEntries = 100_000
 
-// maxDepth bounds how deep folders are walked.
+// maxDepth bounds the depth of a walk.
 const maxDepth = 100
 
 // child is an entry of a folder.
 type child struct {
 	place
-	mode    fs.FileMode // its type
+	mode    fs.FileMode // only the type bits
 	ignored bool        // by a .gitignore file, or as git's own folder
 }
 
-// listChildren returns the entries of a folder, sorted by name. With rules, it marks the excluded
-// ones.
+// listChildren returns the entries of a folder, at most maxEntries, sorted by name. It marks the
+// entries that rules exclude; rules may be nil.
 func (p place) listChildren(rules *ignores) ([]child, error) {
 	f, err := p.openFolder()
 	if err != nil {
@@ -43,11 +43,10 @@ func (p place) listChildren(rules *ignores) ([]child, error) {
 	return all, nil
 }
 
-// walk is a way through all files of a folder, in the order of their paths' names. Links are not
-// followed.
+// walk visits all files below a folder, sorted by name in each folder. It does not follow links.
 type walk struct {
 	context.Context
-	ignored bool // also visits entries that .gitignore files exclude, but never .git
+	ignored bool // also visit entries that .gitignore files exclude; .git is never visited
 	visit   func(child) error
 	unread  int // folders that could not be read
 }
@@ -81,7 +80,7 @@ func (w *walk) walkFolder(p place, above *ignores, depth int) error {
 	return nil
 }
 
-// clipLine shortens a line of a file to a length that is fit for a result, around a place in it.
+// clipLine shortens a line to 400 bytes for a result. The byte at around stays in it.
 func clipLine(line string, around int) string {
 	const most, before = 400, 100
 	if len(line) <= most {

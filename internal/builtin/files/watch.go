@@ -8,44 +8,44 @@ import (
 	"github.com/fsnotify/fsnotify"
 )
 
-// target is a watched file or folder, with its URI in the client's spelling. Without a URI, it is
-// the list of resources, as far as it depends on a root.
+// target is a watched file or folder with its URI as the client wrote it, or, if uri is empty, the
+// part of the resource list that comes from the root at place.
 type target struct {
 	place place
 	uri   string
 }
 
-// watcher reports changes of files while a client is subscribed to them. It looks at them when the
-// system gives notice of a change in their folders, and at intervals, because some changes come
-// without a notice (network drives, targets of links). It looks through the [os.Root], so a
-// misleading notice does no harm.
+// watcher reports changes of files while clients are subscribed to them. It checks a file after the
+// operating system has sent a notification for its folder, and also at intervals, because some
+// changes cause no notification (network drives, targets of links). A check goes through the
+// [os.Root], so a misleading notification does no harm.
 type watcher struct {
 	poll time.Duration
-	tell func(target)
+	tell func(target) // called with mu held; must not block
 
 	mu      sync.Mutex
 	watched map[target]*watched
-	folders map[string]int // where notices are wanted, with how many targets want them
-	loop    *loop          // runs while anything is watched
+	folders map[string]int // for each folder with notifications, the number of targets that need them
+	loop    *loop          // nil if nothing is watched
 	closed  bool
 }
 
 // watched is the state of a target.
 type watched struct {
-	count  int    // of subscribers
-	folder string // of which notices tell of it
+	count  int    // the number of subscriptions
+	folder string // its notifications report changes of the target
 	seen   fingerprint
 }
 
-// settle is how long a change is waited with, for others of the same file.
+// settle is the time between a notification and the check, in which further changes are collected.
 const settle = 100 * time.Millisecond
 
 func newWatcher(poll time.Duration, tell func(target)) *watcher {
 	return &watcher{poll: poll, tell: tell, watched: map[target]*watched{}, folders: map[string]int{}}
 }
 
-// watchTarget watches a target from now on, until it is released as often; false if there are too
-// many.
+// watchTarget watches a target until releaseTargets has been called for it as often. It returns false
+// if MaxWatched targets are watched already, or if the watcher is closed.
 func (w *watcher) watchTarget(t target) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -54,7 +54,7 @@ func (w *watcher) watchTarget(t target) bool {
 		if w.closed || len(w.watched) >= MaxWatched {
 			return false
 		}
-		known = &watched{folder: noticesOf(t)}
+		known = &watched{folder: notifyingFolder(t)}
 		w.watched[t] = known
 		if w.loop == nil {
 			w.loop = w.startLoop()
@@ -62,14 +62,14 @@ func (w *watcher) watchTarget(t target) bool {
 		if w.folders[known.folder]++; w.folders[known.folder] == 1 {
 			w.loop.addFolder(known.folder)
 		}
-		known.seen = takeFingerprint(t, fingerprint{}) // after the notices have begun
+		known.seen = takeFingerprint(t, fingerprint{}) // after addFolder, so that no change is missed between them
 	}
 	known.count++
 	return true
 }
 
-// noticesOf returns the folder in which the system is to notice changes of a target.
-func noticesOf(t target) string {
+// notifyingFolder returns the folder whose notifications report changes of a target.
+func notifyingFolder(t target) string {
 	at, err := t.place.resolveLinks()
 	if err != nil {
 		at = t.place
@@ -80,13 +80,13 @@ func noticesOf(t target) string {
 	return filepath.Join(at.root.real, filepath.Dir(at.name))
 }
 
-// releaseTargets undoes retain. With the last target the watching ends, which is waited for.
+// releaseTargets undoes watchTarget. After the last target, it stops the loop and waits for its end.
 func (w *watcher) releaseTargets(all []target) {
 	w.mu.Lock()
 	for _, t := range all {
 		known := w.watched[t]
 		if known == nil {
-			continue // since the watcher was closed
+			continue // the watcher was closed
 		}
 		if known.count--; known.count > 0 {
 			continue
@@ -97,29 +97,29 @@ func (w *watcher) releaseTargets(all []target) {
 			w.loop.removeFolder(known.folder)
 		}
 	}
-	var over *loop
+	var unused *loop
 	if len(w.watched) == 0 {
-		over, w.loop = w.loop, nil
+		unused, w.loop = w.loop, nil
 	}
 	w.mu.Unlock()
-	over.stopLoop()
+	unused.stopLoop()
 }
 
-// close ends the watching for good, and waits for that.
+// close releases all targets, and waits for the end of the loop. Later calls of watchTarget fail.
 func (w *watcher) close() error {
 	w.mu.Lock()
 	w.closed = true
 	clear(w.watched)
 	clear(w.folders)
-	over := w.loop
+	stopped := w.loop
 	w.loop = nil
 	w.mu.Unlock()
-	over.stopLoop()
+	stopped.stopLoop()
 	return nil
 }
 
-// checkTargets looks at the targets in some folders, or at all if folders is nil, and reports those
-// that have changed.
+// checkTargets checks the targets in the folders, or all if folders is nil, and reports the changed
+// ones.
 func (w *watcher) checkTargets(folders map[string]bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -135,7 +135,7 @@ func (w *watcher) checkTargets(folders map[string]bool) {
 	}
 }
 
-// wantedFolders returns the folders of which notices are wanted.
+// wantedFolders returns the folders whose notifications are needed.
 func (w *watcher) wantedFolders() []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -146,11 +146,11 @@ func (w *watcher) wantedFolders() []string {
 	return all
 }
 
-// startLoop starts the loop. The watcher is locked.
+// startLoop starts the loop. The caller holds w.mu.
 func (w *watcher) startLoop() *loop {
 	l := &loop{stop: make(chan struct{}), done: make(chan struct{})}
-	if notices, err := fsnotify.NewWatcher(); err == nil { // else looking every now and then has to do
-		l.notices = notices
+	if notifier, err := fsnotify.NewWatcher(); err == nil { // otherwise the loop only polls
+		l.notifier = notifier
 	}
 	go l.run(w)
 	return l

@@ -10,25 +10,25 @@ import (
 
 // loop is the goroutine of a watcher.
 type loop struct {
-	notices    *fsnotify.Watcher // nil if the system has no notices
+	notifier   *fsnotify.Watcher // nil if the system has no notifications
 	stop, done chan struct{}
 }
 
-// addFolder asks for notices of a folder. Where that fails, because the folder is not there yet for
-// instance, the loop tries again.
+// addFolder requests notifications for a folder. If that fails, for example because the folder does
+// not exist yet, the loop tries again at the next poll.
 func (l *loop) addFolder(folder string) {
-	if l.notices != nil {
-		_ = l.notices.Add(folder)
+	if l.notifier != nil {
+		_ = l.notifier.Add(folder)
 	}
 }
 
 func (l *loop) removeFolder(folder string) {
-	if l.notices != nil {
-		_ = l.notices.Remove(folder) // it may be gone
+	if l.notifier != nil {
+		_ = l.notifier.Remove(folder) // fails if the folder no longer exists
 	}
 }
 
-// stopLoop ends the loop and waits for that. A nil loop has ended.
+// stopLoop stops the loop and waits for its end. A nil loop is allowed.
 func (l *loop) stopLoop() {
 	if l != nil {
 		close(l.stop)
@@ -38,40 +38,40 @@ func (l *loop) stopLoop() {
 
 func (l *loop) run(w *watcher) {
 	defer close(l.done)
-	var events <-chan fsnotify.Event // a nil channel never has anything
+	var events <-chan fsnotify.Event // nil if there are none, so that select never chooses it
 	var errors <-chan error
-	if l.notices != nil {
-		defer l.notices.Close()
-		events, errors = l.notices.Events, l.notices.Errors
+	if l.notifier != nil {
+		defer l.notifier.Close()
+		events, errors = l.notifier.Events, l.notifier.Errors
 	}
 	poll := time.NewTicker(w.poll)
 	defer poll.Stop()
-	due := time.NewTimer(time.Hour)
-	due.Stop()
-	defer due.Stop()
-	noticed := map[string]bool{}
+	settled := time.NewTimer(time.Hour)
+	settled.Stop()
+	defer settled.Stop()
+	changed := map[string]bool{} // folders to check when settled fires
 	for {
 		select {
 		case <-l.stop:
 			return
 		case e, ok := <-events:
-			if !ok { // the system's means have failed
+			if !ok { // the notifier has failed; polling goes on
 				events = nil
 				continue
 			}
-			if len(noticed) == 0 {
-				due.Reset(settle)
+			if len(changed) == 0 {
+				settled.Reset(settle)
 			}
-			noticed[filepath.Dir(e.Name)], noticed[e.Name] = true, true
-		case _, ok := <-errors: // notices may have been lost
+			changed[filepath.Dir(e.Name)], changed[e.Name] = true, true
+		case _, ok := <-errors: // notifications may have been lost
 			if !ok {
 				errors = nil
 				continue
 			}
 			w.checkTargets(nil)
-		case <-due.C:
-			w.checkTargets(noticed)
-			clear(noticed)
+		case <-settled.C:
+			w.checkTargets(changed)
+			clear(changed)
 		case <-poll.C:
 			l.renewFolders(w.wantedFolders())
 			w.checkTargets(nil)
@@ -79,12 +79,13 @@ func (l *loop) run(w *watcher) {
 	}
 }
 
-// renewFolders asks again for notices of folders that were not there, or have been replaced.
+// renewFolders requests notifications for the folders that have none: they did not exist before, or
+// have been replaced.
 func (l *loop) renewFolders(wanted []string) {
-	if l.notices == nil {
+	if l.notifier == nil {
 		return
 	}
-	have := l.notices.WatchList()
+	have := l.notifier.WatchList()
 	for _, folder := range wanted {
 		if !slices.Contains(have, folder) {
 			l.addFolder(folder)

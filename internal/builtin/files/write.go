@@ -16,13 +16,13 @@ type writeIn struct {
 // Written is the result of the tool write.
 type Written struct {
 	Path    string `json:"path"`
-	Created bool   `json:"created" doc:"Whether the file is new; else it replaced one"`
+	Created bool   `json:"created" doc:"Whether the file is new; false if it replaced a file"`
 	Size    int    `json:"size" doc:"In bytes"`
 }
 
 func (s *Server) writeFile(_ context.Context, in writeIn) (*mcp.CallToolResult, error) {
 	if strings.HasSuffix(in.Path, "/") {
-		return nil, fmt.Errorf("%s is the path of a folder: give that of the file; folders are made as needed", in.Path)
+		return nil, fmt.Errorf("%s is the path of a folder: give the path of a file; write creates missing folders", in.Path)
 	}
 	p, err := s.roots.parsePath(in.Path)
 	if err != nil {
@@ -33,7 +33,7 @@ func (s *Server) writeFile(_ context.Context, in writeIn) (*mcp.CallToolResult, 
 		return nil, err
 	}
 	defer s.locks.lockPlace(at)()
-	at, old, err := s.resolveTarget(p) // it may have come while others held the lock
+	at, old, err := s.resolveTarget(p) // again: another call may have created the file before the lock was free
 	if err != nil {
 		return nil, err
 	}

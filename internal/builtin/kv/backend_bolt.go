@@ -17,26 +17,26 @@ import (
 	bolterrors "go.etcd.io/bbolt/errors"
 )
 
-// lockWait is how long to wait for a file that another process has open: long enough for one that
-// is just ending.
+// lockWait is the time to wait for a file that another process has open. It is long enough for a
+// process that is just ending.
 const lockWait = time.Second
 
-// sweepBatch is how many pairs one transaction removes.
+// sweepBatch is the number of pairs that one transaction removes.
 const sweepBatch = 1000
 
-// The buckets of the file. values holds, under the key, when the pair expires and its value;
-// expiries holds, for the pairs that expire, the time followed by the key, so that the next one due
-// comes first.
+// The buckets of the file. In values, the key of a pair leads to its expiry and value (appendPair).
+// In expiries, each pair that expires has an entry whose key is the time followed by the key of the
+// pair (expiryKey), so the next pair to expire is first.
 var (
 	valuesBucket   = []byte("values")
 	expiriesBucket = []byte("expiries")
 )
 
-// Bolt opens the store in the file at path, which it creates with its folders where they are
-// missing. One process at a time can have it open.
+// Bolt opens the store in the file at path. It creates the file and its folders if they are missing.
+// Only one process can have the file open; if another one does, Bolt fails after a second.
 func Bolt(path string) (Store, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return nil, fmt.Errorf("kv: cannot make the folder of the data file: %w", err)
+		return nil, fmt.Errorf("kv: cannot create the folder of the data file: %w", err)
 	}
 	db, err := bolt.Open(path, 0o600, &bolt.Options{Timeout: lockWait})
 	if err != nil {
@@ -54,9 +54,9 @@ func Bolt(path string) (Store, error) {
 func openError(path string, err error) error {
 	switch {
 	case errors.Is(err, bolterrors.ErrTimeout):
-		return fmt.Errorf("kv: %s is open in another process: end that one, give this one another file (path=…), or let both share a Redis (redis=redis://…)", path)
+		return fmt.Errorf("kv: %s is open in another process: end that process, use another file (path=…), or let both share a Redis (redis=redis://…)", path)
 	case errors.Is(err, bolterrors.ErrInvalid), errors.Is(err, bolterrors.ErrVersionMismatch), errors.Is(err, bolterrors.ErrChecksum):
-		return fmt.Errorf("kv: %s is not a data file of this server, or is damaged: move it away or give another (path=…): %w", path, err)
+		return fmt.Errorf("kv: %s is not a data file of this server, or is damaged: move it away or use another file (path=…): %w", path, err)
 	}
 	return fmt.Errorf("kv: cannot open the data file %s: %w", path, err)
 }
@@ -186,8 +186,8 @@ func (b *boltStore) findExpired(now time.Time) (entries [][]byte, next time.Time
 	return entries, next, err
 }
 
-// removeEntries removes entries and the pairs that they are about. A pair that was set anew
-// meanwhile has another entry, and stays.
+// removeEntries removes entries of expiries and their pairs. A pair that has been set again meanwhile
+// has another entry, and stays.
 func (b *boltStore) removeEntries(entries [][]byte) error {
 	var removed []string
 	b.writing.Lock()
@@ -245,8 +245,7 @@ func splitExpiryKey(entry []byte) (at time.Time, key string) {
 	return time.UnixMilli(int64(binary.BigEndian.Uint64(entry))), string(entry[8:])
 }
 
-// appendPair writes when the pair expires, in milliseconds since 1970 and 0 for never, and the
-// value.
+// appendPair appends the expiry, in milliseconds since 1970 or 0 for none, and the value.
 func appendPair(dst []byte, p pair) []byte {
 	at := uint64(0)
 	if !p.expires.IsZero() {
@@ -272,13 +271,13 @@ func readPair(raw []byte) (p pair, ok bool) {
 func DefaultPath() (string, error) {
 	folder, err := dataFolder()
 	if err != nil {
-		return "", fmt.Errorf("kv: no place for the data file is known: set XDG_DATA_HOME or give a file (path=…): %w", err)
+		return "", fmt.Errorf("kv: cannot find your data folder: set XDG_DATA_HOME or give a file (path=…): %w", err)
 	}
 	return filepath.Join(folder, "dowel", "kv.db"), nil
 }
 
 func dataFolder() (string, error) {
-	// The XDG specification has relative paths ignored.
+	// The XDG specification says that relative paths are ignored.
 	if folder := os.Getenv("XDG_DATA_HOME"); filepath.IsAbs(folder) {
 		return folder, nil
 	}

@@ -16,14 +16,14 @@ import (
 // DefaultPrefix is the beginning of all names that a store uses in Redis.
 const DefaultPrefix = "dowel:kv:"
 
-// openWait bounds how long opening waits for a Redis.
+// openWait bounds the time for opening the store, and for each operation in the background.
 const openWait = 5 * time.Second
 
 // Redis opens the store in the Redis, or Valkey, at a URL such as
-// redis://user:password@host:6379/0, rediss:// with TLS or unix:///path/to/socket. Its names begin
-// with prefix, default [DefaultPrefix]. All processes with the same database and prefix share one
-// store and hear of each other's changes. It needs no setting of the server; a cluster of Redis is
-// not supported.
+// redis://user:password@host:6379/0, rediss:// with TLS or unix:///path/to/socket. Its names in Redis
+// begin with prefix; the default is [DefaultPrefix]. All processes with the same database and prefix
+// share one store and notify each other of changes. Redis needs no special configuration; a Redis
+// cluster is not supported. Redis fails after 5 seconds if it gets no answer.
 func Redis(ctx context.Context, address, prefix string) (Store, error) {
 	opts, err := redis.ParseURL(address)
 	if err != nil {
@@ -37,13 +37,13 @@ func Redis(ctx context.Context, address, prefix string) (Store, error) {
 	r := &redisStore{client: redis.NewClient(opts), prefix: prefix, db: opts.DB}
 	if err := r.client.Ping(ctx).Err(); err != nil {
 		r.client.Close()
-		return nil, fmt.Errorf("kv: no Redis answers at %s: check the address and the credentials, or leave out redis= to store on disk: %w", opts.Addr, err)
+		return nil, fmt.Errorf("kv: no Redis answers at %s: check the address and the credentials, or omit redis= to store on disk: %w", opts.Addr, err)
 	}
 	r.sweeper = startSweeper(r.removeExpired)
 	return r, nil
 }
 
-// withoutURL keeps the password in a URL out of the error that it cannot be parsed.
+// withoutURL removes the URL from a parse error, because it may contain a password.
 func withoutURL(err error) error {
 	if parse, ok := errors.AsType[*url.Error](err); ok {
 		return parse.Err
@@ -51,9 +51,10 @@ func withoutURL(err error) error {
 	return err
 }
 
-// redisStore keeps each value under a name of its own, with Redis's own expiry; all keys in a
-// sorted set of one score, which orders them by their bytes; and when keys expire in another sorted
-// set, by which they are swept up and announced. Scripts keep the three in agreement.
+// redisStore has three kinds of data in Redis. Each value has its own name and expires by itself. A
+// sorted set has all keys with the same score, so Redis orders them by their bytes. Another sorted
+// set has the keys that expire, with the time as the score; the sweeper uses it to announce that
+// they have expired. Scripts keep the three consistent.
 type redisStore struct {
 	watcher
 	client  *redis.Client
@@ -105,7 +106,8 @@ func (r *redisStore) Keys(ctx context.Context, prefix, after string, limit int) 
 	return keys, redisError(err)
 }
 
-// endOfPrefix is the end of the range of keys that begin with prefix.
+// endOfPrefix returns the end of the range of keys that begin with prefix, in the syntax of
+// ZRANGEBYLEX.
 func endOfPrefix(prefix string) string {
 	for i := len(prefix) - 1; i >= 0; i-- {
 		if prefix[i] < 0xff {
@@ -144,10 +146,10 @@ func redisError(err error) error {
 	if err == nil {
 		return nil
 	}
-	return fmt.Errorf("the Redis that holds the data failed: %w", err)
+	return fmt.Errorf("a request to Redis failed: %w", err)
 }
 
-// Watch implements [Store]: every change, also one of this process, comes through Redis.
+// Watch implements [Store]. All changes come through Redis, also the changes by this process.
 func (r *redisStore) Watch(f func(Change)) error {
 	ctx, cancel := context.WithTimeout(context.Background(), openWait)
 	defer cancel()
@@ -170,13 +172,13 @@ func (r *redisStore) reportMessages(events <-chan any) {
 		switch event := event.(type) {
 		case *redis.Message:
 			r.reportMessage(event.Payload)
-		case *redis.Subscription: // the connection was lost, and has come back
+		case *redis.Subscription: // the client has reconnected after a lost connection
 			r.reportGap()
 		}
 	}
 }
 
-// reportMessage reports a change that a script has published: a sign and the key.
+// reportMessage reports a change that a script has published: +, = or -, and the key.
 func (r *redisStore) reportMessage(message string) {
 	if message == "" {
 		return
@@ -186,10 +188,11 @@ func (r *redisStore) reportMessage(message string) {
 		r.reportChanges(kind, message[1:])
 	}
 	if message[0] != '-' {
-		r.sweeper.wakeUp() // it may expire before all others
+		r.sweeper.wakeUp() // the key may be the next to expire
 	}
 }
 
+// reportGap reports that changes may have been missed, and then each existing key as replaced.
 func (r *redisStore) reportGap() {
 	r.reportChanges(Missed, "")
 	ctx, cancel := context.WithTimeout(context.Background(), openWait)
@@ -198,7 +201,7 @@ func (r *redisStore) reportGap() {
 	for {
 		keys, err := r.Keys(ctx, "", after, sweepBatch)
 		if err != nil {
-			slog.Warn("kv: Redis was away, and its keys cannot be listed", "err", err)
+			slog.Warn("kv: the connection to Redis was lost, and its keys cannot be listed now", "err", err)
 			return
 		}
 		if len(keys) == 0 {

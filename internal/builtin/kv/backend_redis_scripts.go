@@ -2,10 +2,10 @@ package kv
 
 import "github.com/redis/go-redis/v9"
 
-// The scripts run atomically in Redis. KEYS are the value, the sorted set of keys and the sorted
-// set of expiries.
+// The scripts run atomically in Redis. Their KEYS are the name of the value, the sorted set of keys
+// and the sorted set of expiries; their ARGV are in each comment.
 
-// setScript stores a value: key, value, time to live in milliseconds (0 for none), channel. It
+// setScript stores a value. ARGV: key, value, time to live in milliseconds (0 for none), channel. It
 // returns 1 if the key is new.
 var setScript = redis.NewScript(now + `
 local existed = redis.call('EXISTS', KEYS[1])
@@ -22,7 +22,7 @@ redis.call('PUBLISH', ARGV[4], (existed == 1 and '=' or '+') .. ARGV[1])
 return 1 - existed
 `)
 
-// deleteScript removes a key: key, channel. It returns 1 where there was one.
+// deleteScript removes a key. ARGV: key, channel. It returns 1 if the key existed.
 var deleteScript = redis.NewScript(`
 local existed = redis.call('DEL', KEYS[1])
 redis.call('ZREM', KEYS[3], ARGV[1])
@@ -32,8 +32,7 @@ end
 return existed
 `)
 
-// keysScript lists keys: from, to (in the syntax of ZRANGEBYLEX), limit. It leaves out expired
-// keys.
+// keysScript lists keys that have not expired. ARGV: from, to (in the syntax of ZRANGEBYLEX), limit.
 var keysScript = redis.NewScript(now + `
 local keys, from, limit = {}, ARGV[1], tonumber(ARGV[3])
 repeat
@@ -49,8 +48,9 @@ until #keys == limit or #page < limit
 return keys
 `)
 
-// sweepScript removes keys that have expired: channel, prefix of values, limit. It returns in how
-// many milliseconds the next one expires, 0 if there are more at once, and -1 if none ever does.
+// sweepScript removes expired keys. ARGV: channel, prefix of the names of values, limit. It returns
+// the number of milliseconds until the next key expires: 0 if more keys have expired already, -1 if
+// no key will expire.
 var sweepScript = redis.NewScript(now + `
 local due = redis.call('ZRANGEBYSCORE', KEYS[3], '-inf', now(), 'LIMIT', 0, ARGV[3])
 for _, key in ipairs(due) do
@@ -64,7 +64,7 @@ if #next == 0 then return -1 end
 return math.max(tonumber(next[2]) - now(), 0)
 `)
 
-// now is the time in milliseconds, by the clock of Redis.
+// now defines a Lua function that returns the time in milliseconds, by the clock of Redis.
 const now = `
 local function now()
   local t = redis.call('TIME')

@@ -6,16 +6,17 @@ import (
 )
 
 const (
-	// maxNap bounds how late a pair is removed after a clock was set or a computer slept.
+	// maxNap bounds the delay of a removal if the clock is changed or the computer sleeps.
 	maxNap = time.Minute
-	// minNap keeps a clock that runs behind the sweeper's from making it busy.
+	// minNap prevents a busy loop if the clock of the store is behind the clock of this process.
 	minNap = 5 * time.Millisecond
 )
 
-// sweeper removes pairs when their time has come, so that clients are told: one goroutine that
-// sleeps until then.
+// sweeper removes pairs when they expire, so that clients are notified. Its goroutine sleeps until
+// the next expiry.
 type sweeper struct {
-	// sweep removes expired pairs, and returns the time of the next expiry, or the zero time.
+	// sweep removes expired pairs and returns the time of the next expiry; the zero time if no pair
+	// will expire.
 	sweep func() (next time.Time, err error)
 	wake  chan struct{}
 	stop  chan struct{}
@@ -28,7 +29,7 @@ func startSweeper(sweep func() (time.Time, error)) *sweeper {
 	return s
 }
 
-// wakeUp makes the sweeper look again when the next pair is due.
+// wakeUp makes the sweeper sweep at once. Call it after a new pair, which may be the next to expire.
 func (s *sweeper) wakeUp() {
 	select {
 	case s.wake <- struct{}{}:
@@ -47,7 +48,7 @@ func (s *sweeper) run() {
 	for {
 		next, err := s.sweep()
 		if err != nil {
-			slog.Warn("kv: removing what has expired failed; it is tried again", "err", err)
+			slog.Warn("kv: expired pairs could not be removed; trying again", "err", err)
 		}
 		if !s.sleepUntil(next, err != nil) {
 			return

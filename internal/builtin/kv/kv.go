@@ -1,9 +1,9 @@
-// Package kv is an MCP server that stores pairs of keys and values: memory for one model, or shared
-// by several.
+// Package kv is an MCP server that stores pairs of keys and values. A model can use it as a memory,
+// or several models can share it.
 //
-// It has the tools get, set, delete and list. Each pair is a resource kv://{key}, and subscribers
-// are told when it changes. A [Store] holds the pairs: [Bolt], a file; [Redis], which several
-// processes share, also to tell each other about changes; [Memory].
+// It has the tools get, set, delete and list. Each pair is a resource kv://{key}; clients that
+// subscribe to it are notified of changes. A [Store] holds the pairs: [Bolt] in a file, [Redis] in a
+// Redis that several processes share, [Memory] in this process.
 //
 // # Limits
 //
@@ -32,7 +32,7 @@ const (
 // Version is the version that the server reports.
 const Version = "1.0.0"
 
-// Server is a [server.Server] with a store behind it.
+// Server is a [server.Server] that owns a store. Call Close to release it.
 type Server struct {
 	*server.Server
 	store Store
@@ -47,7 +47,7 @@ func New(store Store, opts ...server.Options) (*Server, error) {
 		o = opts[0]
 	}
 	if o.Instructions == "" {
-		o.Instructions = "Keeps pairs of keys and values across conversations. Use list to see which keys there are before guessing one."
+		o.Instructions = "Keeps pairs of keys and values across conversations. Use list to see the existing keys; do not guess them."
 	}
 	s := &Server{Server: server.New("kv", Version, &o), store: store}
 	s.addTools()
@@ -58,12 +58,12 @@ func New(store Store, opts ...server.Options) (*Server, error) {
 	return s, nil
 }
 
-// Close ends all subscriptions and closes the store. Nothing may be called during or after it.
+// Close ends all subscriptions and closes the store. The server must not be used during or after it.
 func (s *Server) Close() error {
 	return errors.Join(s.Server.Close(), s.store.Close())
 }
 
-// announceChange tells clients of a change.
+// announceChange notifies clients of a change.
 func (s *Server) announceChange(c Change) {
 	if c.Kind != Missed {
 		s.Updated(URI(c.Key))
@@ -76,23 +76,23 @@ func (s *Server) announceChange(c Change) {
 func checkKey(key string) error {
 	switch {
 	case key == "":
-		return errors.New("the key is empty: a key has at least one character")
+		return errors.New("the key is empty: want at least one character")
 	case len(key) > MaxKey:
-		return fmt.Errorf("the key has %d bytes: at most %d are allowed", len(key), MaxKey)
+		return fmt.Errorf("the key has %d bytes: want at most %d", len(key), MaxKey)
 	}
 	return checkText("key", key)
 }
 
 func checkValue(value string) error {
 	if len(value) > MaxValue {
-		return fmt.Errorf("the value has %d bytes: at most %d are allowed; store it in parts, under several keys", len(value), MaxValue)
+		return fmt.Errorf("the value has %d bytes: want at most %d; store it in parts, under several keys", len(value), MaxValue)
 	}
 	return checkText("value", value)
 }
 
 func checkText(what, s string) error {
 	if !utf8.ValidString(s) || strings.ContainsRune(s, 0) {
-		return fmt.Errorf("the %s is not text: encode binary data, as base64 for instance", what)
+		return fmt.Errorf("the %s is not text: encode binary data, for example as base64", what)
 	}
 	return nil
 }

@@ -74,7 +74,7 @@ func TestTools(t *testing.T) {
 			in   args
 			want string // a part of the text
 		}{
-			{"get", args{"key": "a"}, `error: there is no key "a"`},
+			{"get", args{"key": "a"}, `error: the key "a" does not exist`},
 			{"set", args{"key": "a", "value": "one"}, `stored the new key "a"`},
 			{"set", args{"key": "a", "value": "two\n"}, `replaced the value of "a"`},
 			{"get", args{"key": "a"}, "two\n"},
@@ -85,7 +85,7 @@ func TestTools(t *testing.T) {
 			{"list", args{"limit": 1, "after": "a"}, `{"keys":["b"],"more":false}`},
 			{"list", args{"limit": 1001}, "error: "},
 			{"delete", args{"key": "a"}, `deleted "a"`},
-			{"delete", args{"key": "a"}, `there was no key "a"`},
+			{"delete", args{"key": "a"}, `the key "a" did not exist`},
 			{"get", args{}, "error: "},
 			{"get", args{"key": ""}, "error: "},
 			{"set", args{"key": "a"}, "error: "},

@@ -15,13 +15,12 @@ const Template = "kv://{key}"
 
 const scheme = "kv://"
 
-// mimeType is the type of values, as far as the server knows.
+// mimeType is the type of all values. The server does not know a more precise one.
 const mimeType = "text/plain"
 
 // URI returns the URI of a key's resource, under which it is listed and its changes are announced.
 func URI(key string) string {
-	// Form encoding has all characters encoded that a template does, but writes a space in a way of
-	// its own.
+	// Form encoding encodes the same characters as a URI template, but a space as +.
 	return scheme + strings.ReplaceAll(url.QueryEscape(key), "+", "%20")
 }
 
@@ -42,7 +41,7 @@ func (s *Server) readValue(ctx context.Context, in struct {
 	Key string `uri:"key"`
 }) (string, error) {
 	if checkKey(in.Key) != nil {
-		return "", mcp.ResourceNotFound(server.URI(ctx)) // no such key can have been stored
+		return "", mcp.ResourceNotFound(server.URI(ctx)) // an invalid key cannot exist
 	}
 	value, err := s.store.Get(ctx, in.Key)
 	if err != nil {
@@ -56,10 +55,10 @@ func (s *Server) completeKey(ctx context.Context, typed string, _ map[string]str
 	return s.store.Keys(ctx, typed, "", MaxList)
 }
 
-// batch is how many keys are fetched from the store at once.
+// batch is the number of keys that listResources fetches at once.
 const batch = 200
 
-// listResources yields the keys as resources, in the order of the keys' bytes.
+// listResources yields the keys as resources, sorted by the bytes of the keys.
 func (s *Server) listResources(ctx context.Context, after string) iter.Seq2[mcp.Resource, error] {
 	return func(yield func(mcp.Resource, error) bool) {
 		last, err := keyOf(after)

@@ -247,7 +247,7 @@ func TestBoltErrors(t *testing.T) {
 	for path, want := range map[string]string{
 		filepath.Join(dir, "open.db"): "is open in another process",
 		garbage:                       "is not a data file of this server",
-		filepath.Join(garbage, "x"):   "cannot make the folder",
+		filepath.Join(garbage, "x"):   "cannot create the folder",
 		dir:                           "cannot open the data file",
 	} {
 		begun := time.Now()

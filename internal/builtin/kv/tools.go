@@ -19,11 +19,11 @@ var (
 func (s *Server) addTools() {
 	server.Tool(s.Server, "get", "Returns the value stored under a key.", s.getValue,
 		server.ToolOptions{Title: "Get a value", Annotations: reads})
-	server.Tool(s.Server, "set", "Stores a value under a key, in place of the one that is there, if any. Values are text, of at most 1 MiB.", s.setValue,
+	server.Tool(s.Server, "set", "Stores a value under a key and replaces an existing one. Values are text of at most 1 MiB.", s.setValue,
 		server.ToolOptions{Title: "Store a value", Annotations: writes})
 	server.Tool(s.Server, "delete", "Deletes a key and its value.", s.deleteKey,
 		server.ToolOptions{Title: "Delete a key", Annotations: writes})
-	server.Tool(s.Server, "list", "Lists the keys, in alphabetical order (by bytes), a page at a time.", s.listKeys,
+	server.Tool(s.Server, "list", "Lists the keys, sorted by their bytes, one page at a time.", s.listKeys,
 		server.ToolOptions{Title: "List keys", Annotations: reads})
 }
 
@@ -37,7 +37,7 @@ func (s *Server) getValue(ctx context.Context, in keyIn) (string, error) {
 	}
 	value, err := s.store.Get(ctx, in.Key)
 	if errors.Is(err, fs.ErrNotExist) {
-		return "", fmt.Errorf("there is no key %q: list shows which keys there are", in.Key)
+		return "", fmt.Errorf("the key %q does not exist: use list to see the existing keys", in.Key)
 	}
 	if err != nil {
 		return "", err
@@ -45,10 +45,11 @@ func (s *Server) getValue(ctx context.Context, in keyIn) (string, error) {
 	return value, checkStored(in.Key, value)
 }
 
-// checkStored checks a pair that another program may have put into a shared store.
+// checkStored checks a value from a shared store, because another program may have stored binary
+// data.
 func checkStored(key, value string) error {
 	if err := checkText("value", value); err != nil {
-		return fmt.Errorf("the value of %q is binary data, which another program must have stored: it cannot be shown as text", key)
+		return fmt.Errorf("the value of %q cannot be shown: it is binary data, stored by another program", key)
 	}
 	return nil
 }
@@ -56,7 +57,7 @@ func checkStored(key, value string) error {
 type setIn struct {
 	Key   string `json:"key" doc:"The key: text of 1 to 512 bytes" minLength:"1" maxLength:"512"`
 	Value string `json:"value" doc:"The value: text of at most 1048576 bytes" maxLength:"1048576"`
-	TTL   int    `json:"ttl,omitzero" doc:"Seconds after which the key is deleted; without it the key stays for good" minimum:"1" maximum:"315360000"`
+	TTL   int    `json:"ttl,omitzero" doc:"Seconds after which the key expires; without it, the key never expires" minimum:"1" maximum:"315360000"`
 }
 
 func (s *Server) setValue(ctx context.Context, in setIn) (string, error) {
@@ -87,21 +88,21 @@ func (s *Server) deleteKey(ctx context.Context, in keyIn) (string, error) {
 	case err != nil:
 		return "", err
 	case !existed:
-		return fmt.Sprintf("there was no key %q", in.Key), nil
+		return fmt.Sprintf("the key %q did not exist", in.Key), nil
 	}
 	return fmt.Sprintf("deleted %q", in.Key), nil
 }
 
 type listIn struct {
 	Prefix string `json:"prefix,omitzero" doc:"Only keys that begin with this" maxLength:"512"`
-	After  string `json:"after,omitzero" doc:"Only keys that come after this one: the last key of the page before" maxLength:"512"`
-	Limit  int    `json:"limit,omitzero" doc:"How many keys a page holds" default:"100" minimum:"1" maximum:"1000"`
+	After  string `json:"after,omitzero" doc:"Only keys that come after this one: the last key of the previous page" maxLength:"512"`
+	Limit  int    `json:"limit,omitzero" doc:"The maximal number of keys in a page" default:"100" minimum:"1" maximum:"1000"`
 }
 
 // Page is the result of the tool list.
 type Page struct {
-	Keys []string `json:"keys" doc:"The keys, in the order of their bytes"`
-	More bool     `json:"more" doc:"Whether more keys follow: call list again, with the last key as after"`
+	Keys []string `json:"keys" doc:"The keys, sorted by their bytes"`
+	More bool     `json:"more" doc:"Whether more keys follow; to get them, call list with the last key as after"`
 }
 
 func (s *Server) listKeys(ctx context.Context, in listIn) (Page, error) {

@@ -12,13 +12,13 @@ import (
 
 type alertsIn struct {
 	State string `json:"state" doc:"Two-letter code of a US state or territory, such as CA" minLength:"2" maxLength:"2" pattern:"^[A-Za-z]{2}$"`
-	Limit int    `json:"limit,omitzero" doc:"How many alerts to return at most; the most severe come first" default:"20" minimum:"1" maximum:"500"`
+	Limit int    `json:"limit,omitzero" doc:"The maximal number of alerts; the most severe come first" default:"20" minimum:"1" maximum:"500"`
 }
 
 // Alerts is the result of get_alerts.
 type Alerts struct {
 	State  string  `json:"state"`
-	Total  int     `json:"total" doc:"How many alerts are active; alerts holds at most as many as were asked for"`
+	Total  int     `json:"total" doc:"The number of active alerts; alerts has at most limit of them"`
 	Alerts []Alert `json:"alerts" doc:"The most severe first"`
 }
 
@@ -32,7 +32,7 @@ type Alert struct {
 	Certainty   string `json:"certainty,omitzero" doc:"Observed, Likely, Possible, Unlikely or Unknown"`
 	Urgency     string `json:"urgency,omitzero" doc:"Immediate, Expected, Future, Past or Unknown"`
 	Onset       string `json:"onset,omitzero" doc:"When it begins (RFC 3339)"`
-	Ends        string `json:"ends,omitzero" doc:"When it ends, or else when the alert expires (RFC 3339)"`
+	Ends        string `json:"ends,omitzero" doc:"When it ends or, if that is unknown, when the alert expires (RFC 3339)"`
 	Sender      string `json:"sender,omitzero"`
 	Description string `json:"description,omitzero"`
 	Instruction string `json:"instruction,omitzero" doc:"What to do"`
@@ -59,12 +59,12 @@ type alertsAnswer struct {
 	} `json:"features"`
 }
 
-// severities are the API's words, the most severe first.
+// severities are the API's values of severity, the most severe first.
 var severities = []string{"Extreme", "Severe", "Moderate", "Minor"}
 
 func (s *Server) getAlerts(ctx context.Context, in alertsIn) (*mcp.CallToolResult, error) {
 	state := strings.ToUpper(in.State)
-	server.Progress(ctx, 0, 1, "asking for alerts in "+state)
+	server.Progress(ctx, 0, 1, "fetching the alerts in "+state)
 	u := s.api.base.JoinPath("alerts", "active")
 	u.RawQuery = url.Values{"area": {state}}.Encode()
 	var answer alertsAnswer

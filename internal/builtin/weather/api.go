@@ -14,16 +14,16 @@ import (
 )
 
 const (
-	// maxBody bounds an answer of the API; the largest known, all alerts of a stormy state, stay
-	// below 2 MiB.
+	// maxBody bounds an answer of the API in bytes. The largest known answers, all alerts of a state
+	// with storms, are smaller than 2 MiB.
 	maxBody = 8 << 20
-	// maxRedirects is how often one request is sent elsewhere.
+	// maxRedirects is the maximal number of redirects of one request.
 	maxRedirects = 5
 	// geoJSON is the requested representation, the API's default.
 	geoJSON = "application/geo+json"
 )
 
-// api asks the weather service.
+// api is a client of the weather service.
 type api struct {
 	base      *url.URL
 	userAgent string
@@ -62,7 +62,7 @@ func (a *api) checkRedirect(req *http.Request, via []*http.Request) error {
 	return nil
 }
 
-// isOwnHost reports whether the URL is of the API's host.
+// isOwnHost reports whether the URL has the scheme and host of the API.
 func (a *api) isOwnHost(u *url.URL) bool { return u.Scheme == a.base.Scheme && u.Host == a.base.Host }
 
 // resolveLink returns the URL of a link in an answer. It refuses links to other hosts, so that a
@@ -70,17 +70,17 @@ func (a *api) isOwnHost(u *url.URL) bool { return u.Scheme == a.base.Scheme && u
 func (a *api) resolveLink(raw string) (*url.URL, error) {
 	u, err := url.Parse(raw)
 	if err != nil || u.Host == "" {
-		return nil, fmt.Errorf("the weather service's answer has no usable link (got %.200q)", raw)
+		return nil, fmt.Errorf("the weather service's answer has no valid link (got %.200q)", raw)
 	}
 	if a.isOwnHost(u) {
 		return u, nil
 	}
-	if u.Scheme+"://"+u.Host == DefaultBaseURL { // a mirror passes on the original's links
+	if u.Scheme+"://"+u.Host == DefaultBaseURL { // answers of a mirror have links to the original
 		here := a.base.JoinPath(u.Path)
 		here.RawQuery = u.RawQuery
 		return here, nil
 	}
-	return nil, fmt.Errorf("the weather service's answer links to another host, %s: this is not followed", u.Host)
+	return nil, fmt.Errorf("the weather service's answer links to another host, %s, which is not allowed", u.Host)
 }
 
 // fetchJSON fetches u and decodes the answer. what names the request in errors.
@@ -101,7 +101,7 @@ func (a *api) fetchJSON(ctx context.Context, u *url.URL, what string, into any) 
 	case err != nil:
 		return a.unreachableError(ctx, err)
 	case len(body) > maxBody:
-		return fmt.Errorf("the weather service's answer about %s is larger than %d MiB: ask for less", what, maxBody>>20)
+		return fmt.Errorf("the weather service's answer about %s is larger than %d MiB", what, maxBody>>20)
 	case res.StatusCode != http.StatusOK:
 		return newStatusError(res, body, what)
 	}
@@ -111,7 +111,7 @@ func (a *api) fetchJSON(ctx context.Context, u *url.URL, what string, into any) 
 	return nil
 }
 
-// unreachableError explains a missing answer, and how to proceed.
+// unreachableError explains why there is no answer, and what to do.
 func (a *api) unreachableError(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -135,7 +135,8 @@ type statusError struct {
 	detail string // the API's explanation, or ""
 }
 
-// newStatusError reads the problem (RFC 9457) that the API describes.
+// newStatusError returns the error for an answer. It reads the API's explanation, a problem document
+// (RFC 9457), from the body.
 func newStatusError(res *http.Response, body []byte, what string) error {
 	e := &statusError{status: res.StatusCode, what: what}
 	var problem struct {
@@ -153,17 +154,17 @@ func newStatusError(res *http.Response, body []byte, what string) error {
 }
 
 func (e *statusError) Error() string {
-	says := ""
+	detail := ""
 	if e.detail != "" {
-		says = fmt.Sprintf(" It says: %.300s.", e.detail)
+		detail = fmt.Sprintf(" It says: %.300s.", e.detail)
 	}
 	switch {
 	case e.status == http.StatusNotFound:
-		return fmt.Sprintf("the weather service knows nothing of %s.%s", e.what, says)
+		return fmt.Sprintf("the weather service does not know %s.%s", e.what, detail)
 	case e.status == http.StatusForbidden, e.status == http.StatusTooManyRequests:
-		return fmt.Sprintf("the weather service refuses to answer (HTTP %d), which it does where it is asked too often: wait a minute.%s", e.status, says)
+		return fmt.Sprintf("the weather service refused the request (HTTP %d), probably because there were too many: wait a minute.%s", e.status, detail)
 	case e.status >= 500:
-		return fmt.Sprintf("the weather service has a problem (HTTP %d): try again in a minute.%s", e.status, says)
+		return fmt.Sprintf("the weather service failed (HTTP %d): try again in a minute.%s", e.status, detail)
 	}
-	return fmt.Sprintf("the weather service did not accept the question for %s (HTTP %d).%s", e.what, e.status, says)
+	return fmt.Sprintf("the weather service refused the request for %s (HTTP %d).%s", e.what, e.status, detail)
 }

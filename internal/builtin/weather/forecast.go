@@ -35,12 +35,12 @@ type Period struct {
 	Temperature     float64  `json:"temperature" doc:"The high of a day, the low of a night"`
 	TemperatureUnit string   `json:"temperatureUnit" doc:"F or C"`
 	Precipitation   *float64 `json:"precipitation,omitempty" doc:"Probability in percent"`
-	Wind            string   `json:"wind,omitzero" doc:"Speed and direction it comes from"`
+	Wind            string   `json:"wind,omitzero" doc:"The speed, and the direction from which it blows"`
 	Short           string   `json:"short" doc:"The forecast in a few words"`
-	Detailed        string   `json:"detailed,omitzero" doc:"The forecast in a few sentences"`
+	Detailed        string   `json:"detailed,omitzero" doc:"The forecast in full sentences"`
 }
 
-// pointAnswer is the answer of /points/{latitude},{longitude}, as far as it is used.
+// pointAnswer is the answer of /points/{latitude},{longitude}: the members that this package uses.
 type pointAnswer struct {
 	Properties struct {
 		Forecast         string `json:"forecast"`
@@ -83,7 +83,7 @@ type periodAnswer struct {
 	DetailedForecast string `json:"detailedForecast"`
 }
 
-// getForecast looks up the grid point of a place, and then that point's forecast.
+// getForecast fetches the grid point of a place, and then the forecast for it.
 func (s *Server) getForecast(ctx context.Context, in forecastIn) (*mcp.CallToolResult, error) {
 	at := formatDegrees(in.Latitude) + "," + formatDegrees(in.Longitude)
 	server.Progress(ctx, 0, 2, "looking up "+at)
@@ -92,7 +92,7 @@ func (s *Server) getForecast(ctx context.Context, in forecastIn) (*mcp.CallToolR
 		return nil, outsideUS(err)
 	}
 	if point.Properties.Forecast == "" {
-		return nil, fmt.Errorf("the weather service has no forecast for %s: it is about land in the US and its territories", at)
+		return nil, fmt.Errorf("the weather service has no forecast for %s: want a place on land in the US or its territories", at)
 	}
 	link, err := s.api.resolveLink(point.Properties.Forecast)
 	if err != nil {
@@ -111,8 +111,8 @@ func (s *Server) getForecast(ctx context.Context, in forecastIn) (*mcp.CallToolR
 	return textAndStructured(f.summary(at), f)
 }
 
-// formatDegrees writes degrees as the API wants them, which redirects where there are more than 4
-// decimals or zeros at the end.
+// formatDegrees formats degrees with at most 4 decimals and without trailing zeros. The API redirects
+// requests in other formats.
 func formatDegrees(degrees float64) string {
 	text := strings.TrimRight(strconv.FormatFloat(degrees, 'f', 4, 64), "0")
 	if text = strings.TrimSuffix(text, "."); text == "-0" {
@@ -121,10 +121,10 @@ func formatDegrees(degrees float64) string {
 	return text
 }
 
-// outsideUS explains a 404 for a point.
+// outsideUS adds an explanation to a statusError with status 404.
 func outsideUS(err error) error {
 	if e, ok := errors.AsType[*statusError](err); ok && e.status == http.StatusNotFound {
-		return fmt.Errorf("%w It covers the US and its territories only; check that the latitude comes first and that longitudes in the Americas are negative", err)
+		return fmt.Errorf("%w It covers only the US and its territories; check that latitude and longitude are not swapped, and that longitudes in the Americas are negative", err)
 	}
 	return err
 }

@@ -1,8 +1,8 @@
-// Package weather is an MCP server of the weather in the United States: alerts and forecasts of the
+// Package weather is an MCP server for the weather in the United States: alerts and forecasts of the
 // National Weather Service, from its API at api.weather.gov, which needs no key.
 //
-// It has the tools get_alerts and get_forecast. Both return text for people and models, and the
-// same as structured content.
+// It has the tools get_alerts and get_forecast. Both return text for people and models, and the same
+// data as structured content.
 package weather
 
 import (
@@ -27,28 +27,27 @@ const (
 
 // Options configure a [Server]. The zero value is ready.
 type Options struct {
-	// BaseURL is where the API is, default [DefaultBaseURL]. Links in answers are followed to this
-	// host only; those to api.weather.gov, which a mirror passes on, are followed here.
+	// BaseURL is the URL of the API; the default is [DefaultBaseURL]. Requests go only to its host:
+	// links to api.weather.gov, as in the answers of a mirror, are followed at this host too.
 	BaseURL string
-	// UserAgent identifies the user of the API: a name and a contact, which the API requires. Empty
-	// means [DefaultUserAgent].
+	// UserAgent identifies the user of the API by a name and a contact address, which the API
+	// requires. The default is [DefaultUserAgent].
 	UserAgent string
-	// Timeout bounds each request to the API, of which a forecast takes two. Default
-	// [DefaultTimeout].
+	// Timeout bounds each request to the API; a forecast takes two. The default is [DefaultTimeout].
 	Timeout time.Duration
-	// Transport carries the requests, default [http.DefaultTransport].
+	// Transport carries the requests; the default is [http.DefaultTransport].
 	Transport http.RoundTripper
 	// Server holds the options of [server.New].
 	Server server.Options
 }
 
-// Server is a [server.Server] that asks the weather service.
+// Server is a [server.Server] that calls the weather service.
 type Server struct {
 	*server.Server
 	api *api
 }
 
-// New returns a server. It is an error if BaseURL is not the URL of an API.
+// New returns a server. It fails if BaseURL is not an http or https URL, or contains credentials.
 func New(opts ...Options) (*Server, error) {
 	var o Options
 	if len(opts) > 0 {
@@ -59,11 +58,11 @@ func New(opts ...Options) (*Server, error) {
 		return nil, err
 	}
 	s := &Server{Server: server.New("weather", Version, &o.Server), api: api}
-	asks := &mcp.ToolAnnotations{ReadOnlyHint: new(true), OpenWorldHint: new(true)}
-	server.Tool(s.Server, "get_alerts", "Active weather alerts for a US state or territory, from the National Weather Service.", s.getAlerts,
-		server.ToolOptions{Title: "Weather alerts", Annotations: asks, OutputSchema: schemaOf[Alerts]()})
-	server.Tool(s.Server, "get_forecast", "Weather forecast of the coming week for a place in the US, from the National Weather Service.", s.getForecast,
-		server.ToolOptions{Title: "Weather forecast", Annotations: asks, OutputSchema: schemaOf[Forecast]()})
+	hints := &mcp.ToolAnnotations{ReadOnlyHint: new(true), OpenWorldHint: new(true)}
+	server.Tool(s.Server, "get_alerts", "Returns the active weather alerts for a US state or territory, from the National Weather Service.", s.getAlerts,
+		server.ToolOptions{Title: "Weather alerts", Annotations: hints, OutputSchema: schemaOf[Alerts]()})
+	server.Tool(s.Server, "get_forecast", "Returns the weather forecast of the coming week for a place in the US, from the National Weather Service.", s.getForecast,
+		server.ToolOptions{Title: "Weather forecast", Annotations: hints, OutputSchema: schemaOf[Forecast]()})
 	return s, nil
 }
 
@@ -73,7 +72,7 @@ func (s *Server) Close() error {
 	return s.Server.Close()
 }
 
-// textAndStructured is a result of text for reading and structured content for programs.
+// textAndStructured returns a result with text for models and structured content for programs.
 func textAndStructured(text string, structured any) (*mcp.CallToolResult, error) {
 	raw, err := schema.Encode(structured)
 	if err != nil {
@@ -86,7 +85,7 @@ func textAndStructured(text string, structured any) (*mcp.CallToolResult, error)
 func schemaOf[T any]() json.RawMessage {
 	s, err := schema.For[T](schema.Options{Output: true})
 	if err != nil {
-		panic(err) // a mistake in the type
+		panic(err) // only a mistake in the type T can cause this
 	}
 	return s.JSON()
 }

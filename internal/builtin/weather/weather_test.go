@@ -122,19 +122,19 @@ func TestErrors(t *testing.T) {
 		in   args
 		want []string // parts of the text
 	}{
-		"outside the US":    {"get_forecast", args{"latitude": 51.5, "longitude": -0.12}, []string{"knows nothing of the place 51.5,-0.12", "Unable to provide data", "US and its territories only"}},
+		"outside the US":    {"get_forecast", args{"latitude": 51.5, "longitude": -0.12}, []string{"does not know the place 51.5,-0.12", "Unable to provide data", "only the US and its territories"}},
 		"redirected away":   {"get_forecast", at(1), []string{"redirect away from the weather service, to elsewhere.example"}},
 		"redirected round":  {"get_forecast", at(2), []string{"more than 5 redirects"}},
 		"linked away":       {"get_forecast", at(3), []string{"links to another host, elsewhere.example"}},
 		"no forecast":       {"get_forecast", at(4), []string{"no forecast for 4,4"}},
-		"no absolute link":  {"get_forecast", at(5), []string{"no usable link"}},
+		"no absolute link":  {"get_forecast", at(5), []string{"no valid link"}},
 		"half an answer":    {"get_forecast", at(6), []string{"cannot be read", "try again"}},
 		"a huge answer":     {"get_forecast", at(7), []string{"larger than 8 MiB"}},
 		"unavailable":       {"get_forecast", at(8), []string{"HTTP 503", "try again in a minute", "has expired."}},
 		"silence":           {"get_forecast", at(9), []string{"did not answer within 300ms", "try again"}},
 		"too often":         {"get_forecast", at(10), []string{"HTTP 429", "wait a minute"}},
 		"cut short":         {"get_forecast", at(11), []string{"cannot be reached: unexpected EOF"}},
-		"a state of no one": {"get_alerts", args{"state": "ZZ"}, []string{"did not accept the question for alerts in ZZ (HTTP 400)"}},
+		"a state of no one": {"get_alerts", args{"state": "ZZ"}, []string{"refused the request for alerts in ZZ (HTTP 400)"}},
 		"no state":          {"get_alerts", args{}, []string{"invalid arguments"}},
 		"a long state":      {"get_alerts", args{"state": "Ohio"}, []string{"invalid arguments"}},
 		"injection":         {"get_alerts", args{"state": "&a"}, []string{"invalid arguments"}},
