@@ -49,6 +49,26 @@ func TestInterruptOfConsent(t *testing.T) {
 	}
 }
 
+// The question about a server with files in the project offers the folder.
+func TestConsentToFolder(t *testing.T) {
+	for answer, want := range map[string]string{"f\n": `"folder": true`, "y\n": `"file run.sh"`, "\n": ""} {
+		home, project := newUndecidedProject(t)
+		for name, text := range map[string]string{"run.sh": "true", "dowel.json": `{"mcpServers": {"theirs": {"command": "./run.sh"}}}`} {
+			if err := os.WriteFile(filepath.Join(project, name), []byte(text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		p := onTerminal(t, "trust", "--project", project)
+		p.expect("y: this version, f: this folder, whatever its code becomes [y/f/N] ")
+		p.typeText(answer)
+		p.expectExit(exit.OK)
+		text, err := os.ReadFile(filepath.Join(home, "dowel/state.json"))
+		if want == "" && err == nil || !strings.Contains(string(text), want) {
+			t.Errorf("%q: %s, %v", answer, text, err)
+		}
+	}
+}
+
 // Only y and yes mean agreement.
 func TestConsent(t *testing.T) {
 	for _, test := range []struct{ command, answer, file, Contains string }{

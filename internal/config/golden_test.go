@@ -139,7 +139,7 @@ func viewServers(servers []*Server, v Variables) map[string]any {
 }
 
 func viewServer(s *Server, v Variables) map[string]any {
-	out := map[string]any{"at": s.At.String(), "spec": nonZero(reflect.ValueOf(s.Spec)), "trust": s.TrustFacts()}
+	out := map[string]any{"at": s.At.String(), "spec": nonZero(reflect.ValueOf(s.Spec)), "trust": s.TrustFacts(Variables{}).Lines()}
 	if len(s.Unknown) > 0 {
 		out["unknown"] = s.Unknown
 	}

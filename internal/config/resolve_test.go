@@ -76,44 +76,6 @@ func TestFingerprint(t *testing.T) {
 	}
 }
 
-func TestTrust(t *testing.T) {
-	read := func(entry string) *Server { return loadOnlyServer(t, `{"mcpServers": {"s": `+entry+`}}`) }
-	before := read(`{"command": "npx", "args": ["-y", "@acme/mcp"], "env": {"TOKEN": "${TOKEN}", "LEVEL": "info", "NODE_OPTIONS": "--x"}}`)
-	want := []string{"kind stdio", "command npx", "args -y @acme/mcp", "env LEVEL", "env NODE_OPTIONS = --x", "env TOKEN from TOKEN"}
-	if got := before.TrustFacts(); !reflect.DeepEqual(got, want) {
-		t.Errorf("got %q, want %q", got, want)
-	}
-	trusted := `{"command": "npx", "args": ["-y", "@acme/mcp"], "env": {"LEVEL": "debug", "NODE_OPTIONS": "--x", "TOKEN": "Bearer ${env:TOKEN}"}, "timeout": "1s", "alwaysAllow": ["*"]}`
-	if read(trusted).TrustHash() != before.TrustHash() {
-		t.Error("a change that needs no trust asks for trust")
-	}
-	for _, entry := range []string{
-		`{"command": "npx", "args": ["-y", "@evil/mcp"], "env": {"TOKEN": "${TOKEN}", "LEVEL": "info", "NODE_OPTIONS": "--x"}}`,
-		`{"command": "npx", "args": ["-y @acme/mcp"], "env": {"TOKEN": "${TOKEN}", "LEVEL": "info", "NODE_OPTIONS": "--x"}}`,
-		`{"command": "npx", "args": ["-y", "@acme/mcp", ""], "env": {"TOKEN": "${TOKEN}", "LEVEL": "info", "NODE_OPTIONS": "--x"}}`,
-		`{"command": "npx", "args": ["-y", "@acme/mcp"], "env": {"TOKEN": "${AWS_SECRET}", "LEVEL": "info", "NODE_OPTIONS": "--x"}}`,
-		`{"command": "npx", "args": ["-y", "@acme/mcp"], "env": {"TOKEN": "${TOKEN}", "LEVEL": "info", "NODE_OPTIONS": "--require ./evil.js"}}`,
-		`{"command": "npx", "args": ["-y", "@acme/mcp"], "env": {"TOKEN": "${TOKEN}", "LEVEL": "${input:x}", "NODE_OPTIONS": "--x"}}`,
-		`{"command": "npx", "args": ["-y", "@acme/mcp"], "env": {"TOKEN": "${TOKEN}", "NODE_OPTIONS": "--x"}}`,
-		`{"command": "npx", "args": ["-y", "@acme/mcp"], "env": {"TOKEN": "${TOKEN}", "LEVEL": "info", "NODE_OPTIONS": "--x"}, "cwd": "/tmp"}`,
-		`{"command": "npx", "args": ["-y", "@acme/mcp"], "env": {"TOKEN": "${TOKEN}", "LEVEL": "info", "NODE_OPTIONS": "--x"}, "envFile": ".env"}`,
-		`{"url": "https://h/mcp"}`,
-	} {
-		if read(entry).TrustHash() == before.TrustHash() {
-			t.Errorf("%s is trusted", entry)
-		}
-	}
-	remote := read(`{"url": "https://h/mcp", "type": "http", "headers": {"Authorization": "Bearer ${TOKEN}", "X-File": "${file:/a b}"}, "headersHelper": "a\u001b[2J", "oauth": {"tokenUrl": "https://t"}}`)
-	want = []string{"kind http", "url https://h/mcp", "header Authorization from TOKEN", `header X-File from "file:/a b"`, `headersHelper "a\x1b[2J"`, "login token https://t"}
-	if got := remote.TrustFacts(); !reflect.DeepEqual(got, want) {
-		t.Errorf("got %q, want %q", got, want)
-	}
-	change := TrustChange([]string{"kind stdio", "command a"}, []string{"kind stdio", "command b", "cwd /"})
-	if !reflect.DeepEqual(change, []string{"- command a", "+ command b", "+ cwd /"}) {
-		t.Errorf("%q", change)
-	}
-}
-
 // Values that are invalid after expansion are errors of the server, and no message shows a value.
 func TestNeedsConfiguration(t *testing.T) {
 	v := someVariables()

@@ -35,7 +35,7 @@ func (w *world) changes(name, before, after string) {
 // files, env files, files of ${file:…}, and files of servers trusted later.
 func TestChanges(t *testing.T) {
 	w := newWorld(t)
-	env, token, cert := filepath.Join(w.home, ".env"), filepath.Join(w.home, "token"), filepath.Join(w.project, "cert")
+	env, token, cert := filepath.Join(w.home, ".env"), filepath.Join(w.home, "token"), filepath.Join(w.home, "cert")
 	w.user(`{"mcpServers": {
 		"env": {` + nothing + `, "envFile": "` + env + `"}, "token": {` + nothing + `, "env": {"T": "${file:` + token + `}"}}, "other": {` + nothing + `}}}`)
 	w.projectFile(`{"mcpServers": {"theirs": {` + nothing + `, "env": {"C": "${file:` + cert + `}"}}}}`)
@@ -61,9 +61,7 @@ func TestChanges(t *testing.T) {
 	was = w.fingerprint("env")
 	w.write(env, "A=2")
 	w.changes("env", was, "its environment has changed")
-	if err := w.source.Trust("theirs", nil); err != nil {
-		t.Fatal(err)
-	}
+	w.trust(w.source, "theirs", false)
 	was = w.fingerprint("theirs")
 	w.write(cert, "two")
 	w.changes("theirs", was, "its certificate has changed")

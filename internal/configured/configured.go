@@ -34,11 +34,13 @@ type Choices interface {
 	Enabled(server string) (on, decided bool)
 	// SetEnabled stores the user's decision.
 	SetEnabled(server string, on bool) error
-	// Trusted returns what the user has agreed to: the hash and the facts of a server in a
-	// project's file. ok is false if the user has not agreed.
-	Trusted(file, server string) (hash string, facts []string, ok bool)
+	// Trusted returns the user's agreement to a server in a project's file. ok is false if the user
+	// has not agreed.
+	Trusted(file, server string) (a config.Agreement, ok bool)
 	// Trust stores the user's agreement.
-	Trust(file, server, hash string, facts []string) error
+	Trust(file, server string, a config.Agreement) error
+	// TrustKey returns the key of the digests in agreements.
+	TrustKey() ([]byte, error)
 }
 
 // Options configure a [Source]. Choices is required.
@@ -202,8 +204,8 @@ func (s *Source) defineServer(server *config.Server) hub.Definition {
 	if !server.Valid() {
 		return heldDefinition(server, hub.NeedsConfiguration, describeProblems(server.Problems))
 	}
-	if why := s.trustProblem(server); why != "" {
-		return heldDefinition(server, hub.NeedsTrust, why)
+	if u, needed := s.checkTrust(server); needed {
+		return heldDefinition(server, hub.NeedsTrust, u.Reason())
 	}
 	s.blankReads = nil
 	d, problems := server.Resolve(s.recordingVariables())
@@ -220,13 +222,17 @@ func (s *Source) defineServer(server *config.Server) hub.Definition {
 	return def
 }
 
+// variables returns the variables of the strings.
+func (s *Source) variables() config.Variables {
+	if s.opts.Variables != nil {
+		return *s.opts.Variables
+	}
+	return s.opts.Config.Variables()
+}
+
 // recordingVariables returns the variables, which record the files that they read. s.mu is held.
 func (s *Source) recordingVariables() config.Variables {
-	v := s.opts.Config.Variables()
-	if s.opts.Variables != nil {
-		v = *s.opts.Variables
-	}
-	return v.OnRead(func(path string, text []byte, err error) {
+	return s.variables().OnRead(func(path string, text []byte, err error) {
 		s.reads[path] = true
 		if err != nil || len(bytes.TrimSpace(text)) == 0 {
 			s.blankReads = append(s.blankReads, path)
@@ -251,48 +257,11 @@ func describeProblems(problems []config.Problem) string {
 	return ordered[0].Position.String() + ": " + strings.Join(parts, "; ")
 }
 
-// trustProblem says why a project's server is not trusted, or returns "".
-func (s *Source) trustProblem(server *config.Server) string {
-	if server.Scope != config.Project {
-		return ""
-	}
-	hash, facts, ok := s.opts.Choices.Trusted(server.Path, server.Name)
-	switch {
-	case !ok:
-		return "it came with the project and would run as you: look at it and allow it with dowel trust " + server.Name
-	case hash != server.TrustHash():
-		return "it has changed since you allowed it (" + strings.Join(config.TrustChange(facts, server.TrustFacts()), ", ") +
-			"): allow it again with dowel trust " + server.Name
-	}
-	return ""
-}
-
 // Set returns the result of the last load, or nil before the first one.
 func (s *Source) Set() *config.Set {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.set
-}
-
-// Untrusted is a server that waits for the user's trust.
-type Untrusted struct {
-	*config.Server
-	// Facts say in lines what the server can do. Before are the facts that the user agreed to
-	// earlier, or nil.
-	Facts, Before []string
-}
-
-// Untrusted returns the servers that wait for the user's trust.
-func (s *Source) Untrusted() (all []Untrusted) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, server := range s.servers {
-		if server.Valid() && s.trustProblem(server) != "" {
-			_, before, _ := s.opts.Choices.Trusted(server.Path, server.Name)
-			all = append(all, Untrusted{server, server.TrustFacts(), before})
-		}
-	}
-	return all
 }
 
 // ErrUnknown is wrapped by errors for a name that no file has.
@@ -316,28 +285,4 @@ func (s *Source) Enable(name string, on bool) error {
 func (s *Source) hasServer(name string) bool {
 	return slices.ContainsFunc(s.servers, func(server *config.Server) bool { return server.Name == name }) ||
 		len(s.servers) == 0 && slices.ContainsFunc(s.opts.Fallback, func(d hub.Definition) bool { return d.Name == name })
-}
-
-// Trust stores that the user agrees to a project's server, and applies it. facts are the facts that
-// the user has seen: if they are not the current ones, Trust returns an error and stores nothing.
-// nil skips that check.
-func (s *Source) Trust(name string, facts []string) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	i := slices.IndexFunc(s.servers, func(server *config.Server) bool { return server.Name == name })
-	if i < 0 {
-		return fmt.Errorf("%w: %s", ErrUnknown, name)
-	}
-	server := s.servers[i]
-	if now := server.TrustFacts(); facts != nil && !slices.Equal(facts, now) {
-		return fmt.Errorf("%s has changed meanwhile (%s): look at it again", name, strings.Join(config.TrustChange(facts, now), ", "))
-	}
-	if server.Scope != config.Project {
-		return nil // the user's own need none
-	}
-	if err := s.opts.Choices.Trust(server.Path, name, server.TrustHash(), server.TrustFacts()); err != nil {
-		return err
-	}
-	s.applyDefinitions("trusted")
-	return nil
 }

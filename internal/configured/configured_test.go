@@ -20,8 +20,7 @@ import (
 type choices struct {
 	mu     sync.Mutex
 	on     map[string]bool
-	hashes map[string]string
-	agreed map[string][]string
+	agreed map[string]config.Agreement
 }
 
 func (c *choices) Enabled(server string) (on, decided bool) {
@@ -38,18 +37,24 @@ func (c *choices) SetEnabled(server string, on bool) error {
 	return nil
 }
 
-func (c *choices) Trusted(file, server string) (string, []string, bool) {
+func (c *choices) Trusted(file, server string) (a config.Agreement, ok bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	hash, ok := c.hashes[file+server]
-	return hash, c.agreed[file+server], ok
+	a, ok = c.agreed[file+server]
+	return a, ok
 }
 
-func (c *choices) Trust(file, server, hash string, facts []string) error {
+func (c *choices) Trust(file, server string, a config.Agreement) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.hashes[file+server], c.agreed[file+server] = hash, facts
+	c.agreed[file+server] = a
 	return nil
+}
+
+func (c *choices) TrustKey() ([]byte, error) { return []byte("key"), nil }
+
+func newChoices() *choices {
+	return &choices{on: map[string]bool{}, agreed: map[string]config.Agreement{}}
 }
 
 // world is a user's home and a project.
@@ -67,7 +72,7 @@ func newWorld(t *testing.T, fallback ...hub.Definition) *world {
 	t.Cleanup(func() { w.hub.Close() })
 	w.options = configured.Options{
 		Config:   config.Options{Home: w.home, Project: w.project, GOOS: "linux", Env: func(string) (string, bool) { return "", false }},
-		Choices:  &choices{on: map[string]bool{}, hashes: map[string]string{}, agreed: map[string][]string{}},
+		Choices:  newChoices(),
 		Fallback: fallback,
 	}
 	w.renewSource()
@@ -105,6 +110,20 @@ func (w *world) write(path, text string) {
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 		w.t.Fatal(err)
 	}
+}
+
+// trust agrees to a server of the project as it is now.
+func (w *world) trust(source *configured.Source, name string, folder bool) {
+	w.t.Helper()
+	for _, u := range source.Project() {
+		if u.Name == name {
+			if err := source.Trust(u, folder); err != nil {
+				w.t.Fatal(err)
+			}
+			return
+		}
+	}
+	w.t.Fatalf("the project has no server %s", name)
 }
 
 // expect waits for the states of all servers, each in the form "name status".
@@ -160,13 +179,15 @@ func TestTrust(t *testing.T) {
 	w.source.Load("begin")
 	w.expect("p needs trust", "u started")
 	waiting := w.source.Untrusted()
-	if len(waiting) != 1 || waiting[0].Name != "p" || len(waiting[0].Facts) == 0 || waiting[0].Before != nil {
+	if len(waiting) != 1 || waiting[0].Name != "p" || len(waiting[0].Facts.Lines()) == 0 || waiting[0].Changes != nil {
 		t.Fatalf("%+v", waiting)
 	}
-	if err := w.source.Trust("p", []string{"something else"}); err == nil {
-		t.Error("what was not shown is trusted")
+	w.projectFile(`{"mcpServers": {"p": {` + nothing + `, "args": ["0"]}}}`)
+	if err := w.source.Trust(waiting[0], false); err == nil || !strings.Contains(err.Error(), "+ args 0") {
+		t.Errorf("a server that was not shown is trusted: %v", err)
 	}
-	if err := w.source.Trust("p", waiting[0].Facts); err != nil {
+	w.projectFile(`{"mcpServers": {"p": {` + nothing + `, "args": ["1"]}}}`)
+	if err := w.source.Trust(waiting[0], false); err != nil {
 		t.Error(err)
 	}
 	w.expect("p started", "u started")

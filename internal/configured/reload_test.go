@@ -105,9 +105,7 @@ func TestOrderAndPrecedence(t *testing.T) {
 	w.user(`{"mcpServers": {` + entry("y", "1") + `, ` + entry("both", "user") + `, ` + entry("b", "1") + `}}`)
 	w.source.Load("begin")
 	for _, name := range []string{"z", "both", "m"} {
-		if err := w.source.Trust(name, nil); err != nil {
-			t.Fatal(err)
-		}
+		w.trust(w.source, name, false)
 	}
 	w.expect("z ready", "both ready", "m ready", "y ready", "b ready")
 	origin := func() string { return w.hub.Upstream("both").Definition().Origin }
@@ -152,7 +150,7 @@ func TestVariables(t *testing.T) {
 		Config: config.Options{Home: w.home, Project: w.project, GOOS: "linux", Env: func(name string) (string, bool) {
 			return token, name == "TOKEN" && token != ""
 		}},
-		Choices: &choices{on: map[string]bool{}, hashes: map[string]string{}, agreed: map[string][]string{}},
+		Choices: newChoices(),
 	})
 	text := `{"mcpServers": {"a": {"url": "` + url + `?key=${env:TOKEN}", "headers": {"X-Token": "${TOKEN}"}}}}`
 	w.user(text)
@@ -253,7 +251,7 @@ func TestLoadsAtOnce(t *testing.T) {
 // keep running.
 func TestAnotherProject(t *testing.T) {
 	one, url := newWorld(t), served(t)
-	kept := &choices{on: map[string]bool{}, hashes: map[string]string{}, agreed: map[string][]string{}}
+	kept := newChoices()
 	text := `{"mcpServers": {"p": {"url": "` + url + `"}}}`
 	one.user(`{"mcpServers": {"mine": {"url": "` + url + `"}}}`)
 	at := func(w *world) *world {
@@ -266,9 +264,7 @@ func TestAnotherProject(t *testing.T) {
 		return w
 	}
 	at(one).expect("p needs trust", "mine ready")
-	if err := one.source.Trust("p", nil); err != nil {
-		t.Fatal(err)
-	}
+	one.trust(one.source, "p", false)
 	one.expect("p ready", "mine ready")
 	at(newWorld(t)).expect("p needs trust", "mine ready")
 }

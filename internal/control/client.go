@@ -51,7 +51,7 @@ func (c *Client) Status(ctx context.Context) (s Status, err error) {
 	return s, err
 }
 
-// Do changes a server: verb is enable, disable, restart or trust.
+// Do changes a server: verb is enable, disable or restart.
 func (c *Client) Do(ctx context.Context, name, verb string) error {
 	return c.call(ctx, http.MethodPost, "/v1/servers/"+url.PathEscape(name)+"/"+verb, nil)
 }

@@ -15,7 +15,7 @@ import (
 type Controller interface {
 	// Status returns the status of this dowel.
 	Status() Status
-	// Do changes a server: verb is enable, disable, restart or trust.
+	// Do changes a server: verb is enable, disable or restart.
 	Do(ctx context.Context, name, verb string) error
 	// Token returns the token of the gateway's HTTP address. renew replaces the token first.
 	Token(ctx context.Context, renew bool) (string, error)

@@ -423,8 +423,6 @@ func (d *Daemon) Do(_ context.Context, name, verb string) error {
 		return d.source.Enable(name, true)
 	case "disable":
 		return d.source.Enable(name, false)
-	case "trust":
-		return d.source.Trust(name, nil)
 	case "restart":
 		if s := u.State(); s.Status.Held() {
 			return fmt.Errorf("%s is %s: %s", name, s.Status, s.Cause)
@@ -436,7 +434,7 @@ func (d *Daemon) Do(_ context.Context, name, verb string) error {
 		}
 		return nil
 	}
-	return fmt.Errorf("unknown action %q: want enable, disable, restart or trust", verb)
+	return fmt.Errorf("unknown action %q: want enable, disable or restart", verb)
 }
 
 func (d *Daemon) serverNames() (names []string) {

@@ -152,7 +152,7 @@ func WarnMissing(f *factory.Factory, servers []Server) {
 		switch {
 		case s.Status == hub.Ready, s.Status == hub.Stopped, s.Status == hub.Disabled:
 		case s.Status == hub.NeedsTrust:
-			f.Warn("the tools of %s are missing: it came with a project and needs your trust: dowel trust %s", s.Name, s.Name)
+			f.Warn("the tools of %s are missing: %s", s.Name, s.Cause)
 		case s.Status == hub.Starting:
 			f.Warn("%s is still starting: its tools are added when it is ready", s.Name)
 		default:

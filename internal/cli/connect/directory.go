@@ -15,6 +15,7 @@ import (
 	"github.com/dowel-mcp/dowel/internal/builtin"
 	"github.com/dowel-mcp/dowel/internal/cli/exit"
 	"github.com/dowel-mcp/dowel/internal/cli/factory"
+	"github.com/dowel-mcp/dowel/internal/config"
 	"github.com/dowel-mcp/dowel/internal/config/state"
 	"github.com/dowel-mcp/dowel/internal/configured"
 	"github.com/dowel-mcp/dowel/internal/control"
@@ -87,10 +88,11 @@ func readDefinitions() []hub.Definition {
 // noState replaces the state file if it cannot be opened. It trusts no project and stores nothing.
 type noState struct{}
 
-func (noState) Enabled(string) (on, said bool)               { return false, false }
-func (noState) SetEnabled(string, bool) error                { return errors.ErrUnsupported }
-func (noState) Trusted(_, _ string) (string, []string, bool) { return "", nil, false }
-func (noState) Trust(_, _, _ string, _ []string) error       { return errors.ErrUnsupported }
+func (noState) Enabled(string) (on, said bool)                   { return false, false }
+func (noState) SetEnabled(string, bool) error                    { return errors.ErrUnsupported }
+func (noState) Trusted(_, _ string) (_ config.Agreement, _ bool) { return config.Agreement{}, false }
+func (noState) Trust(_, _ string, _ config.Agreement) error      { return errors.ErrUnsupported }
+func (noState) TrustKey() ([]byte, error)                        { return nil, errors.ErrUnsupported }
 
 var (
 	_ configured.Choices = (*state.State)(nil)

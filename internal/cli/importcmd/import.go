@@ -264,7 +264,7 @@ func addEntry(text []byte, format edit.Format, s *config.Server, folder string) 
 // each other one the reason to skip it.
 func showFindings(f *factory.Factory, all []finding) {
 	for _, found := range all {
-		facts := found.Masked().TrustFacts()
+		facts := found.TrustFacts(config.Variables{}).Lines()
 		if f.JSON {
 			factory.WriteJSONLine(f.Stdout, findingLine{found.Name, found.Dialect, found.Path, found.skipReason == "", found.skipReason, facts})
 			continue

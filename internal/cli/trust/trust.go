@@ -30,13 +30,16 @@ func NewCommand(f *factory.Factory) *cobra.Command {
 		Long: `Show the servers in the configuration files of the current project and the command or URL of each, and ask whether it may
 run. Servers run with your rights, and a cloned project may contain a server that you do not want.
 
-You allow exactly the values that dowel shows: the transport, the command and its arguments, the folder, the URL, and the
-names of variables and header fields. If one of them changes, dowel shows the change and asks again. --list shows the allowed
-servers of all projects. --revoke stops servers of the current project and no longer allows them.
+You allow one version: the transport, the command and its arguments, the folder, the URL, the variables and header fields with
+their values, and the content of the env file and of the programs and scripts in the project that the entry names. If one of
+them changes, dowel names the change and asks again. Files that a script imports do not count. With --folder, no file in the
+project's folder counts, so that a rebuild does not ask again. --list shows the allowed servers of all projects. --revoke stops
+servers of the current project and no longer allows them.
 
 With --tool, allow tools that a model may then call without asking (dowel run, dowel chat): SERVER.TOOL, or 'SERVER.*' for all
 tools of a server. This works for your own servers, not for servers of a project.`,
 		Example: `  dowel trust
+  dowel trust --folder files
   dowel trust --list
   dowel trust --tool files.write
   dowel trust --tool --revoke 'files.*'`,
@@ -47,16 +50,20 @@ tools of a server. This works for your own servers, not for servers of a project
 	}
 	where.AddFlags(cmd)
 	cmd.Flags().BoolVar(&opts.yes, "yes", false, "allow the named servers without asking")
+	cmd.Flags().BoolVar(&opts.folder, "folder", false, "allow the servers whatever the code in the project's folder becomes")
 	cmd.Flags().BoolVar(&opts.list, "list", false, "show the allowed servers and tools")
 	cmd.Flags().BoolVar(&opts.revoke, "revoke", false, "no longer allow the named servers or tools")
 	cmd.Flags().BoolVar(&opts.tool, "tool", false, "let a model call the named tools without an approval")
 	cmd.MarkFlagsMutuallyExclusive("yes", "list", "revoke")
 	cmd.MarkFlagsMutuallyExclusive("yes", "tool")
+	for _, other := range []string{"list", "revoke", "tool"} {
+		cmd.MarkFlagsMutuallyExclusive("folder", other)
+	}
 	return cmd
 }
 
 // Options are the flags of dowel trust.
-type Options struct{ yes, list, revoke, tool bool }
+type Options struct{ yes, folder, list, revoke, tool bool }
 
 func runTrust(ctx context.Context, f *factory.Factory, where factory.Places, names []string, opts Options) error {
 	switch {
@@ -74,6 +81,9 @@ func runTrust(ctx context.Context, f *factory.Factory, where factory.Places, nam
 		return err
 	}
 	waiting := source.Untrusted()
+	if opts.folder { // also for servers that are allowed in one version
+		waiting = source.Project()
+	}
 	for _, name := range names {
 		if !slices.ContainsFunc(waiting, func(u configured.Untrusted) bool { return u.Name == name }) {
 			return exit.Usagef("%s does not wait for your trust: %s", name, waitingHint(waiting))
@@ -82,18 +92,26 @@ func runTrust(ctx context.Context, f *factory.Factory, where factory.Places, nam
 	if f.JSON && !opts.yes {
 		return f.WriteValue(describeUntrusted(waiting))
 	}
+	if err := askAll(ctx, f, source, waiting, names, opts); err != nil {
+		return err
+	}
+	editing.ReloadDaemon(ctx, f)
+	if len(waiting) == 0 && !f.JSON {
+		fmt.Fprintln(f.Stdout, "No server waits for your trust.")
+	}
+	return nil
+}
+
+// askAll asks for the trust in each of the waiting servers. With names, it asks only for these.
+func askAll(ctx context.Context, f *factory.Factory, source *configured.Source, waiting []configured.Untrusted, names []string, opts Options) error {
 	in := term.NewLines(f.Stdin)
 	for _, u := range waiting {
 		if len(names) > 0 && !slices.Contains(names, u.Name) {
 			continue
 		}
-		if err := consent.AskTrust(ctx, f, source, u, in, opts.yes); err != nil {
+		if err := consent.AskTrust(ctx, f, source, u, in, consent.Answer{Yes: opts.yes, Folder: opts.folder}); err != nil {
 			return err
 		}
-	}
-	editing.ReloadDaemon(ctx, f)
-	if len(waiting) == 0 && !f.JSON {
-		fmt.Fprintln(f.Stdout, "No server waits for your trust.")
 	}
 	return nil
 }
@@ -115,16 +133,17 @@ func waitingHint(waiting []configured.Untrusted) string {
 
 // waitingServer is the JSON output for a server that waits for trust.
 type waitingServer struct {
-	Name   string   `json:"name"`
-	File   string   `json:"file"`
-	Facts  []string `json:"facts"`
-	Before []string `json:"before,omitempty"`
+	Name  string   `json:"name"`
+	File  string   `json:"file"`
+	Facts []string `json:"facts"`
+	// Changes are the differences since the user allowed the server.
+	Changes []string `json:"changes,omitempty"`
 }
 
 func describeUntrusted(waiting []configured.Untrusted) []waitingServer {
 	all := []waitingServer{}
 	for _, u := range waiting {
-		all = append(all, waitingServer{u.Name, u.Server.Path, u.Facts, u.Before})
+		all = append(all, waitingServer{u.Name, u.Server.Path, u.Facts.Lines(), u.Changes})
 	}
 	return all
 }
@@ -134,7 +153,13 @@ type GrantLine struct {
 	Name  string   `json:"name"`
 	File  string   `json:"file,omitzero"`
 	Facts []string `json:"facts,omitzero"`
-	Tools []string `json:"tools,omitzero"`
+	// Folder means that files of the project's folder may change.
+	Folder bool     `json:"folder,omitzero"`
+	Tools  []string `json:"tools,omitzero"`
+}
+
+func newGrantLine(g state.Grant) GrantLine {
+	return GrantLine{Name: g.Name, File: g.File, Facts: g.Lines(), Folder: g.Folder}
 }
 
 // listTrusted shows the servers and tools that the user has allowed in all projects. With names, it
@@ -147,7 +172,7 @@ func listTrusted(f *factory.Factory, names []string) error {
 	all := []GrantLine{}
 	for _, g := range store.Grants() {
 		if len(names) == 0 || slices.Contains(names, g.Name) {
-			all = append(all, GrantLine{Name: g.Name, File: g.File, Facts: g.Facts})
+			all = append(all, newGrantLine(g))
 		}
 	}
 	approved := selectApprovals(store, names)
@@ -161,6 +186,9 @@ func listTrusted(f *factory.Factory, names []string) error {
 		fmt.Fprintf(f.Stdout, "%s, from %s\n", f.Stdout.Bold(term.Line(g.Name)), term.Line(g.File))
 		for _, fact := range g.Facts {
 			fmt.Fprintln(f.Stdout, "  "+term.Line(fact))
+		}
+		if g.Folder {
+			fmt.Fprintln(f.Stdout, "  whatever the code in its folder becomes")
 		}
 	}
 	if len(all) == 0 {
@@ -211,7 +239,7 @@ func findGrants(grants []state.Grant, name string, files []config.File) (found [
 		switch {
 		case g.Name != name:
 		case slices.ContainsFunc(files, func(file config.File) bool { return file.Path == g.File }):
-			found = append(found, GrantLine{Name: g.Name, File: g.File, Facts: g.Facts})
+			found = append(found, newGrantLine(g))
 		default:
 			elsewhere = fmt.Sprintf("; one is allowed in %s: add --project %s", g.File, filepath.Dir(g.File))
 		}

@@ -77,7 +77,7 @@ func runUp(ctx context.Context, f *factory.Factory, opts Options) error {
 	if term.Terminal(f.Stdin) != nil && f.Stdout.IsTerminal() {
 		in := term.NewLines(f.Stdin)
 		o.AskTrust = func(ctx context.Context, source *configured.Source, u configured.Untrusted) error {
-			return consent.AskTrust(ctx, f, source, u, in, false)
+			return consent.AskTrust(ctx, f, source, u, in, consent.Answer{})
 		}
 	}
 	d, err := daemon.Start(ctx, o)
@@ -185,9 +185,6 @@ func (v *statusView) formatEvent(e hub.Event) string {
 	}
 	if e.State.Cause != "" {
 		text += ": " + term.Line(e.State.Cause)
-	}
-	if e.State.Status == hub.NeedsTrust {
-		text += " → dowel trust " + term.Line(e.Upstream)
 	}
 	return text
 }

@@ -8,7 +8,8 @@
 //
 //	{
 //	  "servers": {"NAME": {"enabled": false, "alwaysAllow": ["TOOL"]}},
-//	  "trust": {"/path/of/file": {"NAME": {"hash": "…", "facts": ["…"]}}},
+//	  "trust": {"/path/of/file": {"NAME": {"facts": ["…"], "digests": {"…": "…"}}}},
+//	  "trustKey": "…",
 //	  "gateway": {"token": "…"},
 //	  "favourites": ["NAME.TOOL"]
 //	}
@@ -33,6 +34,7 @@ import (
 	"sync"
 
 	"github.com/dowel-mcp/dowel/internal/atomicfile"
+	"github.com/dowel-mcp/dowel/internal/config"
 	"github.com/dowel-mcp/dowel/internal/config/edit"
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -91,20 +93,16 @@ type State struct {
 
 // fileContent is the part of the file that this version understands.
 type fileContent struct {
-	Servers    map[string]server           `json:"servers"`
-	Trust      map[string]map[string]trust `json:"trust"`
-	Gateway    gateway                     `json:"gateway"`
-	Favourites []string                    `json:"favourites"`
+	Servers    map[string]server                      `json:"servers"`
+	Trust      map[string]map[string]config.Agreement `json:"trust"`
+	TrustKey   string                                 `json:"trustKey"`
+	Gateway    gateway                                `json:"gateway"`
+	Favourites []string                               `json:"favourites"`
 }
 
 type server struct {
 	Enabled     *bool    `json:"enabled"`
 	AlwaysAllow []string `json:"alwaysAllow"`
-}
-
-type trust struct {
-	Hash  string   `json:"hash"`
-	Facts []string `json:"facts"`
 }
 
 type gateway struct {

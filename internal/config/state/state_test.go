@@ -16,6 +16,7 @@ import (
 	"testing"
 
 	"github.com/dowel-mcp/dowel/internal/atomicfile"
+	"github.com/dowel-mcp/dowel/internal/config"
 	"github.com/dowel-mcp/dowel/internal/config/state"
 	"github.com/dowel-mcp/dowel/mcptest"
 )
@@ -139,6 +140,64 @@ func TestNothingToChange(t *testing.T) {
 	}
 }
 
+// agreeTo returns an agreement to facts.
+func agreeTo(facts ...string) config.Agreement {
+	a := config.Agreement{Facts: append([]string{}, facts...), Digests: map[string]string{"kind stdio": "00"}}
+	for _, fact := range facts {
+		a.Digests[fact] = "d1"
+	}
+	return a
+}
+
+// An agreement of an older dowel is a hash and facts.
+func TestOldTrust(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "state.json")
+	put(t, path, `{"trust": {"/f": {"a": {"hash": "h", "facts": ["command npx"]}, "b": {"hash": ""}}}}`)
+	s, w := open(t, path)
+	if a, ok := s.Trusted("/f", "a"); !ok || a.Hash != "h" || a.Digests != nil || !slices.Equal(a.Facts, []string{"command npx"}) {
+		t.Error(a, ok)
+	}
+	if _, ok := s.Trusted("/f", "b"); ok {
+		t.Error("an empty entry is trust")
+	}
+	w.expect(t)
+}
+
+// All processes have the same key. The file that holds it is the user's alone.
+func TestTrustKey(t *testing.T) {
+	t.Parallel()
+	s, _ := fresh(t)
+	var all [8]string
+	var work sync.WaitGroup
+	for i := range all {
+		work.Go(func() {
+			other, err := state.Open(s.Path(), state.Options{})
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			err = retryLocked(func() error {
+				key, err := other.TrustKey()
+				all[i] = string(key)
+				return err
+			})
+			if err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	work.Wait()
+	for _, key := range all {
+		if len(key) < 43 || key != all[0] {
+			t.Errorf("%q and %q", key, all[0])
+		}
+	}
+	if info, err := os.Stat(s.Path()); err != nil || runtime.GOOS != "windows" && info.Mode().Perm() != 0o600 {
+		t.Error(info, err)
+	}
+}
+
 func TestTrust(t *testing.T) {
 	s, _ := fresh(t)
 	folder := t.TempDir()
@@ -146,26 +205,28 @@ func TestTrust(t *testing.T) {
 	folder, err := os.Getwd()
 	must(t, err)
 	file := filepath.Join(folder, ".mcp.json")
-	if _, _, ok := s.Trusted(file, "a"); ok {
+	if _, ok := s.Trusted(file, "a"); ok {
 		t.Error("trusted unasked")
 	}
-	must(t, s.Trust(".mcp.json", "a", "h1", []string{"command npx"}))
-	must(t, s.Trust(file, "b", "h2", nil))
-	if hash, facts, ok := s.Trusted(file, "a"); hash != "h1" || !slices.Equal(facts, []string{"command npx"}) || !ok {
-		t.Error(hash, facts, ok)
+	must(t, s.Trust(".mcp.json", "a", agreeTo("command npx")))
+	must(t, s.Trust(file, "b", agreeTo()))
+	if a, ok := s.Trusted(file, "a"); !ok || !reflect.DeepEqual(a, agreeTo("command npx")) {
+		t.Error(a, ok)
 	}
-	if _, _, ok := s.Trusted(filepath.Join(folder, "other"), "a"); ok {
+	if _, ok := s.Trusted(filepath.Join(folder, "other"), "a"); ok {
 		t.Error("another file is trusted")
 	}
-	must(t, s.Trust(file, "a", "h3", []string{"command uvx"}))
-	if hash, facts, _ := s.Trusted("./.mcp.json", "a"); hash != "h3" || !slices.Equal(facts, []string{"command uvx"}) {
-		t.Error(hash, facts)
+	wide := agreeTo("command uvx")
+	wide.Folder = true
+	must(t, s.Trust(file, "a", wide))
+	if a, _ := s.Trusted("./.mcp.json", "a"); !reflect.DeepEqual(a, wide) {
+		t.Error(a)
 	}
 	must(t, s.Distrust(file, "a"))
-	if _, _, ok := s.Trusted(file, "a"); ok {
+	if _, ok := s.Trusted(file, "a"); ok {
 		t.Error("still trusted")
 	}
-	if _, _, ok := s.Trusted(file, "b"); !ok {
+	if _, ok := s.Trusted(file, "b"); !ok {
 		t.Error("the other one is not trusted any more")
 	}
 	must(t, s.Distrust(file, "b"))
@@ -217,7 +278,7 @@ func TestUnknownKeysStay(t *testing.T) {
 		t.Error("it is on")
 	}
 	must(t, s.SetEnabled("a", false))
-	must(t, s.Trust("/f", "a", "h", nil))
+	must(t, s.Trust("/f", "a", agreeTo()))
 	w.expect(t)
 	text := fileContent(t, path)
 	for _, want := range []string{"\ufeff// by hand\n", "\"later\": {\"x\": 1}", "\"a\": {\"enabled\": false, \"color\": \"red\"}, // mine"} {
@@ -409,9 +470,9 @@ func TestGrants(t *testing.T) {
 	if got := s.Grants(); len(got) > 0 {
 		t.Error(got)
 	}
-	must(t, s.Trust("/b", "x", "h", []string{"command x"}))
-	must(t, s.Trust("/a", "y", "h", nil))
-	must(t, s.Trust("/a", "x", "h", nil))
+	must(t, s.Trust("/b", "x", agreeTo("command x")))
+	must(t, s.Trust("/a", "y", agreeTo()))
+	must(t, s.Trust("/a", "x", agreeTo()))
 	names := func() (all []string) {
 		for _, g := range s.Grants() {
 			all = append(all, g.File+" "+g.Name+" "+strings.Join(g.Facts, ","))

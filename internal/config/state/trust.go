@@ -2,25 +2,35 @@ package state
 
 import (
 	"cmp"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/dowel-mcp/dowel/internal/config"
 )
 
-// Trusted returns the user's trust in a server that a file defines: the hash of its facts and the
-// facts in words, so that a change can be shown. ok is false if the server is not trusted. Files
-// are identified by their absolute path, so a moved file must be trusted again.
-func (s *State) Trusted(file, name string) (hash string, facts []string, ok bool) {
-	t, ok := s.current().Trust[absolutePath(file)][name]
-	return t.Hash, slices.Clone(t.Facts), ok && t.Hash != ""
+// Trusted returns the user's trust in a server that a file defines. ok is false if the server is not
+// trusted. Files are identified by their absolute path, so a moved file must be trusted again.
+func (s *State) Trusted(file, name string) (a config.Agreement, ok bool) {
+	a, ok = s.current().Trust[absolutePath(file)][name]
+	return cloneAgreement(a), ok && isAgreement(a)
+}
+
+// isAgreement reports whether an entry holds trust.
+func isAgreement(a config.Agreement) bool { return a.Hash != "" || len(a.Digests) > 0 }
+
+func cloneAgreement(a config.Agreement) config.Agreement {
+	a.Facts, a.Digests = slices.Clone(a.Facts), maps.Clone(a.Digests)
+	return a
 }
 
 // Trust stores the user's trust in a server of a file. It replaces earlier trust in that server.
-func (s *State) Trust(file, name, hash string, facts []string) error {
-	if facts == nil {
-		facts = []string{}
+func (s *State) Trust(file, name string, a config.Agreement) error {
+	value := map[string]any{"facts": append([]string{}, a.Facts...), "digests": a.Digests}
+	if a.Folder {
+		value["folder"] = true
 	}
-	value := map[string]any{"hash": hash, "facts": facts}
 	return s.updateFile(func(fileContent) []valueChange {
 		return []valueChange{{[]string{"trust", absolutePath(file), name}, value}}
 	})
@@ -29,16 +39,15 @@ func (s *State) Trust(file, name, hash string, facts []string) error {
 // Grant is the user's trust in one server of a file.
 type Grant struct {
 	File, Name string
-	// Facts are the facts that the user agreed to, one a line.
-	Facts []string
+	config.Agreement
 }
 
 // Grants returns all grants, sorted by file and name.
 func (s *State) Grants() (all []Grant) {
 	for file, servers := range s.current().Trust {
-		for name, t := range servers {
-			if t.Hash != "" {
-				all = append(all, Grant{file, name, slices.Clone(t.Facts)})
+		for name, a := range servers {
+			if isAgreement(a) {
+				all = append(all, Grant{file, name, cloneAgreement(a)})
 			}
 		}
 	}

@@ -1,0 +1,94 @@
+package config
+
+import (
+	"maps"
+	"slices"
+	"strings"
+)
+
+// Older versions kept an unkeyed hash of facts that left out the values of variables and the
+// content of files. Their agreements stay valid.
+
+// LegacyChanges returns what has changed since a user agreed with a dowel that kept no digests, like
+// [TrustFacts.Changes]. It returns nil if the agreement covers the entry. Values of variables are not
+// shown.
+func (s *Server) LegacyChanges(a Agreement) (changes []string) {
+	now := s.legacyFacts()
+	if a.Hash == hashJSON(now) {
+		return nil
+	}
+	for _, fact := range a.Facts {
+		if !slices.Contains(now, fact) {
+			changes = append(changes, "- "+s.hideLegacyValues(fact))
+		}
+	}
+	for _, fact := range now {
+		switch line := s.hideLegacyValues(fact); {
+		case slices.Contains(a.Facts, fact):
+		case slices.Contains(changes, "- "+line): // only the hidden part differs
+			changes = slices.DeleteFunc(changes, func(c string) bool { return c == "- "+line })
+			changes = append(changes, "~ "+line+" has changed in the hidden part")
+		default:
+			changes = append(changes, "+ "+line)
+		}
+	}
+	if changes == nil { // the hash is wrong, but not the facts: someone edited the state
+		changes = []string{"~ the stored hash differs"}
+	}
+	return changes
+}
+
+// hideLegacyValues removes the value of a variable and the secrets of the entry from a fact.
+func (s *Server) hideLegacyValues(fact string) string {
+	return s.Mask(cutLegacyValue(fact))
+}
+
+// cutLegacyValue removes the value of a variable from a fact of older versions.
+func cutLegacyValue(fact string) string {
+	if strings.HasPrefix(fact, "env ") {
+		fact, _, _ = strings.Cut(fact, " = ")
+	}
+	return fact
+}
+
+// legacyFacts returns the facts of older versions.
+func (s *Server) legacyFacts() []string {
+	kind := s.Kind
+	if kind == "" {
+		kind = "unclear"
+	}
+	facts := []string{"kind " + string(kind)}
+	add := func(what, text string) {
+		if text != "" {
+			facts = append(facts, what+" "+quoteWord(text))
+		}
+	}
+	add("command", s.Command)
+	if len(s.Args) > 0 {
+		facts = append(facts, "args "+strings.Join(quoteWords(s.Args), " "))
+	}
+	add("cwd", s.Dir)
+	add("envFile", s.EnvFile)
+	for _, name := range slices.Sorted(maps.Keys(s.Env)) {
+		fact := "env " + quoteWord(name)
+		if runsCode(name) && !slices.Contains(codeVariables, strings.ToUpper(name)) {
+			facts = append(facts, fact+" = "+quoteWord(s.Env[name]))
+		} else {
+			facts = append(facts, fact+s.describeOrigin(s.Env[name]))
+		}
+	}
+	for _, name := range slices.Sorted(slices.Values(s.PassEnv)) {
+		facts = append(facts, "env "+quoteWord(name)+" handed on")
+	}
+	add("url", s.URL)
+	for _, name := range slices.Sorted(maps.Keys(s.Headers)) {
+		facts = append(facts, "header "+quoteWord(name)+s.describeOrigin(s.Headers[name]))
+	}
+	add("headersHelper", s.HeadersHelper)
+	if o := s.OAuth; o != nil {
+		add("login metadata", o.MetadataURL)
+		add("login authorization", o.AuthorizationURL)
+		add("login token", o.TokenURL)
+	}
+	return facts
+}
