@@ -123,7 +123,7 @@ func TestAWatchInvalidatesTheCache(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		calls := map[string]int{}
 		h := counting(calls)
-		f := &feed{changes: make(chan mcp.Change), grant: `{"toolsListChanged":true}`}
+		f := &feed{changes: make(chan mcp.Notification), grant: `{"toolsListChanged":true}`}
 		h[mcp.MethodListen] = f.listen
 		c := dialWire(t, h, client.Options{})
 		w, err := c.Watch(t.Context(), mcp.SubscriptionFilter{ToolsListChanged: true})

@@ -52,11 +52,11 @@ func ExampleClient_Tools() {
 func ExampleClient_Watch() {
 	ctx := context.Background()
 	c, err := client.Dial(ctx, handlers{mcp.MethodListen: func(ctx context.Context, req *mcp.Request) (*mcp.Result, error) {
-		ack := mcp.Change{Method: mcp.NotificationAcknowledged, Params: []byte(`{"notifications":{"toolsListChanged":true}}`)}
+		ack := mcp.Notification{Method: mcp.NotificationAcknowledged, Params: []byte(`{"notifications":{"toolsListChanged":true}}`)}
 		if err := req.Peer.Change(ctx, ack); err != nil {
 			return nil, err
 		}
-		if err := req.Peer.Change(ctx, mcp.Change{Method: mcp.NotificationToolsChanged}); err != nil {
+		if err := req.Peer.Change(ctx, mcp.Notification{Method: mcp.NotificationToolsChanged}); err != nil {
 			return nil, err
 		}
 		<-ctx.Done()

@@ -204,7 +204,7 @@ func (p peer) Notify(_ context.Context, n mcp.Notification) error {
 	return nil
 }
 
-func (p peer) Change(_ context.Context, c mcp.Change) error {
+func (p peer) Change(_ context.Context, c mcp.Notification) error {
 	p.req.Notify(mcp.Notification{Method: c.Method, Params: c.Params})
 	return nil
 }

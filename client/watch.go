@@ -220,7 +220,7 @@ func (s *subscription) handleNotification(n mcp.Notification) {
 
 func (s *subscription) handleAcknowledgement(n mcp.Notification) {
 	w := s.watch
-	var p mcp.AcknowledgedParams
+	var p mcp.ListenParams
 	if err := mcp.Decode(n.Params, &p); err != nil {
 		s.end(fmt.Errorf("the acknowledgement cannot be read: %w", err))
 		return

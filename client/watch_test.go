@@ -17,7 +17,7 @@ import (
 // the notifications from the channel changes until that is closed.
 type feed struct {
 	grant   string
-	changes chan mcp.Change // a change without a method ends the subscription
+	changes chan mcp.Notification // a change without a method ends the subscription
 	refuse  error
 	opened  int
 }
@@ -28,7 +28,7 @@ func (f *feed) listen(ctx context.Context, req *mcp.Request) (*mcp.Result, error
 		return nil, f.refuse
 	}
 	if f.grant != "" {
-		_ = req.Peer.Change(ctx, mcp.Change{Method: mcp.NotificationAcknowledged, Params: []byte(`{"notifications":` + f.grant + `}`)})
+		_ = req.Peer.Change(ctx, mcp.Notification{Method: mcp.NotificationAcknowledged, Params: []byte(`{"notifications":` + f.grant + `}`)})
 	}
 	for {
 		select {
@@ -43,16 +43,16 @@ func (f *feed) listen(ctx context.Context, req *mcp.Request) (*mcp.Result, error
 	}
 }
 
-var toolsChanged = mcp.Change{Method: mcp.NotificationToolsChanged}
+var toolsChanged = mcp.Notification{Method: mcp.NotificationToolsChanged}
 
-func updated(uri string) mcp.Change {
-	return mcp.Change{Method: mcp.NotificationResourceUpdated, Params: []byte(fmt.Sprintf(`{"uri":%q}`, uri))}
+func updated(uri string) mcp.Notification {
+	return mcp.Notification{Method: mcp.NotificationResourceUpdated, Params: []byte(fmt.Sprintf(`{"uri":%q}`, uri))}
 }
 
 func watching(t *testing.T, f *feed, l *line) (*client.Client, *client.Watch) {
 	t.Helper()
 	if f.changes == nil {
-		f.changes = make(chan mcp.Change)
+		f.changes = make(chan mcp.Notification)
 	}
 	if f.grant == "" {
 		f.grant = `{"toolsListChanged":true}`
@@ -139,7 +139,7 @@ func TestWatchListensAgain(t *testing.T) {
 						l.cut("gone")
 						synctest.Wait()
 					} else {
-						f.changes <- mcp.Change{}
+						f.changes <- mcp.Notification{}
 					}
 					f.changes <- toolsChanged
 				}()
@@ -170,7 +170,7 @@ func TestWatchBacksOff(t *testing.T) {
 		began := time.Now()
 		go func() {
 			for range 6 {
-				f.changes <- mcp.Change{}
+				f.changes <- mcp.Notification{}
 			}
 			f.changes <- toolsChanged
 		}()
@@ -196,7 +196,7 @@ func TestWatchEnds(t *testing.T) {
 	}
 	t.Run("by its context", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
-			f := &feed{changes: make(chan mcp.Change), grant: `{"toolsListChanged":true}`}
+			f := &feed{changes: make(chan mcp.Notification), grant: `{"toolsListChanged":true}`}
 			c := dialWire(t, handlers{mcp.MethodListen: f.listen}, client.Options{})
 			ctx, cancel := context.WithCancel(t.Context())
 			w, err := c.Watch(ctx, mcp.SubscriptionFilter{ToolsListChanged: true})
@@ -233,7 +233,7 @@ func TestWatchEnds(t *testing.T) {
 			_, w := watching(t, f, &line{})
 			f.changes <- toolsChanged
 			f.refuse = mcp.MethodNotFound(mcp.MethodListen)
-			f.changes <- mcp.Change{}
+			f.changes <- mcp.Notification{}
 			var answered *mcp.Error
 			if err := end(t, w); !errors.As(err, &answered) {
 				t.Errorf("got %v", err)
@@ -245,7 +245,7 @@ func TestWatchEnds(t *testing.T) {
 			f := &feed{}
 			_, w := watching(t, f, &line{})
 			f.refuse = mcp.Errorf(-32603, "internal error")
-			f.changes <- mcp.Change{}
+			f.changes <- mcp.Notification{}
 			var answered *mcp.Error
 			if err := end(t, w); !errors.As(err, &answered) || f.opened < 3 || f.opened > 10 {
 				t.Errorf("got %v after %d subscriptions", err, f.opened)
@@ -275,8 +275,8 @@ func TestSlowWatcher(t *testing.T) {
 			f.changes <- toolsChanged
 			f.changes <- updated(fmt.Sprint("x://", i%3))
 		}
-		f.changes <- mcp.Change{Method: "notifications/acme", Params: []byte(`{"n":1}`)}
-		f.changes <- mcp.Change{Method: "notifications/acme", Params: []byte(`{"n":1}`)}
+		f.changes <- mcp.Notification{Method: "notifications/acme", Params: []byte(`{"n":1}`)}
+		f.changes <- mcp.Notification{Method: "notifications/acme", Params: []byte(`{"n":1}`)}
 		synctest.Wait()
 		w.Close()
 		n := 0

@@ -31,11 +31,11 @@ func (g *Gateway) serveListen(ctx context.Context, req *mcp.Request) (*mcp.Resul
 	defer cancel(nil)
 	events := g.hub.Events(ctx, hub.CatalogChanged, hub.StateChanged) // begins before the acknowledgement, so that no change is missed
 	s.subscribeResources(ctx)
-	ack, err := mcp.Encode(&mcp.AcknowledgedParams{Notifications: s.filter})
+	ack, err := mcp.Encode(&mcp.ListenParams{Notifications: s.filter})
 	if err != nil {
 		return nil, err
 	}
-	if err := req.Peer.Change(ctx, mcp.Change{Method: mcp.NotificationAcknowledged, Params: ack}); err != nil {
+	if err := req.Peer.Change(ctx, mcp.Notification{Method: mcp.NotificationAcknowledged, Params: ack}); err != nil {
 		return nil, err
 	}
 	close(s.acknowledged)
@@ -242,13 +242,13 @@ func (s *subscription) sendListChanges(ctx context.Context) {
 		{(kinds[hub.Resource] || kinds[hub.Template]) && s.filter.ResourcesListChanged, mcp.NotificationResourcesChanged},
 	} {
 		if change.due {
-			s.sendChange(ctx, mcp.Change{Method: change.method})
+			s.sendChange(ctx, mcp.Notification{Method: change.method})
 		}
 	}
 }
 
 // sendChange sends a change, and ends the subscription if that fails.
-func (s *subscription) sendChange(ctx context.Context, change mcp.Change) {
+func (s *subscription) sendChange(ctx context.Context, change mcp.Notification) {
 	if err := s.req.Peer.Change(ctx, change); err != nil {
 		s.cancel(err)
 	}

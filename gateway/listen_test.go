@@ -224,9 +224,9 @@ func (s half) ServeMCP(ctx context.Context, req *mcp.Request) (*mcp.Result, erro
 	if req.Method != mcp.MethodListen || !hasResources(req) {
 		return s.Handler.ServeMCP(ctx, req)
 	}
-	ack, err := mcp.Encode(&mcp.AcknowledgedParams{Notifications: mcp.SubscriptionFilter{ResourceSubscriptions: []string{watchedURI}}})
+	ack, err := mcp.Encode(&mcp.ListenParams{Notifications: mcp.SubscriptionFilter{ResourceSubscriptions: []string{watchedURI}}})
 	if err == nil {
-		err = req.Peer.Change(ctx, mcp.Change{Method: mcp.NotificationAcknowledged, Params: ack})
+		err = req.Peer.Change(ctx, mcp.Notification{Method: mcp.NotificationAcknowledged, Params: ack})
 	}
 	if err != nil {
 		return nil, err
@@ -236,11 +236,11 @@ func (s half) ServeMCP(ctx context.Context, req *mcp.Request) (*mcp.Result, erro
 }
 
 // told is a peer that records its notifications.
-type told struct{ changes chan mcp.Change }
+type told struct{ changes chan mcp.Notification }
 
 func (told) Notify(context.Context, mcp.Notification) error { return nil }
 
-func (p told) Change(_ context.Context, c mcp.Change) error { p.changes <- c; return nil }
+func (p told) Change(_ context.Context, c mcp.Notification) error { p.changes <- c; return nil }
 
 // Changes of resources that the server has not acknowledged are dropped.
 func TestOnlyWhatWasAcknowledged(t *testing.T) {
@@ -248,7 +248,7 @@ func TestOnlyWhatWasAcknowledged(t *testing.T) {
 		h := hubOf(t, hub.Options{}, hub.Definition{Name: "up", Target: half{everything.New()}})
 		settle(t, h)
 		g := gatewayOf(t, h, gateway.Options{}).Only("up")
-		p := told{make(chan mcp.Change, 100)}
+		p := told{make(chan mcp.Notification, 100)}
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan struct{})
 		go func() {

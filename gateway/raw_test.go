@@ -456,7 +456,7 @@ func (p *peer) Notify(context.Context, mcp.Notification) error {
 	return nil
 }
 
-func (p *peer) Change(context.Context, mcp.Change) error { return errors.ErrUnsupported }
+func (p *peer) Change(context.Context, mcp.Notification) error { return errors.ErrUnsupported }
 
 func (p *peer) count() int {
 	p.mu.Lock()

@@ -88,7 +88,7 @@ func (f *resourceFollower) handleNotification(ctx context.Context, n mcp.Notific
 		uri, _ := rawjson.String(rawjson.Lookup(n.Params, "uri"))
 		f.passUpdate(ctx, uri, n.Params)
 	case mcp.NotificationAcknowledged:
-		var p mcp.AcknowledgedParams
+		var p mcp.ListenParams
 		_ = mcp.Decode(n.Params, &p)                       // an unreadable acknowledgement honours nothing
 		missed := f.acknowledgedOnce || f.isAcknowledged() // reportHonoured below lets the client be told
 		f.honoured = map[string]bool{}
@@ -124,7 +124,7 @@ func (f *resourceFollower) passUpdate(ctx context.Context, uri string, params js
 	if wire != uri || rawjson.Lookup(params, "uri") == nil {
 		params = rawjson.Replace(params, "uri", rawjson.AppendString(nil, wire))
 	}
-	f.sendChange(ctx, mcp.Change{Method: mcp.NotificationResourceUpdated, Params: withoutSubscriptionID(params)})
+	f.sendChange(ctx, mcp.Notification{Method: mcp.NotificationResourceUpdated, Params: withoutSubscriptionID(params)})
 }
 
 // withoutSubscriptionID removes the id of the upstream's subscription from a change.

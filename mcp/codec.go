@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -21,23 +22,19 @@ func Encode(v any) (json.RawMessage, error) { return AppendEncode(nil, v) }
 
 // AppendEncode appends the JSON of a value of this package's types to dst.
 func AppendEncode(dst []byte, v any) ([]byte, error) {
-	if a, ok := v.(interface {
-		appendJSON([]byte) ([]byte, error)
-	}); ok {
+	if a, ok := v.(jsonAppender); ok {
 		return a.appendJSON(dst)
 	}
-	w := appendWriter{dst}
-	if err := jsonv2.MarshalWrite(&w, v, jsonOptions); err != nil {
+	b := bytes.NewBuffer(dst)
+	if err := jsonv2.MarshalWrite(b, v, jsonOptions); err != nil {
 		return dst, err
 	}
-	return w.b, nil
+	return b.Bytes(), nil
 }
 
-type appendWriter struct{ b []byte }
-
-func (w *appendWriter) Write(p []byte) (int, error) {
-	w.b = append(w.b, p...)
-	return len(p), nil
+// jsonAppender is implemented by types that are encoded by hand, for speed.
+type jsonAppender interface {
+	appendJSON([]byte) ([]byte, error)
 }
 
 // Decode decodes JSON into a value of this package's types. It ignores unknown members, as the
@@ -65,55 +62,17 @@ func explainError(err error) error {
 	return fmt.Errorf("%s must not be a JSON %s", where, semantic.JSONKind)
 }
 
-// Content is encoded by hand, for speed. The methods serve encoding/json and its successor.
-
-type jsonAppender interface {
-	appendJSON([]byte) ([]byte, error)
-}
-
-func marshalTo(enc *jsontext.Encoder, v jsonAppender) error {
-	raw, err := v.appendJSON(enc.AvailableBuffer())
-	if err != nil {
-		return err
-	}
-	return enc.WriteValue(raw)
-}
-
-func unmarshalFrom(dec *jsontext.Decoder, parse func([]byte) error) error {
-	raw, err := dec.ReadValue()
-	if err != nil {
-		return err
-	}
-	return parse(raw)
-}
-
 // MarshalJSON implements [json.Marshaler].
 func (c Content) MarshalJSON() ([]byte, error) { return c.appendJSON(nil) }
-
-// MarshalJSONTo implements [jsonv2.MarshalerTo].
-func (c *Content) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, c) }
 
 // UnmarshalJSON implements [json.Unmarshaler].
 func (c *Content) UnmarshalJSON(raw []byte) error { return c.parseContent(raw) }
 
-// UnmarshalJSONFrom implements [jsonv2.UnmarshalerFrom].
-func (c *Content) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
-	return unmarshalFrom(dec, c.parseContent)
-}
-
 // MarshalJSON implements [json.Marshaler].
 func (r ResourceContents) MarshalJSON() ([]byte, error) { return r.appendJSON(nil) }
 
-// MarshalJSONTo implements [jsonv2.MarshalerTo].
-func (r *ResourceContents) MarshalJSONTo(enc *jsontext.Encoder) error { return marshalTo(enc, r) }
-
 // UnmarshalJSON implements [json.Unmarshaler].
 func (r *ResourceContents) UnmarshalJSON(raw []byte) error { return r.parseContents(raw) }
-
-// UnmarshalJSONFrom implements [jsonv2.UnmarshalerFrom].
-func (r *ResourceContents) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
-	return unmarshalFrom(dec, r.parseContents)
-}
 
 // MarshalJSON implements [json.Marshaler]. One block becomes an object, several become an array.
 func (s SamplingContent) MarshalJSON() ([]byte, error) {

@@ -1,8 +1,5 @@
 package mcp
 
-// MaxCompletions bounds the values of a completion.
-const MaxCompletions = 100
-
 // CompleteParams asks for completions of an argument (server/utilities/completion).
 type CompleteParams struct {
 	Meta     Meta               `json:"_meta,omitempty"`
@@ -43,7 +40,7 @@ type CompleteResult struct {
 	Completion Completion `json:"completion"`
 }
 
-// Completion holds at most [MaxCompletions] values, best first. Total counts all values, 0 if
+// Completion holds at most 100 values, best first. Total counts all values, 0 if
 // unknown; HasMore reports that values were left out.
 type Completion struct {
 	Values  []string `json:"values"`

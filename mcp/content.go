@@ -79,33 +79,6 @@ func ToolResult(toolUseID string, content ...Content) Content {
 	return Content{Type: ContentToolResult, ToolResult: &ToolResultContent{ToolUseID: toolUseID, Content: content}}
 }
 
-// Contents converts content into the contents of the resource with the URI: text stays text, images
-// and audio become binary data with their MIME type, and an embedded resource stays itself.
-// mimeType is used if the content has none.
-func (c Content) Contents(uri, mimeType string) ResourceContents {
-	if c.MIMEType != "" {
-		mimeType = c.MIMEType
-	}
-	switch {
-	case c.Resource != nil:
-		r := *c.Resource
-		if r.URI == "" {
-			r.URI = uri
-		}
-		if r.MIMEType == "" {
-			r.MIMEType = mimeType
-		}
-		return r
-	case c.Type == ContentImage || c.Type == ContentAudio:
-		data := c.Data
-		if data == nil {
-			data = []byte{}
-		}
-		return ResourceContents{URI: uri, MIMEType: mimeType, Blob: data, Meta: c.Meta}
-	}
-	return ResourceContents{URI: uri, MIMEType: mimeType, Text: c.Text, Meta: c.Meta}
-}
-
 // String returns the text of the content: text, the text of an embedded resource, or a short
 // description of any other content.
 func (c Content) String() string {

@@ -145,13 +145,18 @@ func (o *objectWriter) writeToolResult(r *ToolResultContent) {
 }
 
 func (o *objectWriter) writeContents(name string, contents []Content) {
+	o.writeList(name, len(contents), func(dst []byte, i int) ([]byte, error) { return contents[i].appendJSON(dst) })
+}
+
+// writeList writes an array of n elements, which appendElement appends.
+func (o *objectWriter) writeList(name string, n int, appendElement func(dst []byte, i int) ([]byte, error)) {
 	o.writeKey(name)
 	o.dst = append(o.dst, '[')
-	for i := range contents {
+	for i := range n {
 		if i > 0 {
 			o.dst = append(o.dst, ',')
 		}
-		dst, err := contents[i].appendJSON(o.dst)
+		dst, err := appendElement(o.dst, i)
 		if err != nil {
 			o.err = err
 			return
@@ -176,6 +181,36 @@ func (r *ResourceContents) appendJSON(dst []byte) ([]byte, error) {
 	if len(r.Meta) > 0 {
 		o.writeValue("_meta", r.Meta)
 	}
+	return o.finish()
+}
+
+// appendJSON appends the result's JSON.
+func (r *ReadResourceResult) appendJSON(dst []byte) ([]byte, error) {
+	o := beginObject(dst)
+	if len(r.Meta) > 0 {
+		o.writeValue("_meta", r.Meta)
+	}
+	o.writeList("contents", len(r.Contents), func(dst []byte, i int) ([]byte, error) { return r.Contents[i].appendJSON(dst) })
+	return o.finish()
+}
+
+// appendJSON appends the result's JSON.
+func (r *GetPromptResult) appendJSON(dst []byte) ([]byte, error) {
+	o := beginObject(dst)
+	if len(r.Meta) > 0 {
+		o.writeValue("_meta", r.Meta)
+	}
+	o.writeOptional("description", r.Description)
+	o.writeList("messages", len(r.Messages), func(dst []byte, i int) ([]byte, error) { return r.Messages[i].appendJSON(dst) })
+	return o.finish()
+}
+
+// appendJSON appends the message's JSON.
+func (m *PromptMessage) appendJSON(dst []byte) ([]byte, error) {
+	o := beginObject(dst)
+	o.writeString("role", string(m.Role))
+	o.writeKey("content")
+	o.dst, o.err = m.Content.appendJSON(o.dst)
 	return o.finish()
 }
 

@@ -188,23 +188,6 @@ func TestContentStringsOfHalfMadeContent(t *testing.T) {
 	}
 }
 
-func TestContents(t *testing.T) {
-	for _, tt := range []struct {
-		content mcp.Content
-		want    mcp.ResourceContents
-	}{
-		{mcp.Text("t"), mcp.ResourceContents{URI: "x://u", MIMEType: "m", Text: "t"}},
-		{mcp.Image([]byte{1}, "image/png"), mcp.ResourceContents{URI: "x://u", MIMEType: "image/png", Blob: []byte{1}}},
-		{mcp.Audio(nil, ""), mcp.ResourceContents{URI: "x://u", MIMEType: "m", Blob: []byte{}}},
-		{mcp.Embed(mcp.ResourceContents{Text: "t"}), mcp.ResourceContents{URI: "x://u", MIMEType: "m", Text: "t"}},
-		{mcp.Embed(mcp.ResourceContents{URI: "x://own", MIMEType: "own", Blob: []byte{2}}), mcp.ResourceContents{URI: "x://own", MIMEType: "own", Blob: []byte{2}}},
-	} {
-		if got := tt.content.Contents("x://u", "m"); !reflect.DeepEqual(got, tt.want) {
-			t.Errorf("%+v becomes %+v, want %+v", tt.content, got, tt.want)
-		}
-	}
-}
-
 func TestSamplingContentIsOneOrSeveral(t *testing.T) {
 	for _, tt := range []struct{ raw, want string }{
 		{`{"type":"text","text":"a"}`, `{"type":"text","text":"a"}`}, {`[{"type":"text","text":"a"}]`, `{"type":"text","text":"a"}`},

@@ -97,25 +97,15 @@ type Peer interface {
 	// Notify sends a notification scoped to the request: progress or a log message.
 	Notify(ctx context.Context, n Notification) error
 	// Change sends a change on a subscriptions/listen request; the first must be the
-	// acknowledgement. It fails on any other request.
-	Change(ctx context.Context, c Change) error
+	// acknowledgement. It fails on any other request. The transport adds the subscription's id to
+	// the parameters, which must not have one.
+	Change(ctx context.Context, c Notification) error
 }
 
 // Notification is a one-way message.
 type Notification struct {
 	Method string
-	// Params is an object without a subscription id. If it is nil, the transport encodes the change
-	// once per subscription.
 	Params json.RawMessage // an object, or nil
-}
-
-// Change is a notification on a subscription. The transport adds the subscription's id if the era
-// has one.
-type Change struct {
-	Method string
-	// Params is an object without subscription id, or nil: then the edge encodes the change once
-	// per subscription.
-	Params json.RawMessage
 }
 
 // Result answers a request. Set Value or Raw, but not both; neither means an empty object.

@@ -14,9 +14,7 @@ import (
 	"sync"
 )
 
-// ErrSeal is the error of [Sealer.Open] for a text that is forged, changed, sealed for another
-// purpose, or sealed with a key that was removed.
-var ErrSeal = errors.New("not sealed with a current key, or changed since")
+var errSeal = errors.New("not sealed with a current key, or changed since")
 
 // Keys seals data that travels through clients: request state, cursors, session ids. The first
 // secret seals; all of them open. To replace a secret on several replicas, add the new one at the
@@ -80,16 +78,17 @@ func (s *Sealer) Seal(plain, bound []byte) string {
 	return base64.RawURLEncoding.EncodeToString(s.aeads()[0].Seal(nil, nil, plain, bound))
 }
 
-// Open returns the sealed data. Its error is [ErrSeal].
+// Open returns the sealed data. It fails if the text is forged, changed, sealed for another purpose
+// or with other bound bytes, or sealed with a key that was removed.
 func (s *Sealer) Open(sealed string, bound []byte) ([]byte, error) {
 	raw, err := base64.RawURLEncoding.Strict().DecodeString(sealed)
 	if err != nil || strings.ContainsAny(sealed, "\r\n") { // the decoder ignores line ends
-		return nil, ErrSeal
+		return nil, errSeal
 	}
 	for _, aead := range s.aeads() {
 		if plain, err := aead.Open(nil, nil, raw, bound); err == nil {
 			return plain, nil
 		}
 	}
-	return nil, ErrSeal
+	return nil, errSeal
 }

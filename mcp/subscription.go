@@ -13,15 +13,9 @@ type SubscriptionFilter struct {
 	Extensions map[string]json.RawMessage `json:",embed"`
 }
 
-// ListenParams opens a subscription.
+// ListenParams opens a subscription. [NotificationAcknowledged], the first message on it, has the
+// same parameters: the part of the filter that the server delivers.
 type ListenParams struct {
-	Meta          Meta               `json:"_meta,omitempty"`
-	Notifications SubscriptionFilter `json:"notifications"`
-}
-
-// AcknowledgedParams is the first message on a subscription. It holds the part of the filter that
-// the server delivers.
-type AcknowledgedParams struct {
 	Meta          Meta               `json:"_meta,omitempty"`
 	Notifications SubscriptionFilter `json:"notifications"`
 }

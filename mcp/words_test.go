@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -86,7 +85,7 @@ func TestKeysRotate(t *testing.T) {
 	} {
 		sealed := tt.seals.For("state").Seal([]byte("plain"), []byte("bound"))
 		plain, err := tt.open.For("state").Open(sealed, []byte("bound"))
-		if tt.ok && (err != nil || string(plain) != "plain") || !tt.ok && !errors.Is(err, mcp.ErrSeal) {
+		if tt.ok && (err != nil || string(plain) != "plain") || !tt.ok && err == nil {
 			t.Errorf("%s: %q, %v", tt.name, plain, err)
 		}
 	}
@@ -109,7 +108,7 @@ func TestKeysBind(t *testing.T) {
 		"not base64":         func() ([]byte, error) { return state.Open("%%%", []byte("bound")) },
 		"standard base64":    func() ([]byte, error) { return state.Open("//++"+sealed, []byte("bound")) },
 	} {
-		if plain, err := open(); !errors.Is(err, mcp.ErrSeal) || plain != nil {
+		if plain, err := open(); err == nil || plain != nil {
 			t.Errorf("%s: %q, %v", name, plain, err)
 		}
 	}

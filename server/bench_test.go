@@ -66,7 +66,7 @@ func BenchmarkProgress(b *testing.B) {
 type nobody struct{}
 
 func (nobody) Notify(context.Context, mcp.Notification) error { return nil }
-func (nobody) Change(context.Context, mcp.Change) error       { return nil }
+func (nobody) Change(context.Context, mcp.Notification) error { return nil }
 
 func BenchmarkList(b *testing.B) {
 	for _, filtered := range []bool{false, true} {
@@ -160,4 +160,4 @@ func BenchmarkFanOut(b *testing.B) {
 type counter chan struct{}
 
 func (c counter) Notify(context.Context, mcp.Notification) error { return nil }
-func (c counter) Change(context.Context, mcp.Change) error       { c <- struct{}{}; return nil }
+func (c counter) Change(context.Context, mcp.Notification) error { c <- struct{}{}; return nil }

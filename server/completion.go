@@ -10,9 +10,12 @@ import (
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
+// maxCompletions is how many values a result may hold (server/utilities/completion).
+const maxCompletions = 100
+
 // CompleteFunc suggests values for an argument of a prompt or a variable of a template, best first.
 // value is the text typed so far; settled holds the arguments that already have values. It may
-// return any number: the client gets the first [mcp.MaxCompletions] and the total.
+// return any number: the client gets the first 100 and the total.
 type CompleteFunc func(ctx context.Context, value string, settled map[string]string) ([]string, error)
 
 // CompleteFrom returns a CompleteFunc that ignores case and suggests the values that begin with the
@@ -102,8 +105,8 @@ func (s *Server) completeArgument(ctx context.Context, req *mcp.Request) (*mcp.R
 
 func (s *Server) completionResult(values []string) *mcp.Result {
 	total := len(values)
-	if total > mcp.MaxCompletions {
-		values = values[:mcp.MaxCompletions]
+	if total > maxCompletions {
+		values = values[:maxCompletions]
 	}
 	return s.newResult(&mcp.CompleteResult{Completion: mcp.Completion{Values: values, Total: total, HasMore: total > len(values)}})
 }

@@ -22,7 +22,7 @@ func (s *Server) listen(ctx context.Context, req *mcp.Request) (*mcp.Result, err
 		return nil, err
 	}
 	defer s.subscriptions.remove(l)
-	if err := req.Peer.Change(ctx, mcp.Change{Method: mcp.NotificationAcknowledged, Params: ack}); err != nil {
+	if err := req.Peer.Change(ctx, mcp.Notification{Method: mcp.NotificationAcknowledged, Params: ack}); err != nil {
 		return nil, err
 	}
 	return s.runSubscription(ctx, req, l)
@@ -42,7 +42,7 @@ func (s *Server) subscribe(req *mcp.Request) (l *listener, ack json.RawMessage, 
 		return nil, nil, mcp.InvalidParams("%s needs params.notifications, an object that says what to listen to", req.Method)
 	}
 	agreed := s.acceptedFilter(p.Notifications)
-	if ack, err = mcp.Encode(&mcp.AcknowledgedParams{Notifications: agreed}); err != nil {
+	if ack, err = mcp.Encode(&mcp.ListenParams{Notifications: agreed}); err != nil {
 		return nil, nil, err
 	}
 	l = newListener(agreed, s.vocabulary, req)
@@ -122,7 +122,7 @@ func (s *Server) sendChanges(ctx context.Context, req *mcp.Request, d pendingCha
 		if d.lists&known.bit == 0 {
 			continue
 		}
-		if err := req.Peer.Change(ctx, mcp.Change{Method: known.method}); err != nil {
+		if err := req.Peer.Change(ctx, mcp.Notification{Method: known.method}); err != nil {
 			return false, err
 		}
 	}
@@ -130,7 +130,7 @@ func (s *Server) sendChanges(ctx context.Context, req *mcp.Request, d pendingCha
 		if !s.mayKnowResource(ctx, req, u.uri) {
 			continue
 		}
-		if err := req.Peer.Change(ctx, mcp.Change{Method: mcp.NotificationResourceUpdated, Params: u.params}); err != nil {
+		if err := req.Peer.Change(ctx, mcp.Notification{Method: mcp.NotificationResourceUpdated, Params: u.params}); err != nil {
 			return false, err
 		}
 	}

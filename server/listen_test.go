@@ -176,7 +176,7 @@ func TestDeadPeer(t *testing.T) {
 type deadPeer struct{}
 
 func (deadPeer) Notify(context.Context, mcp.Notification) error { return mcp.ErrPeerGone }
-func (deadPeer) Change(context.Context, mcp.Change) error       { return mcp.ErrPeerGone }
+func (deadPeer) Change(context.Context, mcp.Notification) error { return mcp.ErrPeerGone }
 
 func TestListenAgrees(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -197,7 +197,7 @@ func TestListenAgrees(t *testing.T) {
 		}
 		many := listen(t, offering(), "", `{"resourceSubscriptions":`+string(raw)+`}`, &peer{})
 		synctest.Wait()
-		var ack mcp.AcknowledgedParams
+		var ack mcp.ListenParams
 		if err := mcp.Decode(many.changes[0].Params, &ack); err != nil || len(ack.Notifications.ResourceSubscriptions) != 2500 {
 			t.Errorf("%d, %v", len(ack.Notifications.ResourceSubscriptions), err)
 		}
@@ -253,14 +253,14 @@ func TestExtensionChanges(t *testing.T) {
 		none := listen(t, s, "", `{}`, &peer{})
 		synctest.Wait()
 		want(t, string(one.changes[0].Params), `{"notifications":{"taskIds":["1"]}}`)
-		change := mcp.Change{Method: "notifications/tasks", Params: json.RawMessage(`{"n":0}`)}
+		change := mcp.Notification{Method: "notifications/tasks", Params: json.RawMessage(`{"n":0}`)}
 		s.Change(change, func(p mcp.Principal, filter json.RawMessage) bool { return p.ID == "ann" && string(filter) == `["1"]` })
 		synctest.Wait()
 		for n := range 2000 {
 			change.Params = json.RawMessage(fmt.Sprintf(`{"n":%d}`, n+1))
 			s.Change(change, func(p mcp.Principal, filter json.RawMessage) bool { return string(filter) == `["1"]` })
 		}
-		s.Change(mcp.Change{Method: "notifications/other"}, nil)
+		s.Change(mcp.Notification{Method: "notifications/other"}, nil)
 		close(one.stall)
 		synctest.Wait()
 		got := one.changes

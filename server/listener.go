@@ -76,7 +76,7 @@ type pendingChanges struct {
 	lists   listSet
 	items   []Item // their lists count as changed if the principal may see them
 	updates []*resourceUpdate
-	changes []mcp.Change
+	changes []mcp.Notification
 }
 
 // resourceUpdate is a change of a resource, encoded once for all listeners.
@@ -151,7 +151,7 @@ func (l *listener) trySendNow(changed listSet, now time.Time) bool {
 	}
 	for _, known := range listChanges {
 		if changed == known.bit {
-			return l.announcer.TryChange(mcp.Change{Method: known.method})
+			return l.announcer.TryChange(mcp.Notification{Method: known.method})
 		}
 	}
 	return false
@@ -203,7 +203,7 @@ func (l *listener) hasUpdate(uri string) bool {
 }
 
 // noteChange notes a change of an extension.
-func (l *listener) noteChange(c mcp.Change) {
+func (l *listener) noteChange(c mcp.Notification) {
 	l.mu.Lock()
 	if len(l.pending.changes) >= maxPending {
 		l.pending.changes = l.pending.changes[1:]

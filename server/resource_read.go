@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"errors"
 
@@ -97,7 +98,7 @@ func (r *registeredResource) newReadResult(out any, uri string) (*mcp.ReadResour
 		if out.Type == mcp.ContentText {
 			fallback = "text/plain"
 		}
-		return one(out.Contents(uri, r.mimeTypeOr(fallback)))
+		return one(resourceContents(*out, uri, r.mimeTypeOr(fallback)))
 	case *mcp.ResourceContents:
 		return one(*out)
 	case *[]mcp.ResourceContents:
@@ -146,4 +147,26 @@ func URI(ctx context.Context) string {
 		return string(c.params.name)
 	}
 	return ""
+}
+
+// resourceContents converts content into the contents of the resource with the URI: text stays text,
+// images and audio become binary data with their MIME type, and an embedded resource stays itself.
+// mimeType is used if the content has none.
+func resourceContents(c mcp.Content, uri, mimeType string) mcp.ResourceContents {
+	if c.MIMEType != "" {
+		mimeType = c.MIMEType
+	}
+	switch {
+	case c.Resource != nil:
+		r := *c.Resource
+		r.URI, r.MIMEType = cmp.Or(r.URI, uri), cmp.Or(r.MIMEType, mimeType)
+		return r
+	case c.Type == mcp.ContentImage || c.Type == mcp.ContentAudio:
+		data := c.Data
+		if data == nil {
+			data = []byte{}
+		}
+		return mcp.ResourceContents{URI: uri, MIMEType: mimeType, Blob: data, Meta: c.Meta}
+	}
+	return mcp.ResourceContents{URI: uri, MIMEType: mimeType, Text: c.Text, Meta: c.Meta}
 }

@@ -20,7 +20,7 @@ import (
 type peer struct {
 	mu      sync.Mutex
 	notes   []mcp.Notification
-	changes []mcp.Change
+	changes []mcp.Notification
 	arrived chan struct{} // gets a token for each change, where it is not nil
 	stall   chan struct{} // changes wait for it, where it is not nil
 }
@@ -32,7 +32,7 @@ func (p *peer) Notify(_ context.Context, n mcp.Notification) error {
 	return nil
 }
 
-func (p *peer) Change(ctx context.Context, c mcp.Change) error {
+func (p *peer) Change(ctx context.Context, c mcp.Notification) error {
 	if p.stall != nil && c.Method != mcp.NotificationAcknowledged {
 		select {
 		case <-p.stall:

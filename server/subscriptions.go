@@ -134,7 +134,7 @@ func forEachAncestor(uri string, fn func(string)) {
 // method with a filter field of the extension and whose filter matches; a nil match matches all.
 // match gets the filter as the client sent it. Change calls match for one subscription after
 // another before it returns. A client that reads slowly misses the oldest changes.
-func (s *Server) Change(c mcp.Change, match func(p mcp.Principal, filter json.RawMessage) bool) {
+func (s *Server) Change(c mcp.Notification, match func(p mcp.Principal, filter json.RawMessage) bool) {
 	for _, l := range s.subscriptions.listenersOf(c.Method) {
 		for _, x := range l.extensions {
 			if x.method == c.Method && (match == nil || match(l.principal, x.filter)) {

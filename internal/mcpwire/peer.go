@@ -5,7 +5,7 @@ import "github.com/dowel-mcp/dowel/mcp"
 // Announcer is an [mcp.Peer] that can often send a change without waiting. TryChange reports whether
 // it sent the change; if not, call Change.
 type Announcer interface {
-	TryChange(c mcp.Change) bool
+	TryChange(c mcp.Notification) bool
 }
 
 // Disconnecter is an [mcp.Peer] that can close its connection while the request continues; the

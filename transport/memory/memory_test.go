@@ -64,17 +64,17 @@ func listen(ctx context.Context, req *mcp.Request) (*mcp.Result, error) {
 	if err := mcp.Decode(req.Params, &p); err != nil {
 		return nil, err
 	}
-	acked, _ := mcp.Encode(mcp.AcknowledgedParams{Notifications: p.Notifications})
-	if err := req.Peer.Change(ctx, mcp.Change{Method: mcp.NotificationAcknowledged, Params: acked}); err != nil {
+	acked, _ := mcp.Encode(mcp.ListenParams{Notifications: p.Notifications})
+	if err := req.Peer.Change(ctx, mcp.Notification{Method: mcp.NotificationAcknowledged, Params: acked}); err != nil {
 		return nil, err
 	}
 	if p.Notifications.ToolsListChanged {
-		_ = req.Peer.Change(ctx, mcp.Change{Method: mcp.NotificationToolsChanged})
-		_ = req.Peer.Change(ctx, mcp.Change{Method: mcp.NotificationToolsChanged})
+		_ = req.Peer.Change(ctx, mcp.Notification{Method: mcp.NotificationToolsChanged})
+		_ = req.Peer.Change(ctx, mcp.Notification{Method: mcp.NotificationToolsChanged})
 	}
 	for _, uri := range p.Notifications.ResourceSubscriptions {
 		params, _ := mcp.Encode(mcp.ResourceUpdatedParams{URI: uri})
-		_ = req.Peer.Change(ctx, mcp.Change{Method: mcp.NotificationResourceUpdated, Params: params})
+		_ = req.Peer.Change(ctx, mcp.Notification{Method: mcp.NotificationResourceUpdated, Params: params})
 	}
 	<-ctx.Done()
 	return nil, context.Cause(ctx)

@@ -446,7 +446,7 @@ func TestHandlersThatDoNotListen(t *testing.T) {
 		"is deaf": func(ctx context.Context, _ *mcp.Request) error { <-ctx.Done(); return ctx.Err() },
 		"ends": func(ctx context.Context, req *mcp.Request) error {
 			for range 2 { // a second end of the same subscription has no effect
-				_ = req.Peer.Change(ctx, mcp.Change{Method: mcp.NotificationAcknowledged, Params: []byte(`{"notifications":{}}`)})
+				_ = req.Peer.Change(ctx, mcp.Notification{Method: mcp.NotificationAcknowledged, Params: []byte(`{"notifications":{}}`)})
 			}
 			return errors.New("enough")
 		},
@@ -496,7 +496,7 @@ func TestHandlersThatDoNotListen(t *testing.T) {
 				if name == "is deaf" {
 					continue // they may be returning
 				}
-				if err := req.Peer.Change(t.Context(), mcp.Change{Method: mcp.NotificationToolsChanged}); !errors.Is(err, mcp.ErrPeerGone) {
+				if err := req.Peer.Change(t.Context(), mcp.Notification{Method: mcp.NotificationToolsChanged}); !errors.Is(err, mcp.ErrPeerGone) {
 					t.Errorf("the peer of a request that was served: %v", err)
 				}
 			}

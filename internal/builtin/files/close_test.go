@@ -41,7 +41,7 @@ type peer struct{ acknowledged chan struct{} }
 
 func (peer) Notify(context.Context, mcp.Notification) error { return nil }
 
-func (p peer) Change(_ context.Context, c mcp.Change) error {
+func (p peer) Change(_ context.Context, c mcp.Notification) error {
 	if c.Method == mcp.NotificationAcknowledged {
 		p.acknowledged <- struct{}{}
 	}

@@ -66,7 +66,7 @@ func (l *legacyEra) serveListen(ctx context.Context, req *mcp.Request) (*mcp.Res
 	gap := l.addListener(x, f)
 	f.ResourceSubscriptions = l.subscribeResources(ctx, x, f, gap)
 	defer l.removeListener(ctx, x, f.ResourceSubscriptions, gap)
-	acknowledged, err := mcp.Encode(mcp.AcknowledgedParams{Notifications: f})
+	acknowledged, err := mcp.Encode(mcp.ListenParams{Notifications: f})
 	if err != nil {
 		return nil, err
 	}

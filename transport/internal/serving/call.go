@@ -177,7 +177,7 @@ func (c *call) progressRises(params []byte) bool {
 }
 
 // Change implements [mcp.Peer].
-func (c *call) Change(_ context.Context, change mcp.Change) error {
+func (c *call) Change(_ context.Context, change mcp.Notification) error {
 	if c.req.Method != mcp.MethodListen {
 		return fmt.Errorf("a change belongs on %s, not on %s", mcp.MethodListen, c.req.Method)
 	}
@@ -185,7 +185,7 @@ func (c *call) Change(_ context.Context, change mcp.Change) error {
 }
 
 // TryChange implements [mcpwire.Announcer].
-func (c *call) TryChange(change mcp.Change) bool {
+func (c *call) TryChange(change mcp.Notification) bool {
 	w, ok := c.out.(transport.TryWriter)
 	if !ok || c.req.Method != mcp.MethodListen || !c.mu.TryLock() {
 		return false

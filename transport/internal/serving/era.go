@@ -27,7 +27,7 @@ type era interface {
 	// a model about the error.
 	encodeError(r *mcp.Request, err error) (*mcp.Result, *mcp.Error)
 	// appendChange appends the notification of a change on the subscription c.
-	appendChange(dst []byte, c *call, change mcp.Change) []byte
+	appendChange(dst []byte, c *call, change mcp.Notification) []byte
 	// resolveInput obtains the input that res asks for and returns the request to serve next.
 	// next is nil if res is sent to the client as it is.
 	resolveInput(ctx context.Context, c *call, round int, res *mcp.Result) (next *mcp.Request, err error)

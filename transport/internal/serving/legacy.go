@@ -165,7 +165,7 @@ func isResourceMethod(method string) bool {
 	return method == mcp.MethodReadResource || method == mcpwire.MethodSubscribe
 }
 
-func (ss *session) appendChange(dst []byte, _ *call, change mcp.Change) []byte {
+func (ss *session) appendChange(dst []byte, _ *call, change mcp.Notification) []byte {
 	return jsonrpc.AppendNotification(dst, change.Method, change.Params)
 }
 

@@ -63,7 +63,7 @@ func (l *listSubscription) Notify(context.Context, mcp.Notification) error { ret
 
 // Change implements [mcp.Peer]. It accepts changes after the end of the subscription's context,
 // until the handler has returned.
-func (l *listSubscription) Change(_ context.Context, change mcp.Change) error {
+func (l *listSubscription) Change(_ context.Context, change mcp.Notification) error {
 	switch {
 	case l.closed.Load():
 		return mcp.ErrPeerGone

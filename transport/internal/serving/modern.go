@@ -224,7 +224,7 @@ func (m *modern) resolveInput(_ context.Context, c *call, _ int, res *mcp.Result
 
 // appendChange appends the notification of a change. A change without params is encoded once per
 // subscription and then copied.
-func (m *modern) appendChange(dst []byte, c *call, change mcp.Change) []byte {
+func (m *modern) appendChange(dst []byte, c *call, change mcp.Notification) []byte {
 	if change.Params == nil {
 		if frame, ok := c.encodedChanges[change.Method]; ok {
 			return append(dst, frame...)
@@ -240,7 +240,7 @@ func (m *modern) appendChange(dst []byte, c *call, change mcp.Change) []byte {
 	return frame
 }
 
-func appendTaggedChange(dst []byte, id jsonrpc.ID, change mcp.Change) []byte {
+func appendTaggedChange(dst []byte, id jsonrpc.ID, change mcp.Notification) []byte {
 	dst = append(dst, `{"jsonrpc":"2.0","method":`...)
 	dst = rawjson.AppendString(dst, change.Method)
 	dst = append(dst, `,"params":{"_meta":{"`+mcpwire.MetaSubscriptionID+`":`...)

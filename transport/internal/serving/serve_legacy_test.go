@@ -223,14 +223,14 @@ func TestLegacyAdaptationOfTheSameLength(t *testing.T) {
 func TestLegacyChanges(t *testing.T) {
 	tools["publish all"] = func(w *world, _ ctx, _ *mcp.Request, p mcp.CallToolParams) (*mcp.Result, error) {
 		w.each(func(peer mcp.Peer) bool {
-			_ = peer.Change(background, mcp.Change{Method: mcp.NotificationToolsChanged})
+			_ = peer.Change(background, mcp.Notification{Method: mcp.NotificationToolsChanged})
 			return true
 		})
 		return text("published")
 	}
 	tools["publish resource"] = func(w *world, _ ctx, _ *mcp.Request, p mcp.CallToolParams) (*mcp.Result, error) {
 		w.each(func(peer mcp.Peer) bool {
-			_ = peer.Change(background, mcp.Change{Method: mcp.NotificationResourceUpdated, Params: []byte(`{"uri":"x://a"}`)})
+			_ = peer.Change(background, mcp.Notification{Method: mcp.NotificationResourceUpdated, Params: []byte(`{"uri":"x://a"}`)})
 			return true
 		})
 		return text("published")

@@ -215,7 +215,7 @@ func TestLeakedPeers(t *testing.T) {
 			tools["use leaked"] = func(w *world, _ ctx, _ *mcp.Request, _ mcp.CallToolParams) (*mcp.Result, error) {
 				peer := w.peers[len(w.peers)-1]
 				if strings.Contains(name, "subscription") {
-					w.saw("change: %v", peer.Change(background, mcp.Change{Method: mcp.NotificationToolsChanged}))
+					w.saw("change: %v", peer.Change(background, mcp.Notification{Method: mcp.NotificationToolsChanged}))
 				} else {
 					w.saw("notify: %v", notify(peer))
 				}
@@ -241,7 +241,7 @@ func TestAcknowledgingOutOfTurn(t *testing.T) {
 	h := mcp.HandlerFunc(func(c context.Context, req *mcp.Request) (*mcp.Result, error) {
 		if req.Method != mcp.MethodListen {
 			if peer := leaked.Load(); peer != nil && req.Method == mcp.MethodListTools {
-				err := (*peer).Change(background, mcp.Change{Method: mcp.NotificationAcknowledged, Params: []byte(`{"notifications":{}}`)})
+				err := (*peer).Change(background, mcp.Notification{Method: mcp.NotificationAcknowledged, Params: []byte(`{"notifications":{}}`)})
 				if !errors.Is(err, mcp.ErrPeerGone) {
 					return nil, fmt.Errorf("got %v", err)
 				}
@@ -250,7 +250,7 @@ func TestAcknowledgingOutOfTurn(t *testing.T) {
 		}
 		leaked.Store(&req.Peer)
 		for range 3 {
-			if err := req.Peer.Change(c, mcp.Change{Method: mcp.NotificationAcknowledged, Params: []byte(`{"notifications":{}}`)}); err != nil {
+			if err := req.Peer.Change(c, mcp.Notification{Method: mcp.NotificationAcknowledged, Params: []byte(`{"notifications":{}}`)}); err != nil {
 				return nil, err
 			}
 		}

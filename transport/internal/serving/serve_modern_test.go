@@ -140,8 +140,8 @@ func TestModernSubscriptions(t *testing.T) {
 	w := newWorld()
 	tools["publish"] = func(w *world, _ ctx, _ *mcp.Request, p mcp.CallToolParams) (*mcp.Result, error) {
 		w.each(func(peer mcp.Peer) bool {
-			_ = peer.Change(background, mcp.Change{Method: mcp.NotificationToolsChanged})
-			_ = peer.Change(background, mcp.Change{Method: mcp.NotificationResourceUpdated, Params: []byte(`{"uri":"x://a","_meta":{"io.modelcontextprotocol/subscriptionId":99,"theirs":1}}`)})
+			_ = peer.Change(background, mcp.Notification{Method: mcp.NotificationToolsChanged})
+			_ = peer.Change(background, mcp.Notification{Method: mcp.NotificationResourceUpdated, Params: []byte(`{"uri":"x://a","_meta":{"io.modelcontextprotocol/subscriptionId":99,"theirs":1}}`)})
 			return true
 		})
 		return text("published")

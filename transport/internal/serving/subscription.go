@@ -25,7 +25,7 @@ type subscription struct {
 	mu        sync.Mutex // held while a frame is written, which keeps the order of frames
 	closed    bool
 	holdsBack bool // collects changes in held until the handshake is over
-	held      []mcp.Change
+	held      []mcp.Notification
 }
 
 // watchLists subscribes to list changes and holds them back until the client has finished the
@@ -87,14 +87,14 @@ func (l *subscription) closeSubscription() {
 
 func (l *subscription) Notify(context.Context, mcp.Notification) error { return nil }
 
-func (l *subscription) Change(_ context.Context, change mcp.Change) error {
+func (l *subscription) Change(_ context.Context, change mcp.Notification) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.closed || l.ctx.Err() != nil {
 		return mcp.ErrPeerGone
 	}
 	if change.Method == mcp.NotificationAcknowledged {
-		var p mcp.AcknowledgedParams
+		var p mcp.ListenParams
 		if err := mcp.Decode(change.Params, &p); err != nil {
 			return err
 		}
@@ -112,7 +112,7 @@ func (l *subscription) Change(_ context.Context, change mcp.Change) error {
 }
 
 // holdBack keeps the first change of each method.
-func (l *subscription) holdBack(change mcp.Change) {
+func (l *subscription) holdBack(change mcp.Notification) {
 	for _, held := range l.held {
 		if held.Method == change.Method {
 			return

@@ -118,8 +118,8 @@ func (w *world) subscribe(ctx context.Context, req *mcp.Request) (*mcp.Result, e
 		delete(w.listen, n)
 		w.mu.Unlock()
 	}()
-	acked, _ := mcp.Encode(mcp.AcknowledgedParams{Notifications: p.Notifications})
-	if err := req.Peer.Change(ctx, mcp.Change{Method: mcp.NotificationAcknowledged, Params: acked}); err != nil {
+	acked, _ := mcp.Encode(mcp.ListenParams{Notifications: p.Notifications})
+	if err := req.Peer.Change(ctx, mcp.Notification{Method: mcp.NotificationAcknowledged, Params: acked}); err != nil {
 		return nil, err
 	}
 	for {
@@ -246,7 +246,7 @@ func init() {
 			return text("done")
 		},
 		"change": func(_ *world, ctx context.Context, req *mcp.Request, _ mcp.CallToolParams) (*mcp.Result, error) {
-			return text("%v", req.Peer.Change(ctx, mcp.Change{Method: mcp.NotificationToolsChanged}))
+			return text("%v", req.Peer.Change(ctx, mcp.Notification{Method: mcp.NotificationToolsChanged}))
 		},
 		"leak": func(w *world, _ context.Context, req *mcp.Request, _ mcp.CallToolParams) (*mcp.Result, error) {
 			w.mu.Lock()
