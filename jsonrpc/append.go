@@ -32,16 +32,11 @@ func appendParams(dst []byte, params json.RawMessage) []byte {
 	return append(dst, '}')
 }
 
-// AppendResultHead appends a response up to its result. The caller appends the result's object and
-// the closing brace.
-func AppendResultHead(dst []byte, id ID) []byte {
-	dst = append(dst, messageHead+`,"id":`...)
-	return append(id.Append(dst), `,"result":`...)
-}
-
 // AppendResult appends a response to dst. result is an object.
 func AppendResult(dst []byte, id ID, result json.RawMessage) []byte {
-	return append(append(AppendResultHead(dst, id), result...), '}')
+	dst = append(dst, messageHead+`,"id":`...)
+	dst = append(id.Append(dst), `,"result":`...)
+	return append(append(dst, result...), '}')
 }
 
 // AppendError appends an error response to dst. A zero id is left out.

@@ -23,8 +23,3 @@ type Error struct {
 
 // Error returns the message and the code.
 func (e *Error) Error() string { return fmt.Sprintf("%s (%d)", e.Message, e.Code) }
-
-// Errorf returns an [*Error] with a formatted message.
-func Errorf(code int, format string, args ...any) *Error {
-	return &Error{Code: code, Message: fmt.Sprintf(format, args...)}
-}

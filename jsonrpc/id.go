@@ -1,10 +1,7 @@
 package jsonrpc
 
 import (
-	"encoding/json"
-	"regexp"
 	"strconv"
-	"sync"
 
 	"github.com/dowel-mcp/dowel/internal/rawjson"
 )
@@ -52,17 +49,6 @@ func (id ID) Append(dst []byte) []byte {
 // String returns the ID's JSON text.
 func (id ID) String() string { return string(id.Append(nil)) }
 
-// MarshalJSON implements [json.Marshaler].
-func (id ID) MarshalJSON() ([]byte, error) { return id.Append(nil), nil }
-
-// UnmarshalJSON implements [json.Unmarshaler].
-func (id *ID) UnmarshalJSON(raw []byte) (err error) {
-	*id, err = ParseID(raw)
-	return err
-}
-
-var _ json.Unmarshaler = (*ID)(nil)
-
 // ParseID parses the JSON of an ID, which must be a string or a number. The error has the code
 // [CodeInvalidRequest].
 func ParseID(raw []byte) (ID, error) {
@@ -99,30 +85,4 @@ func parseInt(raw []byte) (int64, bool) {
 		n = -n
 	}
 	return n, true
-}
-
-// An id is the first or last member of a message. A nested id would be preceded by the name of its
-// object.
-var (
-	idFirst = lazyPattern(`^\s*\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?"id"\s*:\s*("[^"\\]*"|-?[0-9]+)\s*,`)
-	idLast  = lazyPattern(`\}\s*,\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?"id"\s*:\s*("[^"\\]*"|-?[0-9]+)\s*(?:,\s*"jsonrpc"\s*:\s*"2\.0"\s*)?\}\s*$`)
-)
-
-// lazyPattern compiles the pattern on first use, since most programs never need it.
-func lazyPattern(p string) func() *regexp.Regexp {
-	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(p) })
-}
-
-// GuessID guesses the id of a message that cannot be parsed from its first and last bytes. It
-// returns the zero ID if it finds none.
-func GuessID(head, tail []byte) ID {
-	found := idFirst().FindSubmatch(head)
-	if found == nil {
-		found = idLast().FindSubmatch(tail)
-	}
-	if found == nil {
-		return ID{}
-	}
-	id, _ := ParseID(found[1]) // an error gives the zero ID
-	return id
 }

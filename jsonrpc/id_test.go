@@ -1,7 +1,6 @@
 package jsonrpc
 
 import (
-	"encoding/json"
 	"errors"
 	"math"
 	"testing"
@@ -21,13 +20,6 @@ func TestIDsEchoByteForByte(t *testing.T) {
 		again, _ := ParseID([]byte(text))
 		if again != id {
 			t.Errorf("%s does not equal itself", text)
-		}
-		if raw, err := json.Marshal(struct{ ID ID }{id}); err != nil || text[0] != '"' && string(raw) != `{"ID":`+text+`}` {
-			t.Errorf("%s is marshalled as %s, %v", text, raw, err)
-		}
-		var back struct{ ID ID }
-		if err := json.Unmarshal([]byte(`{"ID":`+text+`}`), &back); err != nil || back.ID != id {
-			t.Errorf("%s is unmarshalled as %s, %v", text, back.ID, err)
 		}
 	}
 }

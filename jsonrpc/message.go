@@ -2,14 +2,13 @@
 // in MCP's dialect: params and results are objects, and ids are strings or numbers, never null. It
 // does not know MCP's methods.
 //
-//	var parser jsonrpc.Parser
-//	m, err := parser.Parse(frame)
+//	m, err := jsonrpc.Parse(frame, nil)
 //	if err == nil && m.IsRequest() {
 //		reply := jsonrpc.AppendResult(nil, m.ID, answer(m.Method, m.Params))
 //		…
 //	}
 //
-// The parser scans a frame once and does not decode params, results and error data: they stay raw
+// Parse scans a frame once and does not decode params, results and error data: they stay raw
 // JSON and alias the frame. The Append functions write messages without intermediate values. Both
 // are used by transports, which handle every message; programs rarely need this package.
 package jsonrpc
@@ -17,6 +16,7 @@ package jsonrpc
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 
 	"github.com/dowel-mcp/dowel/internal/rawjson"
 )
@@ -41,18 +41,13 @@ func (m *Message) IsNotification() bool { return m.Method != "" && m.ID.IsZero()
 // IsResponse reports whether m answers a request.
 func (m *Message) IsResponse() bool { return m.Method == "" }
 
-// Parser parses frames. The zero Parser is ready. It may be used concurrently.
-type Parser struct {
-	// Methods maps names to themselves, so that parsing a known method does not allocate. The map
-	// must not change.
-	Methods map[string]string
-}
-
-// Parse parses one frame. The error is always an [*Error]. Its code is [CodeParse] if the frame is
-// not JSON, and [CodeInvalidRequest] if it is JSON but not a message (for example a batch, see
-// [IsBatch]), or nested too deeply. With an error, m.ID is the message's id if that could be read
-// or, after a syntax error, guessed.
-func (p Parser) Parse(frame []byte) (m Message, err error) {
+// Parse parses one frame. methods maps names to themselves, so that a method among them is not
+// allocated; nil is valid.
+//
+// The error is always an [*Error]. Its code is [CodeParse] if the frame is not JSON, and
+// [CodeInvalidRequest] if it is JSON but not a message (for example a batch), or nested too deeply.
+// With an error, m.ID is the message's id if that could be read or, after a syntax error, guessed.
+func Parse(frame []byte, methods map[string]string) (m Message, err error) {
 	var e envelope
 	switch err := rawjson.CheckObject(frame, e.setMember); {
 	case errors.Is(err, rawjson.ErrNoObject):
@@ -70,7 +65,7 @@ func (p Parser) Parse(frame []byte) (m Message, err error) {
 		}
 		return m, err
 	}
-	return e.newMessage(p.Methods)
+	return e.newMessage(methods)
 }
 
 // envelope holds the raw members of a message; nil if absent.
@@ -97,12 +92,13 @@ func (e *envelope) guessID(frame []byte) ID {
 	if id, err := ParseID(e.id); err == nil {
 		return id
 	}
-	return GuessID(frame[:min(ends, len(frame))], frame[max(0, len(frame)-ends):])
+	id, _ := ParseID(rawjson.GuessID(frame[:min(ends, len(frame))], frame[max(0, len(frame)-ends):])) // an error gives the zero ID
+	return id
 }
 
 func (e *envelope) checkMembers() error {
 	if e.duplicate != "" {
-		return Errorf(CodeInvalidRequest, "the message has two members %q", e.duplicate)
+		return &Error{Code: CodeInvalidRequest, Message: fmt.Sprintf("the message has two members %q", e.duplicate)}
 	}
 	if string(e.jsonrpc) != `"2.0"` {
 		return &Error{Code: CodeInvalidRequest, Message: `jsonrpc must be "2.0"`}
@@ -203,28 +199,4 @@ func parseError(raw []byte) *Error {
 		return nil
 	}
 	return &e
-}
-
-// IsBatch reports whether the frame holds a JSON array.
-func IsBatch(frame []byte) bool {
-	pos := rawjson.Space(frame, 0)
-	return pos < len(frame) && frame[pos] == '['
-}
-
-// Batch splits a batch into its messages, at most most. The error is an [*Error]: its code is
-// [CodeParse] after a syntax error, else [CodeInvalidRequest].
-func Batch(frame []byte, most int) (messages []json.RawMessage, err error) {
-	if err := rawjson.CheckAll(frame); err != nil {
-		return nil, &Error{Code: CodeParse, Message: err.Error()}
-	}
-	for it := rawjson.Array(frame); it.Next(); {
-		if len(messages) == most {
-			return nil, Errorf(CodeInvalidRequest, "the batch holds more than %d messages", most)
-		}
-		messages = append(messages, it.Value)
-	}
-	if len(messages) == 0 {
-		return nil, &Error{Code: CodeInvalidRequest, Message: "the batch is empty"}
-	}
-	return messages, nil
 }

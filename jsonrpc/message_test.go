@@ -4,8 +4,6 @@ import (
 	"errors"
 	"strings"
 	"testing"
-
-	"github.com/dowel-mcp/dowel/internal/rawjson"
 )
 
 // show writes a message as the tables below do: what it is, and each of its parts.
@@ -52,7 +50,7 @@ func TestParse(t *testing.T) {
 		{`{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"no"}}`, `error null no (-32700)`},
 		{`{"jsonrpc":"2.0","id":1,"error":{"code":5}}`, `error 1  (5)`},
 	} {
-		m, err := Parser{Methods: map[string]string{"ping": "ping"}}.Parse([]byte(tt.frame))
+		m, err := Parse([]byte(tt.frame), map[string]string{"ping": "ping"})
 		if got := show(m); err != nil || got != tt.want {
 			t.Errorf("Parse(%s) = %s, %v, want %s", tt.frame, got, err, tt.want)
 		}
@@ -103,7 +101,7 @@ func TestParseRefuses(t *testing.T) {
 		{`{"jsonrpc":"2.0","id":1,"error":{"code":1.5,"message":"x"}}`, CodeInvalidRequest, `1`}, {`{"jsonrpc":"2.0","id":1,"error":{"code":null,"message":"x"}}`, CodeInvalidRequest, `1`},
 		{`{"jsonrpc":"2.0","id":1,"error":{"code":99999999999999999999,"message":"x"}}`, CodeInvalidRequest, `1`},
 	} {
-		m, err := Parser{}.Parse([]byte(tt.frame))
+		m, err := Parse([]byte(tt.frame), nil)
 		var e *Error
 		if !errors.As(err, &e) || e.Code != tt.code || m.ID.String() != tt.id {
 			t.Errorf("Parse(%s): id %s, %v, want id %s and %d", tt.frame, m.ID, err, tt.id, tt.code)
@@ -115,44 +113,14 @@ func TestParseRefuses(t *testing.T) {
 }
 
 func TestKnownMethodsAreNotCopied(t *testing.T) {
-	p := Parser{Methods: map[string]string{"tools/call": "tools/call"}}
+	methods := map[string]string{"tools/call": "tools/call"}
 	frame := []byte(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{}}`)
 	if n := testing.AllocsPerRun(100, func() {
-		if m, err := p.Parse(frame); err != nil || m.Method != "tools/call" {
+		if m, err := Parse(frame, methods); err != nil || m.Method != "tools/call" {
 			t.Fatal(m, err)
 		}
 	}); n != 0 {
 		t.Errorf("%v allocations", n)
-	}
-}
-
-func TestBatch(t *testing.T) {
-	for _, tt := range []struct {
-		frame, want string
-		code        int
-	}{
-		{`[{"a":1},{"b":2}]`, `{"a":1}|{"b":2}`, 0}, {" [ 1 ,\n\"x\" , [2] ] ", `1|"x"|[2]`, 0}, {`[null]`, `null`, 0},
-		{`[]`, ``, CodeInvalidRequest}, {` [ ] `, ``, CodeInvalidRequest}, {`[1,]`, ``, CodeParse}, {`[1`, ``, CodeParse}, {`[1][2]`, ``, CodeParse}, {"[\"\xff\"]", ``, CodeParse},
-		{`[` + strings.Repeat(`[`, rawjson.MaxDepth) + strings.Repeat(`]`, rawjson.MaxDepth) + `]`, ``, CodeParse},
-	} {
-		messages, err := Batch([]byte(tt.frame), 1000)
-		got := make([]string, len(messages))
-		for i, m := range messages {
-			got[i] = string(m)
-		}
-		if tt.code != 0 {
-			var e *Error
-			if !errors.As(err, &e) || e.Code != tt.code {
-				t.Errorf("Batch(%s) = %v, want %d", tt.frame, err, tt.code)
-			}
-		} else if err != nil || strings.Join(got, "|") != tt.want {
-			t.Errorf("Batch(%s) = %q, %v", tt.frame, got, err)
-		}
-	}
-	for frame, want := range map[string]bool{`[]`: true, " \n\t\r[": true, `{}`: false, `1`: false, ``: false, ` `: false, `"["`: false} {
-		if IsBatch([]byte(frame)) != want {
-			t.Errorf("IsBatch(%q) = %v", frame, !want)
-		}
 	}
 }
 
@@ -166,8 +134,7 @@ func TestAppend(t *testing.T) {
 		{AppendNotification(nil, "m", nil), `{"jsonrpc":"2.0","method":"m"}`},
 		{AppendNotification(nil, "m", []byte(`{}`)), `{"jsonrpc":"2.0","method":"m","params":{}}`},
 		{AppendResult(nil, IntID(-7), []byte(`{"a":1}`)), `{"jsonrpc":"2.0","id":-7,"result":{"a":1}}`},
-		{append(AppendResultHead(nil, IntID(2)), "{}}"...), `{"jsonrpc":"2.0","id":2,"result":{}}`},
-		{AppendError(nil, IntID(1), Errorf(-32601, "no %q", "x")), `{"jsonrpc":"2.0","id":1,"error":{"code":-32601,"message":"no \"x\""}}`},
+		{AppendError(nil, IntID(1), &Error{Code: -32601, Message: `no "x"`}), `{"jsonrpc":"2.0","id":1,"error":{"code":-32601,"message":"no \"x\""}}`},
 		{AppendError(nil, ID{}, &Error{Code: 1, Message: "\xff", Data: []byte(`[1]`)}), `{"jsonrpc":"2.0","error":{"code":1,"message":"` + "\ufffd" + `","data":[1]}}`},
 	} {
 		if string(tt.got) != tt.want {

@@ -2,6 +2,7 @@ package mcp
 
 import (
 	"encoding/json"
+	"fmt"
 
 	"github.com/dowel-mcp/dowel/jsonrpc"
 )
@@ -22,7 +23,7 @@ const (
 
 // Errorf returns a protocol error with a formatted message.
 func Errorf(code int, format string, args ...any) *Error {
-	return jsonrpc.Errorf(code, format, args...)
+	return &Error{Code: code, Message: fmt.Sprintf(format, args...)}
 }
 
 // InvalidParams returns the protocol error for invalid parameters.

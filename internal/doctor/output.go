@@ -45,7 +45,7 @@ func (s *StdoutTail) Tap(next transport.Tap) transport.Tap {
 // noteSent watches for a repeated first request id. A connection uses each id once, so a repeated
 // one means a second process.
 func (s *StdoutTail) noteSent(frame []byte) {
-	msg, err := jsonrpc.Parser{}.Parse(frame)
+	msg, err := jsonrpc.Parse(frame, nil)
 	if err != nil || !msg.IsRequest() {
 		return
 	}

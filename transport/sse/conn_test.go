@@ -352,7 +352,7 @@ func TestTap(t *testing.T) {
 			mu.Lock()
 			defer mu.Unlock()
 			h := http.Header(f.Header)
-			m, _ := jsonrpc.Parser{}.Parse(append([]byte(nil), f.Data...))
+			m, _ := jsonrpc.Parse(append([]byte(nil), f.Data...), nil)
 			shown[side] = append(shown[side], fmt.Sprintf("%s %s %s %s", f.Kind, m.Method, h.Get("Content-Type"), h.Get("Authorization")))
 		}
 	}

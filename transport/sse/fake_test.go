@@ -48,7 +48,7 @@ func (f *fake) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		f.get(w, r)
 	case r.Method == "POST" && r.URL.Path == "/messages":
 		body, _ := io.ReadAll(r.Body)
-		m, err := jsonrpc.Parser{}.Parse(body)
+		m, err := jsonrpc.Parse(body, nil)
 		if err != nil {
 			http.Error(w, err.Error(), 400)
 			return

@@ -53,8 +53,8 @@ func (s *Server) refuseUnknown(w http.ResponseWriter) {
 // requests, but not the answers that calls in flight wait for.
 func (s *Server) checkMessage(w http.ResponseWriter, r *http.Request, frame []byte) bool {
 	request := true
-	if !jsonrpc.IsBatch(frame) {
-		msg, err := jsonrpc.Parser{}.Parse(frame)
+	if !mcpwire.IsBatch(frame) {
+		msg, err := jsonrpc.Parse(frame, nil)
 		var refused *jsonrpc.Error
 		if errors.As(err, &refused) && refused.Code == jsonrpc.CodeParse {
 			frames.Show(s.opts.Tap, transport.Malformed, frame, r.Header)

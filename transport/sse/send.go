@@ -27,7 +27,7 @@ const acceptTimeout = 30 * time.Second
 // after they have served it, so Write waits only half a second for it. A later failure fails the
 // request, or the connection if the server has sent no message yet.
 func (c *conn) Write(frame []byte) error {
-	msg, err := jsonrpc.Parser{}.Parse(frame)
+	msg, err := jsonrpc.Parse(frame, nil)
 	if err != nil || !msg.IsRequest() {
 		ctx, cancel := context.WithTimeoutCause(c.life, acceptTimeout, fmt.Errorf("the server has not accepted a message in %v", acceptTimeout))
 		defer cancel()

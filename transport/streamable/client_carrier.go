@@ -261,7 +261,7 @@ func isSessionDenied(e *HTTPError) bool {
 		return false
 	}
 	const serverError = -32000
-	msg, err := jsonrpc.Parser{}.Parse(e.Body)
+	msg, err := jsonrpc.Parse(e.Body, nil)
 	return err != nil || msg.Error != nil && msg.Error.Code == serverError
 }
 
@@ -309,7 +309,7 @@ func (c *carrier) readRefusal(m *calling.Outbound, resp *http.Response, back cal
 	if back == nil || limit == 0 {
 		return failed
 	}
-	msg, err := jsonrpc.Parser{}.Parse(body)
+	msg, err := jsonrpc.Parse(body, nil)
 	if err == nil {
 		frames.Show(c.tap, transport.Received, body, resp.Header)
 	}

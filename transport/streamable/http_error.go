@@ -52,7 +52,7 @@ func (e *HTTPError) bodyExcerpt() string {
 		return ""
 	}
 	text := string(e.Body)
-	if msg, err := (jsonrpc.Parser{}).Parse(e.Body); err == nil && msg.Error != nil {
+	if msg, err := jsonrpc.Parse(e.Body, nil); err == nil && msg.Error != nil {
 		text = msg.Error.Message
 	}
 	text = strings.Join(strings.Fields(text), " ")

@@ -154,7 +154,7 @@ func (s *Server) postBatch(w http.ResponseWriter, r *http.Request, frame []byte,
 	if ss == nil {
 		return
 	}
-	raws, err := jsonrpc.Batch(frame, maxBatch)
+	raws, err := mcpwire.SplitBatch(frame, maxBatch)
 	switch {
 	case !mcpwire.AllowsBatches(ss.edge.Revision):
 		s.refuseMessage(w, jsonrpc.ID{}, refused)

@@ -40,7 +40,7 @@ func (s *Server) readMessage(w http.ResponseWriter, r *http.Request) *response {
 		return nil
 	}
 	tap := s.opts.Tap
-	if jsonrpc.IsBatch(frame) {
+	if mcpwire.IsBatch(frame) {
 		s.postBatch(w, r, frame, accept)
 		return nil
 	}

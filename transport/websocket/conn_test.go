@@ -328,7 +328,7 @@ func TestClientCloses(t *testing.T) {
 				ended <- err
 				return
 			}
-			m, _ := jsonrpc.Parser{}.Parse(message)
+			m, _ := jsonrpc.Parse(message, nil)
 			if m.Method == "initialize" {
 				_ = c.Write(context.Background(), ws.MessageText, []byte(`{"jsonrpc":"2.0","id":`+m.ID.String()+`,"result":{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"f","version":"1"}}}`))
 			}

@@ -157,7 +157,7 @@ func TestServerEndsAtProbe(t *testing.T) {
 			if err != nil {
 				return
 			}
-			m, _ := jsonrpc.Parser{}.Parse(message)
+			m, _ := jsonrpc.Parse(message, nil)
 			switch m.Method {
 			case mcp.MethodDiscover:
 				_ = c.Close(ws.StatusPolicyViolation, "unknown method")

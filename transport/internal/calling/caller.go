@@ -28,7 +28,6 @@ type caller struct {
 	in           mcp.Inbound
 	opts         transport.ClientOptions
 	logger       *slog.Logger
-	parser       jsonrpc.Parser
 	base         context.Context // parent of the contexts of questions; ends with the connection
 	cancel       context.CancelCauseFunc
 	done         chan struct{} // closed when the reading loop has ended
@@ -100,7 +99,7 @@ func (r reply) failure() error {
 
 func newCaller(conn transport.Conn, in mcp.Inbound, opts transport.ClientOptions) *caller {
 	c := &caller{
-		conn: conn, in: in, opts: opts, logger: opts.Logger, parser: jsonrpc.Parser{Methods: frames.MethodNames},
+		conn: conn, in: in, opts: opts, logger: opts.Logger,
 		done: make(chan struct{}), pending: map[int64]*exchange{}, questions: map[jsonrpc.ID]context.CancelCauseFunc{},
 	}
 	if c.logger == nil {
@@ -195,11 +194,11 @@ func (c *caller) failConnection(err error) {
 }
 
 func (c *caller) handleFrame(frame []byte) {
-	if jsonrpc.IsBatch(frame) {
+	if mcpwire.IsBatch(frame) {
 		c.handleBatch(frame)
 		return
 	}
-	msg, err := c.parser.Parse(frame)
+	msg, err := jsonrpc.Parse(frame, frames.MethodNames)
 	if err != nil {
 		frames.Show(c.opts.Tap, transport.Malformed, frame, nil)
 		c.handleMalformed(frame, msg.ID, err)
@@ -223,7 +222,7 @@ func (c *caller) handleMessage(msg jsonrpc.Message) {
 // handleBatch handles the messages of a batch one by one. Servers of revision 2025-03-26 may send
 // batches.
 func (c *caller) handleBatch(frame []byte) {
-	raws, err := jsonrpc.Batch(frame, frames.MaxBatch)
+	raws, err := mcpwire.SplitBatch(frame, frames.MaxBatch)
 	if e := c.currentEra(); err == nil && (e == nil || !mcpwire.AllowsBatches(e.revision())) {
 		err = fmt.Errorf("a batch, which belongs to revision %s only", mcp.Revision20250326)
 	}
@@ -235,7 +234,7 @@ func (c *caller) handleBatch(frame []byte) {
 	}
 	frames.Show(c.opts.Tap, transport.Received, frame, nil)
 	for _, raw := range raws {
-		if msg, err := c.parser.Parse(raw); err != nil {
+		if msg, err := jsonrpc.Parse(raw, frames.MethodNames); err != nil {
 			c.handleMalformed(raw, msg.ID, err)
 		} else {
 			c.handleMessage(msg)

@@ -3,11 +3,13 @@ package calling
 import (
 	"context"
 	"errors"
-	"github.com/dowel-mcp/dowel/transport"
-	"github.com/dowel-mcp/dowel/transport/internal/frames"
 	"io"
 	"sync"
 	"time"
+
+	"github.com/dowel-mcp/dowel/internal/mcpwire"
+	"github.com/dowel-mcp/dowel/transport"
+	"github.com/dowel-mcp/dowel/transport/internal/frames"
 
 	"github.com/dowel-mcp/dowel/jsonrpc"
 	"github.com/dowel-mcp/dowel/mcp"
@@ -120,7 +122,7 @@ func (p *carrierConn) Write(frame []byte) error {
 // postMessage sends a notification or a response.
 func (c *caller) postMessage(ctx context.Context, frame []byte) error {
 	m := &Outbound{Frame: frame, Revision: c.currentRevision()}
-	if msg, err := c.parser.Parse(frame); err == nil {
+	if msg, err := jsonrpc.Parse(frame, frames.MethodNames); err == nil {
 		m.Method, m.Params = msg.Method, msg.Params
 	}
 	return c.carrier.Carry(ctx, m, nil)
@@ -246,11 +248,11 @@ func (w *carriedRequest) deliverNotification(n *mcp.Notification) {
 // Receive implements [Receiver].
 func (w *carriedRequest) Receive(frame []byte) (done bool) {
 	c := w.caller
-	if jsonrpc.IsBatch(frame) {
+	if mcpwire.IsBatch(frame) {
 		c.handleBatch(frame)
 		return w.isDone()
 	}
-	msg, err := c.parser.Parse(frame)
+	msg, err := jsonrpc.Parse(frame, frames.MethodNames)
 	if err != nil {
 		c.handleMalformed(frame, msg.ID, err)
 		return w.isDone()

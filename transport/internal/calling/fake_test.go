@@ -47,7 +47,7 @@ func (f *fake) read() {
 		f.mu.Lock()
 		f.got = append(f.got, string(frame))
 		f.mu.Unlock()
-		if m, err := (jsonrpc.Parser{}).Parse(frame); err == nil {
+		if m, err := jsonrpc.Parse(frame, nil); err == nil {
 			f.answer(f, m)
 		}
 	}
@@ -72,7 +72,7 @@ func (f *fake) received() []string {
 func (f *fake) methods() string {
 	var methods []string
 	for _, frame := range f.received() {
-		m, err := (jsonrpc.Parser{}).Parse([]byte(frame))
+		m, err := jsonrpc.Parse([]byte(frame), nil)
 		if err != nil || m.Method == "" {
 			methods = append(methods, frame)
 			continue

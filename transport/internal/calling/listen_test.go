@@ -132,7 +132,7 @@ func TestServerCancelsACall(t *testing.T) {
 func asksFor(f *fake) string {
 	var got []string
 	for _, frame := range f.received() {
-		m, _ := (jsonrpc.Parser{}).Parse([]byte(frame))
+		m, _ := jsonrpc.Parse([]byte(frame), nil)
 		if rest, ok := strings.CutPrefix(m.Method, "resources/"); ok {
 			got = append(got, rest+string(rawjson.Lookup(m.Params, "uri")))
 		}

@@ -199,7 +199,7 @@ func TestLegacyLogLevel(t *testing.T) {
 	}
 	var got []string
 	for _, frame := range f.received()[2:] {
-		m, _ := (jsonrpc.Parser{}).Parse([]byte(frame))
+		m, _ := jsonrpc.Parse([]byte(frame), nil)
 		got = append(got, strings.TrimPrefix(m.Method, "logging/")+string(rawjson.Lookup(m.Params, "level")))
 	}
 	if s := strings.Join(got, " "); s != `tools/call setLevel"error" tools/call tools/call setLevel"debug" tools/call tools/call setLevel"error" tools/call` {

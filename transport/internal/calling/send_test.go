@@ -169,7 +169,7 @@ func TestACancellationDoesNotOvertakeItsRequest(t *testing.T) {
 		c.Close()
 		seen := map[string]bool{}
 		for _, frame := range conn.wire {
-			msg, err := (jsonrpc.Parser{}).Parse([]byte(frame))
+			msg, err := jsonrpc.Parse([]byte(frame), nil)
 			switch {
 			case err != nil:
 				t.Fatal(err)

@@ -5,10 +5,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"github.com/dowel-mcp/dowel/transport"
-	"github.com/dowel-mcp/dowel/transport/internal/frames"
 	"strconv"
 	"time"
+
+	"github.com/dowel-mcp/dowel/transport"
+	"github.com/dowel-mcp/dowel/transport/internal/frames"
 
 	"github.com/dowel-mcp/dowel/jsonrpc"
 	"github.com/dowel-mcp/dowel/mcp"
@@ -90,7 +91,7 @@ func (c *caller) onlyAwaitedID() (id jsonrpc.ID) {
 // failBatch fails the calls that a refused batch answers.
 func (c *caller) failBatch(batch []json.RawMessage, err error) {
 	for _, raw := range batch {
-		if msg, bad := c.parser.Parse(raw); bad == nil && msg.IsResponse() {
+		if msg, bad := jsonrpc.Parse(raw, frames.MethodNames); bad == nil && msg.IsResponse() {
 			c.failExchange(frames.UnquoteID(msg.ID), err)
 		}
 	}

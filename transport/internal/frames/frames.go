@@ -53,6 +53,13 @@ func AppendResult(dst []byte, res *mcp.Result) (out []byte, err error) {
 	return append(dst, "{}"...), nil
 }
 
+// AppendResultHead appends a response up to its result. The caller appends the result's object and
+// the closing brace.
+func AppendResultHead(dst []byte, id jsonrpc.ID) []byte {
+	dst = jsonrpc.AppendResult(dst, id, nil)
+	return dst[:len(dst)-1]
+}
+
 // AppendMembers appends each member of object that drop does not report, with a comma before each
 // of them, and then a closing brace. A nil drop keeps all members.
 func AppendMembers(dst, object []byte, drop func(key []byte) bool) []byte {

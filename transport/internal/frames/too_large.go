@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"sync"
 
+	"github.com/dowel-mcp/dowel/internal/rawjson"
 	"github.com/dowel-mcp/dowel/jsonrpc"
 	"github.com/dowel-mcp/dowel/transport"
 )
@@ -12,10 +13,11 @@ import (
 // TooLarge returns the error for a frame of size bytes that is over the limit. head and tail are
 // the ends of the frame; the id and the kind of the message are guessed from them.
 func TooLarge(size int64, limit int, head, tail []byte) *transport.FrameError {
+	id, _ := jsonrpc.ParseID(rawjson.GuessID(head, tail)) // an error gives the zero ID
 	begins := firstMember().FindSubmatch(head)
 	return &transport.FrameError{
 		Reason: fmt.Sprintf("a message of %d bytes is over the limit of %d", size, limit),
-		ID:     jsonrpc.GuessID(head, tail),
+		ID:     id,
 		Method: begins != nil && begins[1] != nil, Response: begins != nil && begins[2] != nil,
 	}
 }

@@ -46,7 +46,7 @@ func (s *server) serveBatch(frame []byte) {
 		s.refuseBatch(frame, mcp.Errorf(jsonrpc.CodeInvalidRequest, "batches belong to revision %s only", mcp.Revision20250326))
 		return
 	}
-	raws, err := jsonrpc.Batch(frame, frames.MaxBatch)
+	raws, err := mcpwire.SplitBatch(frame, frames.MaxBatch)
 	if err != nil {
 		frames.Show(s.opts.Tap, transport.Malformed, frame, nil)
 		s.refuseFrame(jsonrpc.ID{}, err.(*mcp.Error))
@@ -57,7 +57,7 @@ func (s *server) serveBatch(frame []byte) {
 	var refused [][]byte
 	messages := make([]jsonrpc.Message, 0, len(raws))
 	for _, raw := range raws {
-		msg, err := s.parser.Parse(raw)
+		msg, err := jsonrpc.Parse(raw, frames.MethodNames)
 		if err == nil && msg.Method == mcpwire.MethodInitialize {
 			err = mcp.Errorf(jsonrpc.CodeInvalidRequest, "initialize must not be part of a batch")
 		}
@@ -84,10 +84,10 @@ func (s *server) serveBatch(frame []byte) {
 // refuseBatch answers each request of a refused batch with e. A batch without requests gets one
 // answer without an id.
 func (s *server) refuseBatch(frame []byte, e *mcp.Error) {
-	raws, _ := jsonrpc.Batch(frame, frames.MaxBatch) // raws is empty if the batch cannot be split
+	raws, _ := mcpwire.SplitBatch(frame, frames.MaxBatch) // raws is empty if the batch cannot be split
 	answered := false
 	for _, raw := range raws {
-		if msg, err := s.parser.Parse(raw); err == nil && msg.IsRequest() {
+		if msg, err := jsonrpc.Parse(raw, frames.MethodNames); err == nil && msg.IsRequest() {
 			s.refuseFrame(msg.ID, e)
 			answered = true
 		}

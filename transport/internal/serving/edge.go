@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/dowel-mcp/dowel/transport"
-	"github.com/dowel-mcp/dowel/transport/internal/frames"
 
 	"github.com/dowel-mcp/dowel/jsonrpc"
 	"github.com/dowel-mcp/dowel/mcp"
@@ -20,7 +19,6 @@ type edge struct {
 	handler mcp.Handler
 	opts    transport.ServerOptions // with defaults filled in
 	logger  *slog.Logger
-	parser  jsonrpc.Parser
 	modern  *modern
 }
 
@@ -32,7 +30,7 @@ type Writer interface {
 }
 
 func newEdge(h mcp.Handler, opts transport.ServerOptions) *edge {
-	e := &edge{handler: h, opts: opts, logger: opts.Logger, parser: jsonrpc.Parser{Methods: frames.MethodNames}}
+	e := &edge{handler: h, opts: opts, logger: opts.Logger}
 	if e.logger == nil {
 		e.logger = slog.Default()
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/dowel-mcp/dowel/internal/mcpwire"
 	"github.com/dowel-mcp/dowel/internal/timeout"
 	"github.com/dowel-mcp/dowel/transport"
+	"github.com/dowel-mcp/dowel/transport/internal/frames"
 
 	"github.com/dowel-mcp/dowel/internal/rawjson"
 	"github.com/dowel-mcp/dowel/jsonrpc"
@@ -30,8 +31,10 @@ func NewEdge(h mcp.Handler, opts transport.ServerOptions) *Edge {
 	return &Edge{*newEdge(h, opts), rand.Text()[:10]}
 }
 
-// Parse parses one frame, as [jsonrpc.Parser.Parse] does.
-func (e *Edge) Parse(frame []byte) (jsonrpc.Message, error) { return e.parser.Parse(frame) }
+// Parse parses one frame, as [jsonrpc.Parse] does.
+func (e *Edge) Parse(frame []byte) (jsonrpc.Message, error) {
+	return jsonrpc.Parse(frame, frames.MethodNames)
+}
 
 // Revisions returns the revisions that the edge speaks, newest first.
 func (e *Edge) Revisions() []mcp.Revision { return e.opts.Revisions }

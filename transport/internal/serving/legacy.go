@@ -89,7 +89,7 @@ func (ss *session) appendResult(dst []byte, c *call, res *mcp.Result) ([]byte, e
 	if !isComplete(res.Type) {
 		return dst, mcp.Errorf(jsonrpc.CodeInternal, "the result is of type %q, which revision %s does not have", res.Type, ss.Revision)
 	}
-	dst = jsonrpc.AppendResultHead(dst, c.id)
+	dst = frames.AppendResultHead(dst, c.id)
 	at := len(dst)
 	dst, err := frames.AppendResult(dst, res)
 	if err != nil {

@@ -65,7 +65,7 @@ func readRevision(raw []byte) (mcp.Revision, bool) {
 }
 
 func (m *modern) appendResult(dst []byte, c *call, res *mcp.Result) ([]byte, error) {
-	dst = append(jsonrpc.AppendResultHead(dst, c.id), `{"resultType":"`...)
+	dst = append(frames.AppendResultHead(dst, c.id), `{"resultType":"`...)
 	if res.Type == "" {
 		dst = append(dst, mcp.ResultComplete...)
 	} else {

@@ -119,11 +119,11 @@ func (s *server) TryWrite(frame []byte) bool {
 
 // handleFrame parses one frame and acts on it. It never waits for a handler.
 func (s *server) handleFrame(frame []byte) {
-	if jsonrpc.IsBatch(frame) {
+	if mcpwire.IsBatch(frame) {
 		s.serveBatch(frame)
 		return
 	}
-	msg, err := s.parser.Parse(frame)
+	msg, err := jsonrpc.Parse(frame, frames.MethodNames)
 	if err != nil {
 		frames.Show(s.opts.Tap, transport.Malformed, frame, nil)
 		if err.(*mcp.Error).Code == jsonrpc.CodeParse {
