@@ -42,10 +42,10 @@
 //
 //	string, bool, floats                 string, boolean, number
 //	integers                             integer, bounded by the type's width (int64 and int are not, unsigned from 0)
-//	struct                               object; additionalProperties false unless [Options].Output
+//	struct                               object; additionalProperties false unless for output ([ForOutput])
 //	slice, array                         array (arrays of a fixed length)
 //	map[string]T                         object with additionalProperties T; integer and TextMarshaler keys likewise
-//	*T                                   T, optional; with Options.Output, T or null
+//	*T                                   T, optional; with ForOutput, T or null
 //	[]byte, [N]byte                      string, contentEncoding base64
 //	time.Time                            string, format date-time
 //	time.Duration                        string such as "1h30m"
@@ -65,7 +65,7 @@
 // [Schema.Validate] checks the raw bytes, by a checker that is compiled once and allocates nothing
 // when the value is valid (but for the unevaluated keywords and $dynamicRef). The bytes must also
 // be well-formed JSON in the sense of RFC 7493: valid UTF-8, no duplicate names, one value, at most
-// [MaxDepth] levels deep. Numbers are compared exactly, whatever their size; 1.0 is an integer. The
+// 128 levels deep. Numbers are compared exactly, whatever their size; 1.0 is an integer. The
 // format keyword is an annotation, in every dialect.
 //
 // Dialects: 2020-12 (also where $schema is absent), 2019-09, draft-07, draft-06 and draft-04. Any
@@ -73,8 +73,8 @@
 // Both, and schemas that exceed the bounds below or whose pattern Go's regexp cannot run, are
 // reported by [Compile] as errors that wrap [ErrUnsupported].
 //
-// Bounds: a schema has at most [MaxSchemaBytes] bytes, [MaxDepth] levels and [MaxSubschemas]
-// subschemas; one validation costs at most [MaxSteps] steps plus 4 for each byte of the value, and
+// Bounds: a schema has at most 1 MiB of text, 128 levels and 8,192 subschemas;
+// one validation costs at most 262,144 steps plus 4 for each byte of the value, and
 // ends with [ErrTooComplex] there. A step is one subschema applied to one value; long strings,
 // enumerations and patterns count as several. Saying why a value is refused may cost the same once
 // more.

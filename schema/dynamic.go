@@ -65,7 +65,7 @@ func (c *check) inScope(s *scope) bool {
 
 // maxScopes bounds the resources that a check has entered, because dynamic references can form a
 // cycle that only a validation finds.
-const maxScopes = MaxDepth * 16
+const maxScopes = maxDepth * 16
 
 // checkInScope is value in the resource that n is of.
 func (c *check) checkInScope(n *node, i int) int {

@@ -11,7 +11,7 @@ import (
 // tag; any other field is an error that names it. The schema has only keywords that the
 // specification allows there.
 func Form[T any]() (*Schema, error) {
-	return cachedSchema(cacheKey{reflect.TypeFor[T](), Options{}, true})
+	return cachedSchema(cacheKey{typ: reflect.TypeFor[T](), form: true})
 }
 
 // formKeywords returns the keywords that a field of this type can have in a form, besides those of

@@ -210,9 +210,9 @@ func TestCompileBounds(t *testing.T) {
 		chain = append(chain, fmt.Sprintf(`"d%d":{"allOf":[{"$ref":"#/$defs/d%d"}]}`, i, i+1))
 	}
 	for name, raw := range map[string]string{
-		"bytes":      `{"description":"` + strings.Repeat("x", MaxSchemaBytes) + `"}`,
-		"depth":      strings.Repeat(`{"not":`, MaxDepth) + `{}` + strings.Repeat(`}`, MaxDepth),
-		"subschemas": `{"anyOf":[` + strings.Repeat(`{},`, MaxSubschemas) + `{}]}`,
+		"bytes":      `{"description":"` + strings.Repeat("x", maxSchemaBytes) + `"}`,
+		"depth":      strings.Repeat(`{"not":`, maxDepth) + `{}` + strings.Repeat(`}`, maxDepth),
+		"subschemas": `{"anyOf":[` + strings.Repeat(`{},`, maxSubschemas) + `{}]}`,
 		"chain":      `{"$defs":{` + strings.Join(chain, ",") + fmt.Sprintf(`,"d%d":{}}}`, maxChain+1),
 		"loop":       `{"$ref":"#"}`,
 		"long loop":  `{"anyOf":[{"type":"string"},{"$ref":"#/$defs/a"}],"$defs":{"a":{"not":{"$ref":"#"}}}}`,

@@ -67,7 +67,7 @@ func wellFormed(text []byte) bool {
 		case '}', ']':
 			depth--
 		}
-		if depth > MaxDepth {
+		if depth > maxDepth {
 			return false
 		}
 		if depth == 0 {

@@ -14,15 +14,6 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Options say how a type's schema is inferred. The zero value is for input.
-type Options struct {
-	// Output selects the schema of the values that [Encode] writes; otherwise it is the schema of
-	// the values that [Decode] reads. Objects stay open for members that a later version adds. Null
-	// is allowed (anyOf) where a nil pointer in a field, an item or a map becomes null. At the
-	// root, a nil pointer does not match.
-	Output bool
-}
-
 // Describer is implemented by types that describe themselves. The method is
 // called once per type, on the zero value, and returns a schema (an object, or
 // true) that stands by itself: without $ref, $defs and $id.
@@ -30,25 +21,20 @@ type Describer interface {
 	JSONSchema() json.RawMessage
 }
 
-// For is the schema of T. See the package comment for the rules. The result is
-// inferred once for each type.
-func For[T any](opts ...Options) (*Schema, error) {
-	return Of(reflect.TypeFor[T](), opts...)
-}
+// For returns the schema of the values of T that [Decode] reads. See the package comment for the
+// rules. The result is inferred once for each type.
+func For[T any]() (*Schema, error) { return cachedSchema(cacheKey{typ: reflect.TypeFor[T]()}) }
 
-// Of is [For] for a type that is known at run time only.
-func Of(t reflect.Type, opts ...Options) (*Schema, error) {
-	var o Options
-	if len(opts) > 0 {
-		o = opts[0]
-	}
-	return cachedSchema(cacheKey{t, o, false})
+// ForOutput returns the schema of the values of T that [Encode] writes. Objects stay open for
+// members that a later version adds. Null is allowed (anyOf) where a nil pointer in a field, an item
+// or a map becomes null. At the root, a nil pointer does not match.
+func ForOutput[T any]() (*Schema, error) {
+	return cachedSchema(cacheKey{typ: reflect.TypeFor[T](), output: true})
 }
 
 type cacheKey struct {
-	typ     reflect.Type
-	options Options
-	form    bool
+	typ          reflect.Type
+	output, form bool
 }
 
 type inferred struct {
@@ -73,7 +59,7 @@ func cachedSchema(key cacheKey) (*Schema, error) {
 func inferSchema(key cacheKey) (*Schema, error) {
 	t := deref(key.typ)
 	g := &inference{
-		options: key.options, form: key.form,
+		output: key.output, form: key.form,
 		recursive: make(map[reflect.Type]bool), defs: make(map[reflect.Type]string), headers: make(map[string]string),
 		fieldPaths: make(map[string]string),
 	}
@@ -112,7 +98,7 @@ func deref(t reflect.Type) reflect.Type {
 
 // inference makes the schema of one type.
 type inference struct {
-	options     Options
+	output      bool
 	form        bool
 	recursive   map[reflect.Type]bool
 	defs        map[reflect.Type]string // the name under $defs
@@ -169,7 +155,7 @@ func implements(t reflect.Type, any []reflect.Type) bool {
 // from its kind. text reports whether they write or read text, which becomes a string.
 func (g *inference) isOpaque(t reflect.Type) (opaque, text bool) {
 	own, texts := unmarshalers, textReaders
-	if g.options.Output {
+	if g.output {
 		own, texts = marshalers, textMarshalers
 	}
 	if implements(t, own) {
@@ -181,8 +167,8 @@ func (g *inference) isOpaque(t reflect.Type) (opaque, text bool) {
 
 // schemaOf is the schema of t, at a place.
 func (g *inference) schemaOf(t reflect.Type, at typePath) (*object, error) {
-	if g.count++; g.count > MaxSubschemas {
-		return nil, at.errorf("the schema has more than %d subschemas", MaxSubschemas)
+	if g.count++; g.count > maxSubschemas {
+		return nil, at.errorf("the schema has more than %d subschemas", maxSubschemas)
 	}
 	if name, ok := g.defs[t]; ok {
 		return refTo(name), nil
@@ -285,7 +271,7 @@ func (g *inference) integerSchema(t reflect.Type) *object {
 // pointerSchema is a pointer that is not a field: an item, a map's value.
 func (g *inference) pointerSchema(t reflect.Type, at typePath) (*object, error) {
 	o, err := g.schemaOf(t.Elem(), at)
-	if err != nil || !g.options.Output {
+	if err != nil || !g.output {
 		return o, err
 	}
 	return nullableSchema(o), nil

@@ -152,7 +152,7 @@ func TestFor(t *testing.T) {
 		}{}, `{"type":"object","properties":{"a":{"$ref":"#/$defs/mutualA","description":"The first"}},"required":["a"]` + closed +
 			`,"$defs":{"mutualA":{"type":"object","properties":{"b":{"type":"object","properties":{"a":{"type":"array","items":{"$ref":"#/$defs/mutualA"}}},"required":["a"]` + closed + `}}` + closed + `}}}`},
 	} {
-		s, err := Of(reflect.TypeOf(c.value))
+		s, err := cachedSchema(cacheKey{typ: reflect.TypeOf(c.value)})
 		if err != nil {
 			t.Errorf("%T: %v", c.value, err)
 			continue
@@ -330,7 +330,7 @@ func TestForErrors(t *testing.T) {
 			}
 		}{}, `schema: struct.X[].Y: header tag "A": a header cannot come from within a slice`},
 	} {
-		_, err := Of(reflect.TypeOf(c.value))
+		_, err := cachedSchema(cacheKey{typ: reflect.TypeOf(c.value)})
 		if err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%T:\n got %v\nwant %s", c.value, err, c.want)
 		}
@@ -360,7 +360,7 @@ type everything struct {
 // $ref refers to a type that contains itself.
 func TestProviderSafe(t *testing.T) {
 	for _, typ := range []reflect.Type{reflect.TypeFor[everything](), reflect.TypeFor[embedding](), reflect.TypeFor[map[string]tree1]()} {
-		s, err := Of(typ)
+		s, err := cachedSchema(cacheKey{typ: typ})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -408,7 +408,7 @@ func TestOutputMatches(t *testing.T) {
 		Bytes: []byte{1, 2, 255}, List: []*celsius{{20}, nil}, Map: map[string][]level{"b": {1}, "a": nil}, Any: map[string]any{"d": "x"}, Raw: json.RawMessage(`{"b":1}`),
 		Tree: tree1{Name: "t", Kids: []tree1{{}}, By: map[string]*tree1{"x": nil, "y": {}}}, Gen: generic[int]{1, &generic[int]{}}, U8: 3,
 	}
-	s, err := For[everything](Options{Output: true})
+	s, err := ForOutput[everything]()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -455,7 +455,7 @@ func TestInferredOnce(t *testing.T) {
 			t.Fatal("inferred more than once")
 		}
 	}
-	if out, _ := For[everything](Options{Output: true}); out == schemas[0] {
+	if out, _ := ForOutput[everything](); out == schemas[0] {
 		t.Error("input and output share a schema")
 	}
 }
@@ -466,7 +466,7 @@ func TestInferenceIsBounded(t *testing.T) {
 	for range 20 {
 		typ = reflect.StructOf([]reflect.StructField{{Name: "A", Type: typ}, {Name: "B", Type: typ}})
 	}
-	if _, err := Of(typ); err == nil || !strings.Contains(err.Error(), "more than 8192 subschemas") {
+	if _, err := cachedSchema(cacheKey{typ: typ}); err == nil || !strings.Contains(err.Error(), "more than 8192 subschemas") {
 		t.Error(err)
 	}
 }

@@ -9,7 +9,7 @@ import (
 // ValidationError says why a value does not match a schema, in words that a
 // person or a model can act on.
 type ValidationError struct {
-	Issues []Issue // at least one, at most MaxIssues
+	Issues []Issue // at least one, at most 10
 	// More says that there were further issues.
 	More bool
 }
@@ -93,7 +93,7 @@ var pointerEscape = strings.NewReplacer("~", "~0", "/", "~1")
 func (x *explanation) isFull() bool { return x != nil && x.more }
 
 func (x *explanation) addIssue(f fault, format string, args ...any) {
-	if len(x.issues) == MaxIssues {
+	if len(x.issues) == maxIssues {
 		x.more = true
 		return
 	}
@@ -102,7 +102,7 @@ func (x *explanation) addIssue(f fault, format string, args ...any) {
 
 func (x *explanation) appendIssue(issue Issue) {
 	switch {
-	case len(x.issues) == MaxIssues:
+	case len(x.issues) == maxIssues:
 		x.more = true
 	case !slices.ContainsFunc(x.issues, func(i Issue) bool { return i.Path == issue.Path && i.Message == issue.Message }):
 		x.issues = append(x.issues, issue)

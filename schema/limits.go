@@ -4,18 +4,18 @@ import "errors"
 
 // Limits of a schema and of one validation.
 const (
-	// MaxSchemaBytes bounds the text of one schema.
-	MaxSchemaBytes = 1 << 20
-	// MaxSubschemas bounds the subschemas of one schema.
-	MaxSubschemas = 8192
-	// MaxDepth bounds the nesting of arrays and objects, in values and in
+	// maxSchemaBytes bounds the text of one schema.
+	maxSchemaBytes = 1 << 20
+	// maxSubschemas bounds the subschemas of one schema.
+	maxSubschemas = 8192
+	// maxDepth bounds the nesting of arrays and objects, in values and in
 	// schemas alike.
-	MaxDepth = 128
-	// MaxSteps bounds the work of one validation, beside 4 steps for each byte
+	maxDepth = 128
+	// maxSteps bounds the work of one validation, beside 4 steps for each byte
 	// of the value. It is in the order of a tenth of a second.
-	MaxSteps = 1 << 18
-	// MaxIssues bounds the issues in one [ValidationError].
-	MaxIssues = 10
+	maxSteps = 1 << 18
+	// maxIssues bounds the issues in one [ValidationError].
+	maxIssues = 10
 )
 
 // maxChain bounds how many subschemas can apply to one value through each
@@ -36,6 +36,6 @@ var (
 	// document.
 	ErrOutside = errors.New("a $ref leaves the document")
 	// ErrTooComplex is wrapped by the error of [Schema.Validate] when checking
-	// the value would cost more than the bound (see [MaxSteps]).
+	// the value would cost more than the bound in the package comment.
 	ErrTooComplex = errors.New("validation exceeds its work bound")
 )

@@ -113,7 +113,7 @@ const tooDeep = "nested too deeply"
 
 // enterNested reads an opening bracket, and returns the index of the next token.
 func (s *scan) enterNested(i int) int {
-	if s.depth++; s.depth > MaxDepth {
+	if s.depth++; s.depth > maxDepth {
 		return s.malformed(i, tooDeep)
 	}
 	return s.skipSpace(i + 1)

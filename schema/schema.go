@@ -16,8 +16,8 @@ type Schema struct {
 // Compile compiles a schema. The bytes are copied. Errors that wrap [ErrUnsupported] mean that the
 // schema may be right but that this package cannot check it.
 func Compile(raw json.RawMessage) (*Schema, error) {
-	if len(raw) > MaxSchemaBytes {
-		return nil, fmt.Errorf("schema: %w: it has %d bytes, more than %d", ErrUnsupported, len(raw), MaxSchemaBytes)
+	if len(raw) > maxSchemaBytes {
+		return nil, fmt.Errorf("schema: %w: it has %d bytes, more than %d", ErrUnsupported, len(raw), maxSchemaBytes)
 	}
 	s, err := compile(append(json.RawMessage(nil), raw...))
 	if err != nil {
@@ -30,7 +30,7 @@ func Compile(raw json.RawMessage) (*Schema, error) {
 func compile(raw json.RawMessage) (*Schema, error) {
 	t, err := parseTree(raw)
 	if syntax, ok := err.(*SyntaxError); ok && syntax.Message == tooDeep {
-		return nil, fmt.Errorf("%w: it has more than %d levels", ErrUnsupported, MaxDepth)
+		return nil, fmt.Errorf("%w: it has more than %d levels", ErrUnsupported, maxDepth)
 	} else if err != nil {
 		return nil, err
 	}
@@ -47,9 +47,6 @@ func compile(raw json.RawMessage) (*Schema, error) {
 // JSON is the schema's text: as it was given to [Compile], or as it was
 // inferred. It must not be modified.
 func (s *Schema) JSON() json.RawMessage { return s.raw }
-
-// MarshalJSON is the schema's text.
-func (s *Schema) MarshalJSON() ([]byte, error) { return s.raw, nil }
 
 // Type is the type that the schema names at its root ("object"), or "" where
 // it names none, or several.
@@ -99,7 +96,7 @@ func (s *Schema) Properties() []Property {
 // are not well-formed, a [*ValidationError] where they do not match, and wraps
 // [ErrTooComplex] where finding out would cost more than the bound.
 func (s *Schema) Validate(data []byte) error {
-	return s.validate(data, MaxSteps+4*len(data))
+	return s.validate(data, maxSteps+4*len(data))
 }
 
 func (s *Schema) validate(data []byte, steps int) error {

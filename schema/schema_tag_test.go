@@ -10,9 +10,14 @@ import (
 
 // wantProperties compares the properties of T's schema, each written as "name":{…}, and returns the
 // schema.
-func wantProperties[T any](t *testing.T, want []string, opts ...Options) *Schema {
+func wantProperties[T any](t *testing.T, want []string) *Schema {
 	t.Helper()
-	s, err := For[T](opts...)
+	s, err := For[T]()
+	return wantSchemaProperties(t, s, err, want)
+}
+
+func wantSchemaProperties(t *testing.T, s *Schema, err error, want []string) *Schema {
+	t.Helper()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -99,7 +104,8 @@ func TestSchemaTagInOutputAndForms(t *testing.T) {
 	type out struct {
 		A *int `json:"a" jsonschema:"required,nullable,description=a number"`
 	}
-	s := wantProperties[out](t, []string{`"a":{"description":"a number","anyOf":[{"type":"integer"},{"type":"null"}]}`}, Options{Output: true})
+	output, err := ForOutput[out]()
+	s := wantSchemaProperties(t, output, err, []string{`"a":{"description":"a number","anyOf":[{"type":"integer"},{"type":"null"}]}`})
 	if !s.Properties()[0].Required {
 		t.Error("a is not required")
 	}
@@ -185,7 +191,7 @@ func TestSchemaTagErrors(t *testing.T) {
 			A string `jsonschema_extras:"a=b"`
 		}{}, `struct.A: jsonschema_extras tag "a=b": is not supported`},
 	} {
-		if _, err := Of(reflect.TypeOf(c.value)); err == nil || !strings.Contains(err.Error(), c.want) {
+		if _, err := cachedSchema(cacheKey{typ: reflect.TypeOf(c.value)}); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf(" got %v\nwant %s", err, c.want)
 		}
 	}
@@ -193,7 +199,7 @@ func TestSchemaTagErrors(t *testing.T) {
 		A string `json:"a,omitempty" jsonschema:"required"`
 	}
 	want := `schema: Out.A: jsonschema tag "required": a field that encoding may leave out cannot be required`
-	if _, err := For[Out](Options{Output: true}); err == nil || err.Error() != want {
+	if _, err := ForOutput[Out](); err == nil || err.Error() != want {
 		t.Errorf(" got %v\nwant %s", err, want)
 	}
 }

@@ -113,7 +113,7 @@ func (g *inference) setAdditional(o *object, w *fieldWalk) error {
 			o.withEntry("additionalProperties", entry{object: values})
 		}
 		return err
-	case !g.options.Output && !g.form:
+	case !g.output && !g.form:
 		o.withRaw("additionalProperties", "false")
 	}
 	return nil
@@ -225,10 +225,10 @@ func (g *inference) fieldSchema(f structField) (*object, error) {
 	if err := tags.applyTags(); err != nil {
 		return nil, err
 	}
-	if f.schemaTag.required && g.options.Output && !f.isAlwaysWritten() {
+	if f.schemaTag.required && g.output && !f.isAlwaysWritten() {
 		return nil, f.at.errorf("jsonschema tag %q: a field that encoding may leave out cannot be required", f.Tag.Get("jsonschema"))
 	}
-	if f.schemaTag.nullable || pointer && g.options.Output && !f.tag.omit {
+	if f.schemaTag.nullable || pointer && g.output && !f.tag.omit {
 		o = nullableSchema(o)
 	}
 	return o, nil

@@ -69,8 +69,8 @@ func (v *survey) addSubschema(t *tree, home *resource) error {
 	}
 	v.homes[t] = home
 	v.order = append(v.order, t)
-	if len(v.order) > MaxSubschemas {
-		return fmt.Errorf("%w: more than %d subschemas", ErrUnsupported, MaxSubschemas)
+	if len(v.order) > maxSubschemas {
+		return fmt.Errorf("%w: more than %d subschemas", ErrUnsupported, maxSubschemas)
 	}
 	alone := home.dialect.refAlone() && t.getMember("$ref") != nil
 	for _, m := range t.members {

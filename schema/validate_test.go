@@ -38,7 +38,7 @@ var malformed = []struct{ text, want string }{
 	{`{"a":1,"\u0061":2}`, "duplicate name in an object"},
 	{`{"x":1,"\u0078":2}`, "duplicate name in an object"},
 	{`[{"b":{"x":1,"y":2,"x":3}}]`, "duplicate name in an object"},
-	{strings.Repeat("[", MaxDepth+1) + strings.Repeat("]", MaxDepth+1), "nested too deeply"},
+	{strings.Repeat("[", maxDepth+1) + strings.Repeat("]", maxDepth+1), "nested too deeply"},
 }
 
 func TestMalformed(t *testing.T) {
@@ -65,7 +65,7 @@ func TestMalformed(t *testing.T) {
 }
 
 func TestDepth(t *testing.T) {
-	deepest := strings.Repeat("[", MaxDepth) + strings.Repeat("]", MaxDepth)
+	deepest := strings.Repeat("[", maxDepth) + strings.Repeat("]", maxDepth)
 	for _, raw := range []string{`{}`, `{"items":{"$ref":"#"}}`} {
 		if err := mustCompile(t, raw).Validate([]byte(deepest)); err != nil {
 			t.Errorf("%s: %v", raw, err)
@@ -123,7 +123,7 @@ func TestMessages(t *testing.T) {
 func TestIssuesAreBounded(t *testing.T) {
 	err := mustCompile(t, `{"items":{"type":"string"}}`).Validate([]byte("[" + strings.Repeat("1,", 99) + "1]"))
 	var invalid *ValidationError
-	if !errors.As(err, &invalid) || len(invalid.Issues) != MaxIssues || !invalid.More || !strings.HasSuffix(err.Error(), "; and more") {
+	if !errors.As(err, &invalid) || len(invalid.Issues) != maxIssues || !invalid.More || !strings.HasSuffix(err.Error(), "; and more") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -179,7 +179,7 @@ func bombs() map[string]string {
 // Each bomb ends within its bound, also if the evaluated children are searched again. The bound is
 // lower than the real one, because the race detector makes steps slow.
 func TestBombs(t *testing.T) {
-	const steps = MaxSteps / 16
+	const steps = maxSteps / 16
 	deep := strings.Repeat("[", 100) + strings.Repeat("]", 100)
 	many := "[" + strings.Repeat("1,", 2000) + "9999.5]"
 	for _, extra := range []string{``, `"unevaluatedItems":true,`} {

@@ -137,7 +137,7 @@ func newTypedTool[In, Out any](name, description string, o ToolOptions) (t *regi
 	case o.OutputSchema != nil:
 		t.output, err = schema.Compile(o.OutputSchema)
 	case hasStructuredOutput(reflect.TypeFor[Out]()):
-		t.output, err = schema.For[Out](schema.Options{Output: true})
+		t.output, err = schema.ForOutput[Out]()
 	}
 	if err != nil {
 		return nil, fmt.Errorf("output: %w", err)

@@ -24,7 +24,7 @@ func structuredResult(structured any, content ...mcp.Content) (*mcp.CallToolResu
 
 // toolOptions returns the options of a tool that returns a T through textAndStructured.
 func toolOptions[T any](title string, hints *mcp.ToolAnnotations) server.ToolOptions {
-	s, err := schema.For[T](schema.Options{Output: true})
+	s, err := schema.ForOutput[T]()
 	if err != nil {
 		panic(err) // only a mistake in the type T can cause this
 	}

@@ -66,7 +66,7 @@ func (s *Server) addTool() {
 			text += ", and have no network."
 		}
 	}
-	out, err := schema.For[Result](schema.Options{Output: true})
+	out, err := schema.ForOutput[Result]()
 	if err != nil {
 		panic(err) // only a mistake in the type Result can cause this
 	}

@@ -83,7 +83,7 @@ func textAndStructured(text string, structured any) (*mcp.CallToolResult, error)
 
 // schemaOf returns the output schema of a tool that returns a T through textAndStructured.
 func schemaOf[T any]() json.RawMessage {
-	s, err := schema.For[T](schema.Options{Output: true})
+	s, err := schema.ForOutput[T]()
 	if err != nil {
 		panic(err) // only a mistake in the type T can cause this
 	}
