@@ -112,7 +112,7 @@ func (t *toolCall) isParallel() bool { return t.tool == nil || EffectOf(t.tool) 
 // runAll runs calls in parallel, and handles their questions and progress until all have ended.
 func (r *run) runAll(tasks []*toolCall) error {
 	box, running := newInbox(), 0
-	defer box.close()
+	defer box.closeInbox()
 	for _, t := range tasks {
 		switch {
 		case r.ctx.Err() != nil:

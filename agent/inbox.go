@@ -75,8 +75,8 @@ func (b *inbox) takeItems() []inboxItem {
 	}
 }
 
-// close refuses the questions that are left, and later items.
-func (b *inbox) close() {
+// closeInbox refuses the questions that are left, and later items.
+func (b *inbox) closeInbox() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.closed = true

@@ -18,8 +18,8 @@ func TestQuestionsEnd(t *testing.T) {
 		want error
 	}{
 		{"answered", func(box *inbox, r *run, _, _ context.CancelCauseFunc) { r.handleItem(box.takeItems()[0]) }, nil},
-		{"the calls are over", func(box *inbox, _ *run, _, _ context.CancelCauseFunc) { box.takeItems(); box.close() }, left},
-		{"the calls were over", func(box *inbox, _ *run, _, _ context.CancelCauseFunc) { box.close() }, errCallOver},
+		{"the calls are over", func(box *inbox, _ *run, _, _ context.CancelCauseFunc) { box.takeItems(); box.closeInbox() }, left},
+		{"the calls were over", func(box *inbox, _ *run, _, _ context.CancelCauseFunc) { box.closeInbox() }, errCallOver},
 		{"the run is over", func(_ *inbox, _ *run, endRun, _ context.CancelCauseFunc) { endRun(nil) }, errCallOver},
 		{"the call is over", func(box *inbox, r *run, _, endAsker context.CancelCauseFunc) {
 			endAsker(left)
@@ -49,7 +49,7 @@ func TestQuestionsEnd(t *testing.T) {
 				if err := <-got; !errors.Is(err, tt.want) || (times == 1) != (tt.want == nil) {
 					t.Errorf("%v, asked %d times, want %v", err, times, tt.want)
 				}
-				box.close()
+				box.closeInbox()
 				if a.inbox.putItem(inboxItem{}) {
 					t.Error("a box that is closed takes something")
 				}

@@ -76,7 +76,7 @@ func TestLateSamplesCount(t *testing.T) {
 	}
 	defer b.Close()
 	box, r := newInbox(), permitting(t, Options{Mode: ModeAll})
-	r.model = late{box.close}
+	r.model = late{box.closeInbox}
 	ctx := context.WithValue(t.Context(), targetKey{}, &questionTarget{inbox: box, ctx: r.ctx, server: "s", sampled: &r.sampleUsage})
 	ended := make(chan error)
 	go func() {

@@ -56,7 +56,7 @@ func newBridge(c *core, u *hub.Upstream, req *mcp.Request) *bridge {
 		core: c, upstream: u, capabilities: req.Capabilities(),
 		wake: make(chan struct{}, 1), done: make(chan struct{}), questions: map[string]*question{},
 	}
-	b.ctx, b.cancel = context.WithCancelCause(hub.WithAnswerer(context.Background(), b))
+	b.ctx, b.cancel = context.WithCancelCause(hub.WithAnswerer(context.Background(), mcp.HandlerFunc(b.answerQuestion)))
 	return b
 }
 
@@ -164,9 +164,9 @@ func (b *bridge) parkCall() (*mcp.Result, error) {
 // legacy client asks the questions live. b.mu is held.
 func (b *bridge) asksLive() bool { return !b.request.Revision.Modern() }
 
-// ServeMCP implements [mcp.Handler]: it answers the upstream's live questions with the client's
+// answerQuestion answers the upstream's live questions with the client's
 // answers.
-func (b *bridge) ServeMCP(ctx context.Context, req *mcp.Request) (*mcp.Result, error) {
+func (b *bridge) answerQuestion(ctx context.Context, req *mcp.Request) (*mcp.Result, error) {
 	asked := mcp.InputRequest{Method: req.Method, Params: stripQuestion(req.Params, b.capabilities)}
 	needs, known := mcpwire.Vocabulary(nil).InputRequest(asked)
 	if !known {

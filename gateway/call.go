@@ -6,6 +6,7 @@ import (
 	"errors"
 	"strings"
 
+	"github.com/dowel-mcp/dowel/client"
 	"github.com/dowel-mcp/dowel/hub"
 	"github.com/dowel-mcp/dowel/internal/mcpwire"
 	"github.com/dowel-mcp/dowel/internal/rawjson"
@@ -24,7 +25,7 @@ func (g *Gateway) callTool(ctx context.Context, req *mcp.Request) (*mcp.Result, 
 			return res, err
 		}
 	}
-	if name == StatusTool && g.showsAll() {
+	if name == statusToolName && g.showsAll() {
 		return g.callStatusTool()
 	}
 	item, missing := g.awaitItem(ctx, hub.Tool, name)
@@ -152,7 +153,7 @@ func (g *Gateway) resourceOwner(ctx context.Context, uri string) (*hub.Upstream,
 // no list has.
 func (g *Gateway) readUnlisted(ctx context.Context, req *mcp.Request, uri string) (*mcp.Result, error) {
 	for _, u := range g.shownUpstreams() {
-		if u.State().Status != hub.Ready || u.Info().Capabilities.Resources == nil {
+		if u.State().Status != hub.Ready || u.Server().Capabilities.Resources == nil {
 			continue
 		}
 		res, err := g.forwardRequest(ctx, u, req, req.Params)
@@ -191,7 +192,7 @@ func (g *Gateway) completeArgument(ctx context.Context, req *mcp.Request) (*mcp.
 	if err != nil {
 		return nil, err
 	}
-	if u.State().Status == hub.Ready && !mayComplete(u.Info()) {
+	if u.State().Status == hub.Ready && !mayComplete(u.Server()) {
 		return noCompletions()
 	}
 	res, err := g.forwardOrExplain(ctx, u, req, rawjson.Replace(req.Params, "ref", ref))
@@ -227,8 +228,8 @@ func (g *Gateway) resolveReference(ctx context.Context, ref json.RawMessage) (*h
 }
 
 // mayComplete reports whether a server may complete arguments. 2024-11-05 had no capability for it.
-func mayComplete(i hub.Info) bool {
-	return i.Capabilities.Completions != nil || i.Revision == mcp.Revision20241105
+func mayComplete(s client.Server) bool {
+	return s.Capabilities.Completions != nil || s.Revision == mcp.Revision20241105
 }
 
 // noCompletions returns an empty completion.

@@ -92,13 +92,13 @@ func TestMissingUpstreams(t *testing.T) {
 			t.Errorf("%s: %q", method, got)
 		}
 	}
-	if got := tools(t, c); !slices.Equal(got, []string{"good__ask", "good__other", "good__sleep", "good__context", gateway.StatusTool}) {
+	if got := tools(t, c); !slices.Equal(got, []string{"good__ask", "good__other", "good__sleep", "good__context", "dowel__status"}) {
 		t.Errorf("%v", got)
 	}
 	if took := time.Since(began); took > 2*time.Second {
 		t.Errorf("the lists took %v", took)
 	}
-	status, err := client.Call[string](t.Context(), c, gateway.StatusTool, nil)
+	status, err := client.Call[string](t.Context(), c, "dowel__status", nil)
 	for _, want := range []string{"good: ready, 4 tools\n", "slow: starting, 0 tools", "dead: failed, 0 tools (", "no such database", "wild: needs trust, 0 tools (the file x", "off: disabled"} {
 		if err != nil || !strings.Contains(status, want) {
 			t.Errorf("%q is not in %q, %v", want, status, err)
@@ -260,17 +260,17 @@ func TestCompletionWhileStarting(t *testing.T) {
 func TestOnly(t *testing.T) {
 	g, h := over(t, hub.Definition{Name: "every", Target: everything.New()}, hub.Definition{Name: "other", Target: asker()})
 	all, one := tools(t, dial(t, g, client.Options{})), tools(t, dial(t, g.Only("every"), client.Options{}))
-	if !slices.Contains(all, "every__echo") || !slices.Contains(all, "other__ask") || !slices.Contains(all, gateway.StatusTool) {
+	if !slices.Contains(all, "every__echo") || !slices.Contains(all, "other__ask") || !slices.Contains(all, "dowel__status") {
 		t.Errorf("%v", all)
 	}
-	if !slices.Contains(one, "echo") || slices.Contains(one, "ask") || slices.Contains(one, gateway.StatusTool) || len(one) != len(all)-5 {
+	if !slices.Contains(one, "echo") || slices.Contains(one, "ask") || slices.Contains(one, "dowel__status") || len(one) != len(all)-5 {
 		t.Errorf("%v", one)
 	}
 	c := dial(t, g.Only("every"), client.Options{})
 	if got, err := client.Call[string](t.Context(), c, "echo", map[string]string{"message": "hi"}); got != "hi" {
 		t.Error(got, err)
 	}
-	if _, err := client.Call[string](t.Context(), c, gateway.StatusTool, nil); code(err, jsonrpc.CodeInvalidParams) != nil {
+	if _, err := client.Call[string](t.Context(), c, "dowel__status", nil); code(err, jsonrpc.CodeInvalidParams) != nil {
 		t.Error(err)
 	}
 	if got, err := c.ReadResource(t.Context(), "test://static-text"); err != nil {
@@ -342,13 +342,13 @@ func TestStatusToolIsTaken(t *testing.T) {
 	g, _ := over(t, hub.Definition{Name: "dowel", Target: s})
 	c := dial(t, g, client.Options{})
 	all := tools(t, c)
-	if len(all) != 2 || !strings.HasPrefix(all[0], "dowel__status_") || all[1] != gateway.StatusTool {
+	if len(all) != 2 || !strings.HasPrefix(all[0], "dowel__status_") || all[1] != "dowel__status" {
 		t.Fatalf("%v", all)
 	}
 	if got, err := client.Call[string](t.Context(), c, all[0], nil); got != "impostor" {
 		t.Errorf("%q, %v", got, err)
 	}
-	if got, err := client.Call[string](t.Context(), c, gateway.StatusTool, nil); err != nil || !strings.HasPrefix(got, "dowel: ready") {
+	if got, err := client.Call[string](t.Context(), c, "dowel__status", nil); err != nil || !strings.HasPrefix(got, "dowel: ready") {
 		t.Errorf("%q, %v", got, err)
 	}
 }

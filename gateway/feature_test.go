@@ -10,7 +10,6 @@ import (
 	"strings"
 
 	"github.com/dowel-mcp/dowel/client"
-	"github.com/dowel-mcp/dowel/gateway"
 	"github.com/dowel-mcp/dowel/jsonrpc"
 	"github.com/dowel-mcp/dowel/mcp"
 )
@@ -86,7 +85,7 @@ var offerFeatures = []feature{
 		for _, tool := range tools {
 			names = append(names, tool.Name)
 		}
-		for _, want := range []string{"up__echo", "up__hang", "up__test_x_mcp_header", gateway.StatusTool} {
+		for _, want := range []string{"up__echo", "up__hang", "up__test_x_mcp_header", "dowel__status"} {
 			if !slices.Contains(names, want) {
 				return fmt.Errorf("%s is not among %v", want, names)
 			}
@@ -269,7 +268,7 @@ var callFeatures = []feature{
 		return nil
 	}},
 	{"call: status", func(ctx context.Context, p *pair) error {
-		got, err := client.Call[string](ctx, p.c, gateway.StatusTool, nil)
+		got, err := client.Call[string](ctx, p.c, "dowel__status", nil)
 		if err == nil && !strings.HasPrefix(got, "up: ready, ") {
 			err = errors.New(got)
 		}

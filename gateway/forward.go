@@ -17,7 +17,7 @@ import (
 // error for the client. A legacy upstream may ask, so its call gets a bridge.
 func (g *Gateway) forwardRequest(ctx context.Context, u *hub.Upstream, req *mcp.Request, params json.RawMessage) (*mcp.Result, error) {
 	noteUpstream(ctx, u, params)
-	if !mcpwire.MayAsk(req.Method) || u.Info().Revision.Modern() {
+	if !mcpwire.MayAsk(req.Method) || u.Server().Revision.Modern() {
 		resp, err := u.RoundTrip(ctx, callerOf(req), upstreamRequest(req, params, notifier(ctx, req)))
 		return clientResult(resp, err)
 	}

@@ -108,7 +108,7 @@ func (s *subscription) followResources(ctx context.Context) []*resourceFollower 
 		followCtx, stop := context.WithCancel(ctx)
 		f.cancel = stop
 		s.work.Go(func() {
-			f.run(followCtx)
+			f.followResource(followCtx)
 			stop()
 			s.followerEnded(ctx, f)
 		})
@@ -170,7 +170,7 @@ func (s *subscription) endStaleFollowers() {
 // maySubscribe reports whether an upstream may accept subscriptions to resources. Capabilities are
 // known only while it is ready.
 func maySubscribe(u *hub.Upstream) bool {
-	status, i := u.State().Status, u.Info()
+	status, i := u.State().Status, u.Server()
 	if status != hub.Ready { // the last known capabilities may belong to an earlier server
 		return !status.Held()
 	}

@@ -23,7 +23,7 @@ func TestThrough(t *testing.T) {
 	g := front.Relay("dowel")
 	for _, r := range []mcp.Revision{mcp.LatestRevision, mcp.Revision20250618} {
 		c := dial(t, g, client.Options{Wire: client.Wire{Revision: r}, NoCache: true, Logger: quiet})
-		if all := tools(t, c); !slices.Contains(all, "good__echo") || !slices.Contains(all, gateway.StatusTool) || len(all) < 20 {
+		if all := tools(t, c); !slices.Contains(all, "good__echo") || !slices.Contains(all, "dowel__status") || len(all) < 20 {
 			t.Errorf("%s: %v", r, all)
 		}
 		resp, err := c.RoundTrip(t.Context(), &mcp.Request{Method: mcp.MethodListTools})

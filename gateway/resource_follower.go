@@ -25,9 +25,9 @@ type resourceFollower struct {
 	cancel           context.CancelFunc
 }
 
-// run keeps the subscription open until ctx ends or the upstream is held. It reports all resources
+// followResource keeps the subscription open until ctx ends or the upstream is held. It reports all resources
 // as changed after an interruption.
-func (f *resourceFollower) run(ctx context.Context) {
+func (f *resourceFollower) followResource(ctx context.Context) {
 	defer f.reportHonoured(nil)
 	params, err := mcp.Encode(&mcp.ListenParams{Notifications: mcp.SubscriptionFilter{
 		ResourceSubscriptions: slices.Sorted(maps.Keys(f.clientURIs)),

@@ -9,11 +9,11 @@ import (
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
-// StatusTool is the gateway's own tool that tells a model the states of the servers. Upstreams
+// statusToolName is the gateway's own tool that tells a model the states of the servers. Upstreams
 // cannot have a tool of that name.
-const StatusTool = "dowel__status"
+const statusToolName = "dowel__status"
 
-var statusTool = json.RawMessage(`{"name":"` + StatusTool + `","title":"Status of the servers",` +
+var statusTool = json.RawMessage(`{"name":"` + statusToolName + `","title":"Status of the servers",` +
 	`"description":"Tells which MCP servers stand behind this one, how each of them is, and why some of their tools may be missing.",` +
 	`"inputSchema":{"type":"object","properties":{}},` +
 	`"outputSchema":{"type":"object","properties":{"servers":{"type":"array","items":{"type":"object","properties":{` +
@@ -27,7 +27,7 @@ type serverStatus struct {
 	Tools int `json:"tools"`
 }
 
-// callStatusTool answers a call of [StatusTool].
+// callStatusTool answers a call of dowel__status.
 func (g *Gateway) callStatusTool() (*mcp.Result, error) {
 	tools := map[*hub.Upstream]int{}
 	for _, item := range g.hub.Catalog().Items(hub.Tool) {

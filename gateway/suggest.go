@@ -67,7 +67,7 @@ func (g *Gateway) serverOf(name string) (server string, qualified bool) {
 func (g *Gateway) describeMissingTool(server string, tools []string) string {
 	u := g.hub.Upstream(server)
 	if u == nil {
-		return fmt.Sprintf("there is no server %s: %s tells which there are", server, StatusTool)
+		return fmt.Sprintf("there is no server %s: %s tells which there are", server, statusToolName)
 	}
 	if s := u.State(); s.Status.Held() {
 		return fmt.Sprintf("the server %s is %s: %s", server, s.Status, describeState(s))

@@ -14,10 +14,10 @@ import (
 
 // The tools that stand for the whole catalog.
 const (
-	// SearchTool, DescribeTool and CallTool are the tools of a gateway with tool search.
-	SearchTool   = "search_tools"
-	DescribeTool = "describe_tool"
-	CallTool     = "call_tool"
+	// searchToolName, DescribeTool and CallTool are the tools of a gateway with tool search.
+	searchToolName   = "search_tools"
+	describeToolName = "describe_tool"
+	callToolName     = "call_tool"
 )
 
 // defaultHits is how many tools a search finds where nothing is said, and maxHits how many at most.
@@ -28,21 +28,21 @@ const (
 )
 
 var searchTools = []json.RawMessage{
-	json.RawMessage(`{"name":"` + SearchTool + `","title":"Search tools","description":"Finds tools among all that are there, best first. ` +
-		`Say in a few words what is to be done. Then see ` + DescribeTool + ` for what a tool takes, and ` + CallTool + ` to use it.",` +
+	json.RawMessage(`{"name":"` + searchToolName + `","title":"Search tools","description":"Finds tools among all that are there, best first. ` +
+		`Say in a few words what is to be done. Then see ` + describeToolName + ` for what a tool takes, and ` + callToolName + ` to use it.",` +
 		`"inputSchema":{"type":"object","properties":{"query":{"type":"string","description":"What is to be done"},` +
 		`"limit":{"type":"integer","minimum":1,"maximum":50,"description":"How many tools to find, 10 by default"}},"required":["query"]},` +
 		`"annotations":{"readOnlyHint":true,"openWorldHint":false}}`),
-	json.RawMessage(`{"name":"` + DescribeTool + `","title":"Describe a tool","description":"Gives the whole definition of a tool, with the schema of its arguments.",` +
-		`"inputSchema":{"type":"object","properties":{"name":{"type":"string","description":"The name, as ` + SearchTool + ` gives it"}},"required":["name"]},` +
+	json.RawMessage(`{"name":"` + describeToolName + `","title":"Describe a tool","description":"Gives the whole definition of a tool, with the schema of its arguments.",` +
+		`"inputSchema":{"type":"object","properties":{"name":{"type":"string","description":"The name, as ` + searchToolName + ` gives it"}},"required":["name"]},` +
 		`"annotations":{"readOnlyHint":true,"openWorldHint":false}}`),
-	json.RawMessage(`{"name":"` + CallTool + `","title":"Call a tool","description":"Calls a tool that ` + SearchTool + ` has found.",` +
-		`"inputSchema":{"type":"object","properties":{"name":{"type":"string","description":"The name, as ` + SearchTool + ` gives it"},` +
-		`"arguments":{"type":"object","description":"What the tool takes, as ` + DescribeTool + ` gives it"}},"required":["name"]}}`),
+	json.RawMessage(`{"name":"` + callToolName + `","title":"Call a tool","description":"Calls a tool that ` + searchToolName + ` has found.",` +
+		`"inputSchema":{"type":"object","properties":{"name":{"type":"string","description":"The name, as ` + searchToolName + ` gives it"},` +
+		`"arguments":{"type":"object","description":"What the tool takes, as ` + describeToolName + ` gives it"}},"required":["name"]}}`),
 }
 
-// WithToolSearch returns a gateway of all upstreams that lists [SearchTool], [DescribeTool] and
-// [CallTool] in place of the tools. It also lists the pinned tools, by their qualified names or
+// WithToolSearch returns a gateway of all upstreams that lists search_tools, describe_tool and
+// call_tool in place of the tools. It also lists the pinned tools, by their qualified names or
 // names on the wire. Tools that are not listed can still be called.
 func (c *core) WithToolSearch(pinned ...string) *Gateway {
 	return &Gateway{core: c, search: &toolSearch{pinned: pinned}}
@@ -74,11 +74,11 @@ func (s *toolSearch) callOwnTool(ctx context.Context, g *Gateway, name string, r
 	c := g.hub.Catalog()
 	arguments := rawjson.Lookup(req.Params, "arguments")
 	switch name {
-	case SearchTool:
+	case searchToolName:
 		res, err = s.runSearch(c, arguments)
-	case DescribeTool:
+	case describeToolName:
 		res, err = s.describeTool(c, arguments)
-	case CallTool:
+	case callToolName:
 		res, err = s.callFoundTool(ctx, g, req, arguments)
 	default:
 		return nil, nil, false
@@ -93,14 +93,14 @@ type foundTool struct {
 	Description string `json:"description,omitzero"`
 }
 
-// runSearch answers a call of [SearchTool].
+// runSearch answers a call of search_tools.
 func (s *toolSearch) runSearch(c *hub.Catalog, arguments json.RawMessage) (*mcp.Result, error) {
 	var in struct {
 		Query string `json:"query"`
 		Limit int    `json:"limit"`
 	}
 	if err := decodeArguments(arguments, &in); err != nil {
-		return failedResult(SearchTool + ": " + err.Error()), nil
+		return failedResult(searchToolName + ": " + err.Error()), nil
 	}
 	if in.Limit <= 0 {
 		in.Limit = defaultHits
@@ -137,13 +137,13 @@ func (s *toolSearch) currentIndex(c *hub.Catalog) *search.Index {
 	})
 }
 
-// describeTool answers a call of [DescribeTool].
+// describeTool answers a call of describe_tool.
 func (s *toolSearch) describeTool(c *hub.Catalog, arguments json.RawMessage) (*mcp.Result, error) {
 	var in struct {
 		Name string `json:"name"`
 	}
 	if err := decodeArguments(arguments, &in); err != nil {
-		return failedResult(DescribeTool + ": " + err.Error()), nil
+		return failedResult(describeToolName + ": " + err.Error()), nil
 	}
 	item := c.Find(hub.Tool, in.Name)
 	if item == nil {
@@ -152,8 +152,8 @@ func (s *toolSearch) describeTool(c *hub.Catalog, arguments json.RawMessage) (*m
 	return &mcp.Result{Value: &mcp.CallToolResult{Content: []mcp.Content{mcp.Text(string(item.Definition))}, StructuredContent: item.Definition}}, nil
 }
 
-// callFoundTool answers a call of [CallTool] by a call of the tool in its arguments. A repeated
-// call carries the same answers and state. Header fields mirror the arguments of [CallTool], so
+// callFoundTool answers a call of call_tool by a call of the tool in its arguments. A repeated
+// call carries the same answers and state. Header fields mirror the arguments of call_tool, so
 // they are not compared.
 func (s *toolSearch) callFoundTool(ctx context.Context, g *Gateway, req *mcp.Request, arguments json.RawMessage) (*mcp.Result, error) {
 	name, _ := rawjson.String(rawjson.Lookup(arguments, "name"))

@@ -173,12 +173,9 @@ var askableCapabilities = mcp.ClientCapabilities{
 	Roots:       &mcp.RootsCapability{},
 }
 
-// questionHandler answers live questions of an upstream: it passes each to the answerer of the call
-// that the question belongs to.
-type questionHandler struct{ upstream *Upstream }
-
-// ServeMCP implements [mcp.Handler].
-func (a questionHandler) ServeMCP(ctx context.Context, req *mcp.Request) (*mcp.Result, error) {
+// answerQuestion passes a live question of the upstream to the answerer of the call that the
+// question belongs to.
+func (u *Upstream) answerQuestion(ctx context.Context, req *mcp.Request) (*mcp.Result, error) {
 	if h, ok := ctx.Value(answererKey{}).(mcp.Handler); ok {
 		if clock, ok := ctx.Value(clockKey{}).(*callClock); ok {
 			clock.Pause()
@@ -187,5 +184,5 @@ func (a questionHandler) ServeMCP(ctx context.Context, req *mcp.Request) (*mcp.R
 		return h.ServeMCP(ctx, req)
 	}
 	return nil, mcp.Errorf(jsonrpc.CodeInternal, "%s is refused, because it is not clear which client to ask: %s works on no call or on several; "+
-		"run its calls one at a time (serialize), or give each client a process of its own (sharing)", req.Method, a.upstream.name)
+		"run its calls one at a time (serialize), or give each client a process of its own (sharing)", req.Method, u.name)
 }

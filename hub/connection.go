@@ -65,7 +65,7 @@ func (u *Upstream) clientOptions(d Definition) client.Options {
 	o := d.Options
 	o.Name = d.Name
 	o.Info = u.hub.opts.Info
-	o.Answers.Handler = questionHandler{u}
+	o.Answers.Handler = mcp.HandlerFunc(u.answerQuestion)
 	o.Answers.Elicit, o.Answers.Sample, o.Answers.Roots, o.Answers.Requests = nil, nil, nil, nil
 	o.Answers.Capabilities = mcpwire.MergeCapabilities(askableCapabilities, o.Answers.Capabilities)
 	o.Restart = client.Restart{Max: -1} // Upstream.run reconnects
@@ -219,17 +219,14 @@ func (u *Upstream) withdrawSharedConn() {
 
 // enterReady makes conn the shared connection and enters Ready, unless ctx has ended.
 func (u *Upstream) enterReady(ctx context.Context, conn *connection, took time.Duration) {
-	server := conn.client.Server().Info
+	server := conn.client.Server()
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if ctx.Err() != nil {
 		return
 	}
 	u.sharedConn = conn
-	u.info = Info{
-		Server: server, Revision: conn.client.Server().Revision, Instructions: conn.client.Server().Instructions,
-		Capabilities: conn.client.Server().Capabilities, Took: took,
-	}
+	u.server = server
 	u.setState(State{Status: Ready, Cause: fmt.Sprintf("connected in %v", took.Round(time.Millisecond)), Attempt: u.state.Attempt})
 	if cause := u.takeFileCause(); cause != "" {
 		u.requestRestart(cause)

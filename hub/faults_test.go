@@ -450,7 +450,7 @@ func TestAppliedAllTheTime(t *testing.T) {
 	until(t, "the last definition is what runs", func() bool {
 		settled(t, h)
 		u := h.Upstream("changes")
-		return u.State().Status == hub.Ready && u.Info().Server.Name == fmt.Sprint("changes ", applied)
+		return u.State().Status == hub.Ready && u.Server().Info.Name == fmt.Sprint("changes ", applied)
 	})
 	settled(t, h)
 	for i, name := range steady {

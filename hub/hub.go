@@ -27,8 +27,11 @@ type Options struct {
 	// ClientIdle ends the connection of a single client after this long without a call: see
 	// [Sharing]. 0 means 10 minutes.
 	ClientIdle time.Duration
-	// Watch watches the files of [Policy].WatchPaths. If it is nil, those paths have no effect.
-	Watch WatchFunc
+	// Watch watches the files of [Policy].WatchPaths: files, folders and patterns, from its return
+	// until stop is called. It calls changed after each change, with a cause such as "main.js was
+	// modified", and failed when it cannot watch a path. stop waits for running calls of changed
+	// and failed. If Watch is nil, those paths have no effect.
+	Watch func(paths []string, changed func(cause string), failed func(error)) (stop func())
 	// Logger receives messages that belong to no upstream. nil means [slog.Default].
 	Logger *slog.Logger
 }

@@ -147,7 +147,7 @@ func TestUpstreams(t *testing.T) {
 	if lines := stderrOf(h.Upstream("gone")); !slices.Contains(lines, "no such database") {
 		t.Errorf("stderr: %q", lines)
 	}
-	if info := h.Upstream("one").Info(); info.Server.Name != "first" || info.Revision != mcp.LatestRevision {
+	if info := h.Upstream("one").Server(); info.Info.Name != "first" || info.Revision != mcp.LatestRevision {
 		t.Errorf("%+v", info)
 	}
 }
@@ -170,10 +170,10 @@ func TestApply(t *testing.T) {
 	}, "the file changed")
 	settled(t, h)
 	until(t, "it is removed", func() bool { return h.Upstream("removed") == nil })
-	if got := h.Upstream("changed").Info().Server.Name; got != "b2" {
-		until(t, "the changed one is started again", func() bool { return h.Upstream("changed").Info().Server.Name == "b2" })
+	if got := h.Upstream("changed").Server().Info.Name; got != "b2" {
+		until(t, "the changed one is started again", func() bool { return h.Upstream("changed").Server().Info.Name == "b2" })
 	}
-	if s := h.Upstream("same"); s.State().Since != since || s.Info().Server.Name != "a" {
+	if s := h.Upstream("same"); s.State().Since != since || s.Server().Info.Name != "a" {
 		t.Error("a server was restarted that has not changed")
 	}
 	if got := wires(h.Catalog().Items(hub.Tool)); !slices.Equal(got, []string{"new__echo", "changed__echo", "same__say"}) {

@@ -34,7 +34,7 @@ func (u *Upstream) followChanges(ctx context.Context, conn *connection, work *sy
 	if !filter.ToolsListChanged && !filter.PromptsListChanged && !filter.ResourcesListChanged {
 		return f
 	}
-	work.Go(func() { f.run(ctx, filter) })
+	work.Go(func() { f.rereadOnChange(ctx, filter) })
 	timer := time.NewTimer(subscribeTimeout)
 	defer timer.Stop()
 	select {
@@ -45,8 +45,8 @@ func (u *Upstream) followChanges(ctx context.Context, conn *connection, work *sy
 	return f
 }
 
-// run subscribes and rereads changed lists until the connection is lost or ctx ends.
-func (f *changeFollower) run(ctx context.Context, filter mcp.SubscriptionFilter) {
+// rereadOnChange subscribes and rereads changed lists until the connection is lost or ctx ends.
+func (f *changeFollower) rereadOnChange(ctx context.Context, filter mcp.SubscriptionFilter) {
 	start := time.Now()
 	w, err := f.conn.client.Watch(ctx, filter)
 	isLate := time.Since(start) >= subscribeTimeout

@@ -14,14 +14,6 @@ const separator = wirename.Separator
 // wireName returns the name on the wire of a tool or prompt.
 func wireName(server, thing string) string { return wirename.Of(server, thing) }
 
-const (
-	// MetaServer and MetaName are keys of _meta in a definition with a WireName that cannot be
-	// mapped back: the upstream's name, and the [Item].LocalName. The hub removes these keys from
-	// upstreams' definitions, so they cannot be forged.
-	MetaServer = wirename.MetaServer
-	MetaName   = wirename.MetaThing
-)
-
 // wireServer returns the form of a server's name in URIs.
 func wireServer(name string) string {
 	if p := plainName(name); p == name {
@@ -53,7 +45,7 @@ func foreignMeta(raw json.RawMessage) (members []byte, forged bool) {
 			continue
 		}
 		members, _ = rawjson.AppendMembers(nil, it.Value, func(key []byte) bool {
-			ours := string(key) == MetaServer || string(key) == MetaName
+			ours := string(key) == wirename.MetaServer || string(key) == wirename.MetaThing
 			forged = forged || ours
 			return ours
 		})
@@ -72,8 +64,8 @@ func (item *Item) wireDefinition() json.RawMessage {
 	if len(members) > 0 {
 		members = append(members, ',')
 	}
-	members = rawjson.AppendString(append(members, `"`+MetaServer+`":`...), item.Upstream.name)
-	members = rawjson.AppendString(append(members, `,"`+MetaName+`":`...), item.LocalName)
+	members = rawjson.AppendString(append(members, `"`+wirename.MetaServer+`":`...), item.Upstream.name)
+	members = rawjson.AppendString(append(members, `,"`+wirename.MetaThing+`":`...), item.LocalName)
 	return rawjson.Set(raw, "_meta", wrapObject(members))
 }
 

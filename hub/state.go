@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/dowel-mcp/dowel/internal/doctor"
-	"github.com/dowel-mcp/dowel/mcp"
 )
 
 // Status is what an upstream is doing. The zero value is no status.
@@ -84,16 +83,3 @@ type State struct {
 // Diagnosis explains a failed start or a lost connection: a summary, advice for the user, and what is
 // known of the process. It contains no secrets of the definition.
 type Diagnosis = doctor.Diagnosis
-
-// Info is the server's description of itself when it last became ready.
-type Info struct {
-	// Server is the server's name and version, Revision the protocol revision that the connection
-	// uses. Instructions are the server's instructions for models.
-	Server       mcp.Implementation
-	Revision     mcp.Revision
-	Instructions string
-	// Capabilities are the server's.
-	Capabilities mcp.ServerCapabilities
-	// Took is the time from the start to Ready.
-	Took time.Duration
-}

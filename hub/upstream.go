@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/dowel-mcp/dowel/client"
 	"github.com/dowel-mcp/dowel/internal/doctor"
 	"github.com/dowel-mcp/dowel/mcp"
 )
@@ -25,7 +26,7 @@ type Upstream struct {
 	mu              sync.Mutex
 	def             Definition
 	state           State
-	info            Info
+	server          client.Server           // as of the last connection
 	changed         chan struct{}           // closed and replaced at each change of state
 	endAttempt      context.CancelCauseFunc // ends the current attempt or connection; nil without one
 	wake            chan struct{}           // holds a token when run must look at the state
@@ -64,7 +65,7 @@ func (u *Upstream) startRunning(cause string) {
 	u.lists = u.loadLists()
 	u.enterStartState()
 	u.mu.Unlock()
-	go u.run(ctx)
+	go u.runUpstream(ctx)
 }
 
 // enterStartState enters Starting, Stopped or the held state of the definition. u.mu is held.
@@ -81,12 +82,12 @@ func (u *Upstream) enterStartState() {
 	}
 }
 
-// run starts the server and keeps it connected until ctx ends. Only its goroutine connects; others
+// runUpstream starts the server and keeps it connected until ctx ends. Only its goroutine connects; others
 // request changes with requestRestart.
-func (u *Upstream) run(ctx context.Context) {
+func (u *Upstream) runUpstream(ctx context.Context) {
 	defer close(u.done)
 	files := fileWatch{upstream: u}
-	defer files.close()
+	defer files.stopWatch()
 	for ctx.Err() == nil {
 		u.mu.Lock()
 		status, paths := u.state.Status, u.def.WatchPaths
@@ -334,21 +335,22 @@ func (u *Upstream) State() State {
 	return u.state
 }
 
-// Info returns what the server said of itself when it last became ready. It is zero before.
-func (u *Upstream) Info() Info {
+// Server returns the description that the server gave when it last became ready. It is zero before.
+// The caller must not change the maps in it.
+func (u *Upstream) Server() client.Server {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	return u.info
+	return u.server
 }
 
 // Instructions returns the server's instructions for models, of this run or else of an earlier one.
 func (u *Upstream) Instructions() string {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	if u.info.Revision == "" && u.lists != nil {
+	if u.server.Revision == "" && u.lists != nil {
 		return u.lists.instructions
 	}
-	return u.info.Instructions
+	return u.server.Instructions
 }
 
 // Quarantined returns the items that are not offered because they are broken. The caller must not

@@ -2,13 +2,8 @@ package hub
 
 import "slices"
 
-// WatchFunc watches paths, which are files, folders and patterns, from its return until stop is
-// called. It calls changed after each change, with a cause such as "main.js was modified", and
-// failed when it cannot watch a path. stop waits for running calls of changed and failed.
-type WatchFunc func(paths []string, changed func(cause string), failed func(error)) (stop func())
-
-// fileWatch restarts an upstream when one of its watched files changes. Only the goroutine of the
-// upstream's run uses it. The zero value with an upstream watches nothing.
+// fileWatch restarts an upstream when one of its watched files changes. Only the goroutine of
+// [Upstream.runUpstream] uses it. The zero value with an upstream watches nothing.
 type fileWatch struct {
 	upstream *Upstream
 	paths    []string
@@ -20,7 +15,7 @@ func (w *fileWatch) watchPaths(paths []string) {
 	if slices.Equal(paths, w.paths) {
 		return
 	}
-	w.close()
+	w.stopWatch()
 	w.paths = paths
 	u := w.upstream
 	if len(paths) == 0 || u.hub.opts.Watch == nil {
@@ -31,8 +26,8 @@ func (w *fileWatch) watchPaths(paths []string) {
 	})
 }
 
-// close stops the watch.
-func (w *fileWatch) close() {
+// stopWatch stops the watch.
+func (w *fileWatch) stopWatch() {
 	if w.stop != nil {
 		w.stop()
 	}

@@ -14,7 +14,7 @@ import (
 	"github.com/dowel-mcp/dowel/transport/memory"
 )
 
-// fakeFiles are files that change when a test says so. Its watch is a [hub.WatchFunc].
+// fakeFiles are files that change when a test says so. Its watch is for [hub.Options].Watch.
 type fakeFiles struct {
 	mu      sync.Mutex
 	watches map[*fakeWatch]bool

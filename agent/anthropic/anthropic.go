@@ -38,13 +38,14 @@ import (
 	"github.com/dowel-mcp/dowel/internal/modelhttp"
 )
 
-// Defaults of [Options].
+// DefaultBaseURL is the default of [Options].BaseURL.
+const DefaultBaseURL = "https://api.anthropic.com"
+
 const (
-	DefaultBaseURL   = "https://api.anthropic.com"
-	DefaultMaxTokens = 16_000
-	DefaultWindow    = 200_000
-	DefaultMaxMedia  = 5 << 20 / 4 * 3 // the API takes 5 MiB of base64
-	DefaultRetries   = 4
+	defaultMaxTokens = 16_000
+	defaultWindow    = 200_000
+	defaultMaxMedia  = 5 << 20 / 4 * 3 // the API takes 5 MiB of base64
+	defaultRetries   = 4
 )
 
 // apiVersion is the revision of the API that this package speaks.
@@ -67,19 +68,19 @@ type Options struct {
 	// /v1/messages is accepted and removed. The URL's query goes with every request.
 	BaseURL string
 
-	// Window is the size of the model's context in tokens; default [DefaultWindow], or unknown with
+	// Window is the size of the model's context in tokens; default 200,000, or unknown with
 	// a BaseURL.
 	Window int
-	// MaxTokens limits a reply, in tokens, thinking not counted; default [DefaultMaxTokens].
+	// MaxTokens limits a reply, in tokens, thinking not counted; default 16,000.
 	MaxTokens int
 	// Thinking is how many tokens a reply may think, at least 1,024, or [Adaptive]; 0 is the
 	// model's default. A model that takes no budget is asked to think adaptively instead.
 	Thinking int
-	// MaxMedia limits an image, in bytes, default [DefaultMaxMedia]; negative: none is sent. A text
+	// MaxMedia limits an image, in bytes, default 3.75 MiB; negative: none is sent. A text
 	// takes the place of an image that is left out.
 	MaxMedia int
 	// Retries is how often a request is sent again after a connection error or if the server is
-	// busy (408, 409, 429, 5xx); default [DefaultRetries], negative: never. The delay is the time
+	// busy (408, 409, 429, 5xx); default 4, negative: never. The delay is the time
 	// that the server asks for, or 0.5, 1, 2, 4 and from then on 8 seconds. A request is not sent
 	// again if the server asks for more than two minutes, and at most twice if nothing listens at
 	// the address.
@@ -100,11 +101,11 @@ func (o *Options) setDefaults() {
 		o.BaseURL = ""
 	}
 	if o.Window == 0 && o.BaseURL == "" {
-		o.Window = DefaultWindow
+		o.Window = defaultWindow
 	}
-	o.MaxTokens = cmp.Or(o.MaxTokens, DefaultMaxTokens)
-	o.MaxMedia = cmp.Or(o.MaxMedia, DefaultMaxMedia)
-	o.Retries = max(0, cmp.Or(o.Retries, DefaultRetries))
+	o.MaxTokens = cmp.Or(o.MaxTokens, defaultMaxTokens)
+	o.MaxMedia = cmp.Or(o.MaxMedia, defaultMaxMedia)
+	o.Retries = max(0, cmp.Or(o.Retries, defaultRetries))
 	if o.Thinking > 0 {
 		o.Thinking = max(o.Thinking, minBudget)
 	}
@@ -159,7 +160,7 @@ func (m *Model) Name() string { return m.opts.Model }
 func (m *Model) Reply(ctx context.Context, c agent.Conversation) iter.Seq2[agent.Delta, error] {
 	return func(yield func(agent.Delta, error) bool) {
 		r := &reply{Model: m, ctx: ctx, yield: yield}
-		r.run(c)
+		r.streamReply(c)
 	}
 }
 

@@ -109,7 +109,7 @@ func TestEnds(t *testing.T) {
 }
 
 func TestWindow(t *testing.T) {
-	for want, o := range map[int]anthropic.Options{anthropic.DefaultWindow: {}, 0: {BaseURL: "http://localhost"}, 1000: {BaseURL: "http://localhost", Window: 1000}} {
+	for want, o := range map[int]anthropic.Options{200_000: {}, 0: {BaseURL: "http://localhost"}, 1000: {BaseURL: "http://localhost", Window: 1000}} {
 		if got := anthropic.New(o).Window(); got != want {
 			t.Errorf("%d, want %d", got, want)
 		}

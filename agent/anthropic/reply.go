@@ -36,7 +36,7 @@ type reply struct {
 	cut      bool // the reply has reached the limit of its length
 }
 
-func (r *reply) run(c agent.Conversation) {
+func (r *reply) streamReply(c agent.Conversation) {
 	err := r.requestReply(c)
 	for r.adaptTo(err, c) {
 		err = r.requestReply(c)

@@ -29,11 +29,12 @@ import (
 	"github.com/dowel-mcp/dowel/internal/modelhttp"
 )
 
-// Defaults of [Options].
+// DefaultBaseURL is the default of [Options].BaseURL.
+const DefaultBaseURL = "https://api.openai.com/v1"
+
 const (
-	DefaultBaseURL  = "https://api.openai.com/v1"
-	DefaultMaxMedia = 5 << 20
-	DefaultRetries  = 4
+	defaultMaxMedia = 5 << 20
+	defaultRetries  = 4
 )
 
 // Limits of OpenAI's own servers, which other servers do not have.
@@ -60,7 +61,7 @@ type Options struct {
 	// whole.
 	HTTPClient *http.Client
 	// Retries is how often a request is sent again after a connection error or if the server is
-	// busy (408, 409, 429, 5xx); default [DefaultRetries], negative: never. The delay is the time
+	// busy (408, 409, 429, 5xx); default 4, negative: never. The delay is the time
 	// that the server asks for, or 0.5, 1, 2, 4 and from then on 8 seconds. A request is not sent
 	// again if the server asks for more than two minutes, and at most twice if nothing listens at
 	// the address.
@@ -71,7 +72,7 @@ type Options struct {
 
 	// Reasoning says when the server gets the model's thoughts back, default [ReasoningWithTools].
 	Reasoning Reasoning
-	// MaxMedia limits one image or sound, in bytes, default [DefaultMaxMedia]; negative: none is
+	// MaxMedia limits one image or sound, in bytes, default 5 MiB; negative: none is
 	// sent, for models that take text only. A text tells the model about it.
 	MaxMedia int
 	// MaxTools limits the number of tools, and MaxDescription the characters of a tool's
@@ -100,13 +101,13 @@ func (o *Options) setDefaults() {
 		o.HTTPClient = http.DefaultClient
 	}
 	if o.Retries == 0 {
-		o.Retries = DefaultRetries
+		o.Retries = defaultRetries
 	}
 	if o.Reasoning == "" {
 		o.Reasoning = ReasoningWithTools
 	}
 	if o.MaxMedia == 0 {
-		o.MaxMedia = DefaultMaxMedia
+		o.MaxMedia = defaultMaxMedia
 	}
 	if o.isOpenAI() && o.MaxTools == 0 {
 		o.MaxTools = openAIMaxTools

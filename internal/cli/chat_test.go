@@ -78,7 +78,7 @@ func TestChatUsage(t *testing.T) {
 		"--answer x":                "--answer",
 		"--server nobody --model m --base-url http://127.0.0.1:9/v1": "no server is called nobody",
 		"--server everything":              "there is no model to work with",
-		"--model m --server everything --": "there is no command behind --",
+		"--model m --server everything --": "there is no command after --",
 	} {
 		if out := runDowel(t, "hello\n", append([]string{"chat"}, strings.Fields(words)...)...); out.code != exit.Usage || !strings.Contains(out.stderr, want) {
 			t.Errorf("%s: %+v", words, out)

@@ -47,7 +47,7 @@ func TestDoctorTargets(t *testing.T) {
 		"doctor mine -e A=b":             "do not apply to mine",
 		"doctor -e A=b":                  "need the name of a built-in server",
 		"doctor everythin":               "did you mean everything?",
-		"doctor --":                      "no command behind --",
+		"doctor --":                      "no command after --",
 		"doctor --url nowhere":           "write a URL",
 	} {
 		if out := p.runDowel(strings.Fields(words)...); out.code != exit.Usage || !strings.Contains(out.stderr, want) {

@@ -155,7 +155,7 @@ func TestFailures(t *testing.T) {
 		{[]string{"call", "--message", "x"}, 2, "write arguments of tools and prompts without dashes: message=…", false},
 		{[]string{"tols"}, 2, `unknown command "tols"`, true},
 		{[]string{"tools", "--", "/nonexistent/server"}, 3, "no connection to /nonexistent/server: start", true},
-		{[]string{"tools", "--url", "http://localhost/mcp", "--"}, 2, "there is no command behind --", true},
+		{[]string{"tools", "--url", "http://localhost/mcp", "--"}, 2, "there is no command after --", true},
 		{[]string{"call", "die"}, 3, "exit status 7; its last words on stderr:\n  \tlast words of the server", false},
 		{[]string{"read", "test://nothing"}, 4, "resource not found: test://nothing", false},
 		{[]string{"call", "lie"}, 4, "does not match its own output schema", false},

@@ -176,7 +176,7 @@ func TestRunTaskServers(t *testing.T) {
 		"run Go. --approve some":                       "want read-only, all or none",
 		"run Go. --max-steps 0":                        "write a number from 1",
 		"run":                                          "no task is given",
-		"run Go. --":                                   "there is no command behind --",
+		"run Go. --":                                   "there is no command after --",
 		"run Go. --model scripted --base-url http://x": "do not go with scripted",
 		"run Go. --system @nope":                       "--system: open nope",
 	} {

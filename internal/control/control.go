@@ -83,14 +83,14 @@ type Event struct {
 // Describe returns the state of an upstream of a hub. It reads the state before the catalog:
 // the catalog of a ready upstream has its items, an older one may lack them.
 func Describe(h *hub.Hub, u *hub.Upstream) Server {
-	s, info, def := u.State(), u.Info(), u.Definition()
+	s, info, def := u.State(), u.Server(), u.Definition()
 	d := Server{
 		Name: u.Name(), Status: s.Status, Since: s.Since, Cause: s.Cause, Attempt: s.Attempt, Next: s.Next,
 		Origin: def.Origin, Source: def.Source, Note: def.Note,
-		Revision: string(info.Revision), Title: info.Server.Name,
+		Revision: string(info.Revision), Title: info.Info.Name,
 	}
-	if info.Server.Version != "" {
-		d.Title += " " + info.Server.Version
+	if info.Info.Version != "" {
+		d.Title += " " + info.Info.Version
 	}
 	switch {
 	case info.Revision == "":

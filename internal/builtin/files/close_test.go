@@ -33,7 +33,7 @@ func TestCloseEndsWatching(t *testing.T) {
 	if s.watcher.watchTarget(target{place{s.roots[0], "a"}, "x"}) {
 		t.Error("a closed server watches")
 	}
-	d.must(s.watcher.close())
+	d.must(s.watcher.closeWatcher())
 }
 
 // peer tells of the acknowledgement.

@@ -113,7 +113,7 @@ func New(opts ...Options) (*Server, error) {
 // Close ends all subscriptions, stops the watcher and closes the roots. The server must not be used
 // during or after it.
 func (s *Server) Close() error {
-	return errors.Join(s.Server.Close(), s.watcher.close(), s.roots.closeAll())
+	return errors.Join(s.Server.Close(), s.watcher.closeWatcher(), s.roots.closeAll())
 }
 
 func serverInstructions(all roots, readOnly bool) string {

@@ -282,7 +282,7 @@ func TestFollowsByLooking(t *testing.T) {
 	d := newDesk(t, map[string]string{"a": "x", "big": strings.Repeat("x", maxHashed+1)})
 	told := make(chan target, 10)
 	w := newWatcher(10*time.Millisecond, func(t target) { told <- t })
-	defer w.close()
+	defer w.closeWatcher()
 	root := d.server.roots[0]
 	small, big := target{place{root, "a"}, "a"}, target{place{root, "big"}, "big"}
 	w.watchTarget(small)

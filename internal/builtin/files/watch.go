@@ -105,8 +105,8 @@ func (w *watcher) releaseTargets(all []target) {
 	unused.stopLoop()
 }
 
-// close releases all targets, and waits for the end of the loop. Later calls of watchTarget fail.
-func (w *watcher) close() error {
+// closeWatcher releases all targets, and waits for the end of the loop. Later calls of watchTarget fail.
+func (w *watcher) closeWatcher() error {
 	w.mu.Lock()
 	w.closed = true
 	clear(w.watched)
@@ -152,6 +152,6 @@ func (w *watcher) startLoop() *loop {
 	if notifier, err := fsnotify.NewWatcher(); err == nil { // otherwise the loop only polls
 		l.notifier = notifier
 	}
-	go l.run(w)
+	go l.runLoop(w)
 	return l
 }

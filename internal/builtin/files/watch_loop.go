@@ -36,7 +36,7 @@ func (l *loop) stopLoop() {
 	}
 }
 
-func (l *loop) run(w *watcher) {
+func (l *loop) runLoop(w *watcher) {
 	defer close(l.done)
 	var events <-chan fsnotify.Event // nil if there are none, so that select never chooses it
 	var errors <-chan error

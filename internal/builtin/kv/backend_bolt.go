@@ -152,7 +152,7 @@ func (b *boltStore) Watch(f func(Change)) error {
 }
 
 func (b *boltStore) Close() error {
-	b.sweeper.close()
+	b.sweeper.stopSweeper()
 	b.setCallback(nil)
 	return b.db.Close()
 }

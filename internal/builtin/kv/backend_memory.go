@@ -88,7 +88,7 @@ func (m *memory) Watch(f func(Change)) error {
 }
 
 func (m *memory) Close() error {
-	m.sweeper.close()
+	m.sweeper.stopSweeper()
 	m.setCallback(nil)
 	return nil
 }

@@ -118,7 +118,7 @@ func endOfPrefix(prefix string) string {
 }
 
 func (r *redisStore) Close() error {
-	r.sweeper.close()
+	r.sweeper.stopSweeper()
 	if r.changes != nil {
 		r.changes.Close()
 		<-r.listened

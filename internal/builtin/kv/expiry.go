@@ -25,7 +25,7 @@ type sweeper struct {
 
 func startSweeper(sweep func() (time.Time, error)) *sweeper {
 	s := &sweeper{sweep: sweep, wake: make(chan struct{}, 1), stop: make(chan struct{}), done: make(chan struct{})}
-	go s.run()
+	go s.sweepExpired()
 	return s
 }
 
@@ -37,13 +37,13 @@ func (s *sweeper) wakeUp() {
 	}
 }
 
-// close ends the sweeper and waits for it.
-func (s *sweeper) close() {
+// stopSweeper ends the sweeper and waits for it.
+func (s *sweeper) stopSweeper() {
 	close(s.stop)
 	<-s.done
 }
 
-func (s *sweeper) run() {
+func (s *sweeper) sweepExpired() {
 	defer close(s.done)
 	for {
 		next, err := s.sweep()

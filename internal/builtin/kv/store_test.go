@@ -189,9 +189,9 @@ func TestStoreHidesExpired(t *testing.T) {
 			wantChange(t, changes, Created, "a")
 			switch s := store.(type) {
 			case *memory:
-				s.sweeper.close()
+				s.sweeper.stopSweeper()
 			case *boltStore:
-				s.sweeper.close()
+				s.sweeper.stopSweeper()
 			}
 			time.Sleep(time.Hour)
 			if _, err := store.Get(t.Context(), "a"); !errors.Is(err, fs.ErrNotExist) {

@@ -60,7 +60,7 @@ func (opts *Flags) TakeCommand(cmd *cobra.Command, args []string) (words []strin
 		return args, nil
 	}
 	if opts.command = args[dash:]; len(opts.command) == 0 {
-		return nil, exit.Usagef("there is no command behind --: write the server's command there")
+		return nil, exit.Usagef("there is no command after --: write the server's command there")
 	}
 	return args[:dash], nil
 }
@@ -126,7 +126,7 @@ func (r *Runtime) Run(ctx context.Context, input ...mcp.Content) iter.Seq2[agent
 // NewRuntime makes an agent with the model and the servers that the flags name, and starts or joins
 // the servers. It sets o.Allowed and o.Instructions. c comes from [ClientOptions]. The caller must
 // close the runtime.
-func NewRuntime(ctx context.Context, f *factory.Factory, opts *Flags, o agent.Options, c client.Options) (_ *Runtime, err error) {
+func NewRuntime(ctx context.Context, f *factory.Factory, opts *Flags, o agent.Options, c client.Options) (*Runtime, error) {
 	setup, err := readEnvironment(f, opts)
 	if err != nil {
 		return nil, err
@@ -135,49 +135,46 @@ func NewRuntime(ctx context.Context, f *factory.Factory, opts *Flags, o agent.Op
 	if err != nil {
 		return nil, err
 	}
-	r := &Runtime{
-		Model: chosen, Mode: o.Mode, Models: setup.modelNames,
-		Choose: func(name string) (agent.Model, modelregistry.Choice, error) {
-			named := modelregistry.ModelFlags{Model: name}
-			// A provider's ID means a model at the same URL as before. A provider that a session
-			// recorded without a URL does not count: it was derived from the old model's name.
-			if setup.Set.LookupModel(name) == nil && (!opts.Again || opts.ModelFlags.Url != "") {
-				named.Provider, named.Url = opts.Provider, opts.ModelFlags.Url
-			}
-			return setup.Choose(named)
-		},
-	}
 	servers, err := openServers(ctx, f, opts, setup)
 	if err != nil {
 		return nil, err
 	}
-	defer func() {
-		if err != nil {
-			r.Close()
-		}
-	}()
 	audit, err := openDecisionLog(f, setup)
-	r.Close = func() {
-		if r.Toolbox != nil {
-			if err := r.Toolbox.Close(); err != nil {
-				f.Warn("%v", err)
-			}
-		}
-		servers.close(ctx)
-		audit.close()
-	}
-	if err != nil {
-		return nil, err
-	}
-	r.Servers, r.recordDecision = servers.listServers, func(e agent.Approval) { audit.writeDecision(e, r.splitToolName) }
+	r := &Runtime{Model: chosen, Mode: o.Mode, Models: setup.modelNames, Servers: servers.listServers}
+	r.Choose = func(name string) (agent.Model, modelregistry.Choice, error) { return setup.chooseNamed(name, opts) }
+	r.Close = func() { r.closeParts(ctx, f, servers, audit) }
+	r.recordDecision = func(e agent.Approval) { audit.writeDecision(e, r.splitToolName) }
 	approved := &approvals{setup.state, setup.Set, servers, r.splitToolName}
 	o.Allowed, r.Always = approved.isAllowed, approved.allowAlways
 	r.Trusted = func(tool string) string { return trustArgument(f, approved, tool) }
-	if err = context.Cause(ctx); err != nil {
+	if err == nil {
+		err = r.startAgent(ctx, model, servers, o, c)
+	}
+	if err != nil {
+		r.Close()
 		return nil, err
 	}
+	return r, nil
+}
+
+// chooseNamed returns the model with a name of the configuration or a provider's ID. A provider's
+// ID means a model at the URL that the flags name. A provider that a session recorded without a URL
+// does not count: it was derived from the old model's name.
+func (e *environment) chooseNamed(name string, opts *Flags) (agent.Model, modelregistry.Choice, error) {
+	named := modelregistry.ModelFlags{Model: name}
+	if e.Set.LookupModel(name) == nil && (!opts.Again || opts.ModelFlags.Url != "") {
+		named.Provider, named.Url = opts.Provider, opts.ModelFlags.Url
+	}
+	return e.Choose(named)
+}
+
+// startAgent connects to the servers and makes the agent.
+func (r *Runtime) startAgent(ctx context.Context, model agent.Model, servers *serverSet, o agent.Options, c client.Options) (err error) {
+	if err = context.Cause(ctx); err != nil {
+		return err
+	}
 	if r.Toolbox, err = agent.Dial(ctx, servers.handler, c); err != nil {
-		return nil, exit.ConnectError{Server: "the servers", Err: connect.Unwrapped(err)}
+		return exit.ConnectError{Server: "the servers", Err: connect.Unwrapped(err)}
 	}
 	if servers.folder != "" {
 		o.System += "\n\nThe servers of your tools work in the folder " + servers.folder + ": relative paths in their arguments start there, not in the current folder."
@@ -185,7 +182,18 @@ func NewRuntime(ctx context.Context, f *factory.Factory, opts *Flags, o agent.Op
 	tools := &instructedTools{Recorder: toolname.Recorder{Toolbox: r.Toolbox}, fetch: servers.fetchInstructions}
 	o.Instructions = tools.formatInstructions
 	r.Agent = agent.New(model, tools, &o)
-	return r, nil
+	return nil
+}
+
+// closeParts closes the connection, if there is one, then the servers and the audit log.
+func (r *Runtime) closeParts(ctx context.Context, f *factory.Factory, servers *serverSet, audit *decisionLog) {
+	if r.Toolbox != nil {
+		if err := r.Toolbox.Close(); err != nil {
+			f.Warn("%v", err)
+		}
+	}
+	servers.close(ctx)
+	audit.closeLog()
 }
 
 // maxServerWait limits the wait for servers that are starting. The model learns of later servers

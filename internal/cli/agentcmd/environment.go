@@ -130,7 +130,7 @@ func (l *decisionLog) writeDecision(e agent.Approval, origin func(wire string) (
 	l.log.Write(r)
 }
 
-func (l *decisionLog) close() {
+func (l *decisionLog) closeLog() {
 	if l != nil {
 		l.file.Close()
 	}

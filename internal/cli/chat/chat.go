@@ -154,7 +154,7 @@ func runChat(ctx context.Context, f *factory.Factory, opts *Options) error {
 	if err != nil {
 		return err
 	}
-	defer c.close()
+	defer c.releaseParts()
 	if err := c.startRuntime(); err != nil {
 		return err
 	}

@@ -227,7 +227,7 @@ func TestChatNotBegun(t *testing.T) {
 			}
 		}
 		ended := c.ctx.Err()
-		c.close()
+		c.releaseParts()
 		if ended == nil {
 			t.Fatal("the conversation has not ended")
 		}

@@ -212,8 +212,8 @@ func (c *conversation) awaitRuntime(ctx context.Context) (*agentcmd.Runtime, err
 	}
 }
 
-// close stops the agent, saves the session, and returns the terminal.
-func (c *conversation) close() {
+// releaseParts stops the agent, saves the session, and returns the terminal.
+func (c *conversation) releaseParts() {
 	c.interrupts.markEnding()
 	c.cancel(nil)
 	c.background.Wait()

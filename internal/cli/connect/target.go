@@ -94,7 +94,7 @@ func (f *TargetFlags) Resolve(cmd *cobra.Command, args []string) (t Target, rest
 	if dash := cmd.ArgsLenAtDash(); dash >= 0 {
 		words, command = args[:dash], args[dash:]
 		if len(command) == 0 {
-			return t, nil, exit.Usagef("there is no command behind --: write the server's command there")
+			return t, nil, exit.Usagef("there is no command after --: write the server's command there")
 		}
 	}
 	switch {
@@ -103,7 +103,7 @@ func (f *TargetFlags) Resolve(cmd *cobra.Command, args []string) (t Target, rest
 	case len(f.BuiltinOptions) > 0 && (f.Url != "" || command != nil):
 		return t, nil, exit.Usagef("--option is for built-in servers; write what the server takes behind its command")
 	case f.Url != "" && command != nil:
-		return t, nil, exit.Usagef("the server is named twice: by --url and by the command behind --")
+		return t, nil, exit.Usagef("the server is named twice: by --url and by the command after --")
 	case f.Url != "":
 		t, err = f.ByURL()
 		return t, words, err
@@ -113,7 +113,7 @@ func (f *TargetFlags) Resolve(cmd *cobra.Command, args []string) (t Target, rest
 	case len(words) == 0 && cmd.Annotations[TakesAll] != "":
 		return f.Directory().newGatewayTarget(), nil, nil
 	case len(words) == 0:
-		return t, nil, exit.Usagef("no server is named: write one of %s, --url URL, or its command behind --",
+		return t, nil, exit.Usagef("no server is named: write one of %s, --url URL, or its command after --",
 			strings.Join(f.Directory().Known(), ", "))
 	}
 	name, thing, err := SplitName(words[0], f.Directory().Known())

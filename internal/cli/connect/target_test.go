@@ -53,7 +53,7 @@ func TestAim(t *testing.T) {
 		{words: "-- npx", command: []string{"npx"}},
 		{words: "-e A=1 -e B=x=y --dir / -- npx", command: []string{"npx"}},
 		{words: "", fails: "no server is named"},
-		{words: "--", fails: "there is no command behind --"},
+		{words: "--", fails: "there is no command after --"},
 		{words: "nobody.echo", fails: "no server is called nobody"},
 		{words: "--url http://x -- npx", fails: "named twice"},
 		{words: "--url http://x -e A=1", fails: "for servers that are started"},

@@ -41,7 +41,7 @@ func inBubble(t *testing.T, files []string, test func(b *bubbleWatcher)) {
 		src := silentSource()
 		src.events = b.events
 		b.Watcher = newWatcher(Options{Warn: func(err error) { t.Error(err) }}, src)
-		go b.Watcher.run()
+		go b.Watcher.watchFiles()
 		defer b.Close()
 		b.set(files...)
 		test(b)
@@ -304,7 +304,7 @@ func TestLostNotifications(t *testing.T) {
 		src, errs := silentSource(), make(chan error)
 		src.errors = errs
 		w := newWatcher(Options{Quiet: time.Second, Limit: time.Second, Poll: time.Hour}, src)
-		go w.run()
+		go w.watchFiles()
 		defer w.Close()
 		path := filepath.Join(dir, "a")
 		if err := w.Set(Targets{Files: []string{path, path}}); err != nil {
@@ -330,7 +330,7 @@ func TestFoldersThatCannotBeWatched(t *testing.T) {
 		src.add = func(string) error { return fmt.Errorf("no space left on device") }
 		var warned []string
 		w := newWatcher(Options{Warn: func(err error) { warned = append(warned, err.Error()) }}, src)
-		go w.run()
+		go w.watchFiles()
 		path := filepath.Join(dir, "a")
 		if err := w.Set(Targets{Files: []string{path}}); err != nil {
 			t.Fatal(err)

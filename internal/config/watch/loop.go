@@ -12,8 +12,8 @@ import (
 	"github.com/fsnotify/fsnotify"
 )
 
-// run owns the watcher's state until the watcher is closed.
-func (w *Watcher) run() {
+// watchFiles owns the watcher's state until the watcher is closed.
+func (w *Watcher) watchFiles() {
 	defer close(w.done)
 	defer w.source.close()
 	poll := time.NewTicker(w.options.Poll)

@@ -135,7 +135,7 @@ func New(o Options) *Watcher {
 		w.options.Poll = min(w.options.Poll, time.Second)
 		w.warnOnce("source", fmt.Errorf("files are checked every %v, since the system does not report changes: %w", w.options.Poll, err))
 	}
-	go w.run()
+	go w.watchFiles()
 	return w
 }
 

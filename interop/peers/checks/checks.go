@@ -207,59 +207,72 @@ func (s suite) calls() {
 	s.call("echo 1 MiB", contract.Echo, map[string]any{"message": big}, big)
 	s.call("add", contract.Add, map[string]any{"a": 19, "b": 23}, "42")
 	if s.c.Version() >= withStructured {
-		s.run("structured content", func(ctx context.Context) error {
-			result, err := s.c.Call(ctx, contract.Add, map[string]any{"a": 19, "b": 23}, nil)
-			return errors.Join(err, contains("structured content", result.Structured, "42"))
-		})
+		s.run("structured content", s.structuredContent)
 	}
-	s.run("echo 50 at once", func(ctx context.Context) error {
-		errs := make([]error, 50)
-		var wg sync.WaitGroup
-		for i := range errs {
-			wg.Go(func() {
-				message := fmt.Sprintf("message %d.", i)
-				result, err := s.c.Call(ctx, contract.Echo, map[string]any{"message": message}, nil)
-				errs[i] = errors.Join(err, contains("text", result.Text, message))
-			})
-		}
-		wg.Wait()
-		return errors.Join(errs...)
-	})
-	s.run("progress", func(ctx context.Context) error {
-		var mu sync.Mutex
-		var steps []float64
-		_, err := s.c.Call(ctx, contract.Progress, nil, func(done float64) {
-			mu.Lock()
-			defer mu.Unlock()
-			steps = append(steps, done)
-		})
-		time.Sleep(100 * time.Millisecond) // an SDK may deliver notifications beside the result
-		mu.Lock()
-		defer mu.Unlock()
-		return errors.Join(err, same("progress", fmt.Sprint(steps), fmt.Sprint([]float64{0, 50, 100})))
-	})
-	s.run("cancel a call", func(ctx context.Context) error {
-		short, cancel := context.WithCancel(ctx)
-		defer cancel()
-		_, err := s.c.Call(short, contract.Progress, nil, func(float64) { cancel() })
-		if err == nil {
-			return errors.New("the call was answered")
-		}
-		result, err := s.c.Call(ctx, contract.SimpleText, nil, nil)
-		return errors.Join(err, contains("the next call", result.Text, contract.SimpleAnswer))
-	})
+	s.run("echo 50 at once", s.parallelCalls)
+	s.run("progress", s.progress)
+	s.run("cancel a call", s.cancelCall)
 	s.run("cancel reaches the server", s.cancelled)
 	s.run("logging", s.logging)
-	s.run("completion", func(ctx context.Context) error {
-		values, err := s.c.Complete(ctx, contract.ArgsPrompt, "arg1", "")
-		if err == nil && len(values) == 0 {
-			return errors.New("no value for an empty argument")
-		}
-		return err
-	})
+	s.run("completion", s.completion)
 	if s.c.Version() < modern {
 		s.run("ping", s.c.Ping)
 	}
+}
+
+func (s suite) structuredContent(ctx context.Context) error {
+	result, err := s.c.Call(ctx, contract.Add, map[string]any{"a": 19, "b": 23}, nil)
+	return errors.Join(err, contains("structured content", result.Structured, "42"))
+}
+
+// parallelCalls makes 50 calls at once.
+func (s suite) parallelCalls(ctx context.Context) error {
+	errs := make([]error, 50)
+	var wg sync.WaitGroup
+	for i := range errs {
+		wg.Go(func() {
+			message := fmt.Sprintf("message %d.", i)
+			result, err := s.c.Call(ctx, contract.Echo, map[string]any{"message": message}, nil)
+			errs[i] = errors.Join(err, contains("text", result.Text, message))
+		})
+	}
+	wg.Wait()
+	return errors.Join(errs...)
+}
+
+// progress expects the three steps of the tool.
+func (s suite) progress(ctx context.Context) error {
+	var mu sync.Mutex
+	var steps []float64
+	_, err := s.c.Call(ctx, contract.Progress, nil, func(done float64) {
+		mu.Lock()
+		defer mu.Unlock()
+		steps = append(steps, done)
+	})
+	time.Sleep(100 * time.Millisecond) // an SDK may deliver notifications beside the result
+	mu.Lock()
+	defer mu.Unlock()
+	return errors.Join(err, same("progress", fmt.Sprint(steps), fmt.Sprint([]float64{0, 50, 100})))
+}
+
+// cancelCall cancels a call at its first progress, and expects the next call to work.
+func (s suite) cancelCall(ctx context.Context) error {
+	short, cancel := context.WithCancel(ctx)
+	defer cancel()
+	_, err := s.c.Call(short, contract.Progress, nil, func(float64) { cancel() })
+	if err == nil {
+		return errors.New("the call was answered")
+	}
+	result, err := s.c.Call(ctx, contract.SimpleText, nil, nil)
+	return errors.Join(err, contains("the next call", result.Text, contract.SimpleAnswer))
+}
+
+func (s suite) completion(ctx context.Context) error {
+	values, err := s.c.Complete(ctx, contract.ArgsPrompt, "arg1", "")
+	if err == nil && len(values) == 0 {
+		return errors.New("no value for an empty argument")
+	}
+	return err
 }
 
 // cancelled cancels a call that waits for nothing else, and asks the server whether it has noticed.
