@@ -167,9 +167,6 @@ func (o *Options) setDefaults(to target) {
 	if o.Limits.MaxRounds <= 0 {
 		o.Limits.MaxRounds = defaultMaxRounds
 	}
-	if o.Wire.Verdicts == nil {
-		o.Wire.Verdicts = new(transport.ClientOptions).Memory()
-	}
 	if o.Logger == nil {
 		o.Logger = slog.Default()
 	}

@@ -16,10 +16,8 @@ import (
 // HTTPOptions configure an [HTTPHandler]. The zero value suits a listener that only the local
 // machine can reach.
 type HTTPOptions struct {
-	// Streamable and SSE are the options of the two transports. Guard replaces their guards for all
-	// paths.
+	// Streamable are the options of both transports. Guard replaces their guard for all paths.
 	Streamable streamable.Options
-	SSE        sse.Options
 	Guard      streamable.Guard
 	// Authorize decides whether a request may use the gateway. client is "", or the name in Clients
 	// of the only client that the request may use. An error refuses the request with status 401 and
@@ -53,10 +51,10 @@ func (g *Gateway) HTTPHandler(opts *HTTPOptions) *HTTPHandler {
 	if opts != nil {
 		o = *opts
 	}
-	o.Streamable.Guard, o.SSE.Guard = streamable.Guard{Off: true}, streamable.Guard{Off: true} // ServeHTTP checks h.opts.Guard
+	o.Streamable.Guard = streamable.Guard{Off: true} // ServeHTTP checks h.opts.Guard
 	h := &HTTPHandler{gateway: g, opts: o, endpoints: map[string]*streamable.Server{}}
 	h.endpoint = streamable.Handler(mcp.Chain(g, o.Middleware...), &o.Streamable)
-	h.sseEndpoint = sse.Handler(mcp.Chain(g, o.Middleware...), &o.SSE)
+	h.sseEndpoint = sse.Handler(mcp.Chain(g, o.Middleware...), &o.Streamable)
 	return h
 }
 

@@ -94,7 +94,7 @@ func newFront(t *testing.T, up end) *front {
 // serveHTTP serves a handler under /mcp and /sse.
 func serveHTTP(t *testing.T, h mcp.Handler) *httptest.Server {
 	quietly := transport.ServerOptions{Logger: quiet}
-	now, then := streamable.Handler(h, &streamable.Options{ServerOptions: quietly}), sse.Handler(h, &sse.Options{ServerOptions: quietly})
+	now, then := streamable.Handler(h, &streamable.Options{ServerOptions: quietly}), sse.Handler(h, &streamable.Options{ServerOptions: quietly})
 	mux := newMux(map[string]handler{"/mcp": now, "/sse": then})
 	web := httptest.NewServer(mux)
 	t.Cleanup(func() {

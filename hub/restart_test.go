@@ -122,7 +122,7 @@ func TestRestartOfFailed(t *testing.T) {
 func web(t *testing.T) (url string, down *atomic.Bool) {
 	down = new(atomic.Bool)
 	quietly := transport.ServerOptions{Logger: quiet}
-	now, then := streamable.Handler(echo("web"), &streamable.Options{ServerOptions: quietly}), sse.Handler(echo("web"), &sse.Options{ServerOptions: quietly})
+	now, then := streamable.Handler(echo("web"), &streamable.Options{ServerOptions: quietly}), sse.Handler(echo("web"), &streamable.Options{ServerOptions: quietly})
 	mux := http.NewServeMux()
 	mux.Handle("/mcp", now)
 	mux.Handle("/sse", then)

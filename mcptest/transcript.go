@@ -13,6 +13,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/dowel-mcp/dowel/internal/options"
 	"github.com/dowel-mcp/dowel/internal/wiretest"
 	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/dowel-mcp/dowel/transport"
@@ -38,17 +39,15 @@ var update = flag.Bool("update-transcripts", false, "write the answers of the se
 //
 // The handler runs in a [testing/synctest] bubble, whose clock advances only at @wait. With the
 // flag -update-transcripts, the test writes the server's answers into the file; names stay where
-// they match. At most one opts counts; it configures the server's end of the connection.
+// they match. opts configure the server's end of the connection; several are
+// merged, and the last one that sets a field wins.
 func Transcript(t *testing.T, file string, handler func() mcp.Handler, opts ...transport.ServerOptions) {
 	t.Helper()
 	script, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &player{t: t, names: map[string]string{}, file: filepath.Base(file)}
-	if len(opts) > 0 {
-		p.opts = opts[0]
-	}
+	p := &player{t: t, names: map[string]string{}, file: filepath.Base(file), opts: options.Merge(opts)}
 	lines := strings.Split(strings.TrimRight(string(script), "\n"), "\n")
 	synctest.Test(t, func(t *testing.T) {
 		p.t = t // its context belongs to the bubble

@@ -51,8 +51,6 @@ var ErrProbe = errors.New("the connection ended during the probe")
 // been lost before.
 var ErrUnsent = errors.New("not sent")
 
-// Defaults of the options.
-const (
-	DefaultMaxMessage    = 16 << 20 // largest frame on a stream, in bytes
-	DefaultMaxConcurrent = 1024     // largest number of requests in flight on a connection
-)
+// DefaultMaxMessage is the largest size in bytes of a message that transports receive, unless an
+// option says otherwise.
+const DefaultMaxMessage = 16 << 20

@@ -19,7 +19,7 @@ type ServerOptions struct {
 	// knows.
 	Revisions []mcp.Revision
 	// MaxConcurrent is the highest number of requests in flight on one connection, by default
-	// [DefaultMaxConcurrent]. Further requests are answered with an error.
+	// 1024. Further requests are answered with an error.
 	MaxConcurrent int
 	// Principal is the authenticated identity of the client, if it is known.
 	Principal mcp.Principal

@@ -7,7 +7,8 @@ import (
 )
 
 // Verdicts remembers the revision that each endpoint speaks, so that it is probed only once. The
-// zero value is empty and ready. It is safe for concurrent use.
+// zero value is empty and ready; nil is the memory that the process shares. It is safe for
+// concurrent use.
 type Verdicts struct {
 	mu    sync.Mutex
 	known map[string]mcp.Revision
@@ -15,16 +16,11 @@ type Verdicts struct {
 
 var processVerdicts = &Verdicts{}
 
-// Memory returns o.Verdicts, or the Verdicts that the process shares if that is nil.
-func (o *ClientOptions) Memory() *Verdicts {
-	if o.Verdicts != nil {
-		return o.Verdicts
-	}
-	return processVerdicts
-}
-
 // Lookup returns the revision that the endpoint spoke last, or "" if it is unknown.
 func (v *Verdicts) Lookup(endpoint string) mcp.Revision {
+	if v == nil {
+		v = processVerdicts
+	}
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	return v.known[endpoint]
@@ -35,6 +31,9 @@ func (v *Verdicts) Lookup(endpoint string) mcp.Revision {
 func (v *Verdicts) Remember(endpoint string, r mcp.Revision) {
 	if endpoint == "" {
 		return
+	}
+	if v == nil {
+		v = processVerdicts
 	}
 	v.mu.Lock()
 	defer v.mu.Unlock()

@@ -19,3 +19,11 @@ func TestVerdicts(t *testing.T) {
 		}
 	}
 }
+
+func TestNilVerdictsAreShared(t *testing.T) {
+	var one, other *transport.Verdicts
+	one.Remember("shared by the process", mcp.LatestRevision)
+	if got := other.Lookup("shared by the process"); got != mcp.LatestRevision {
+		t.Errorf("got %q", got)
+	}
+}

@@ -102,7 +102,7 @@ type guarded struct {
 func newGuarded(t *testing.T) *guarded {
 	g := &guarded{}
 	quietly := transport.ServerOptions{Logger: quiet}
-	now, then := streamable.Handler(everything.New(), &streamable.Options{ServerOptions: quietly}), sse.Handler(everything.New(), &sse.Options{ServerOptions: quietly})
+	now, then := streamable.Handler(everything.New(), &streamable.Options{ServerOptions: quietly}), sse.Handler(everything.New(), &streamable.Options{ServerOptions: quietly})
 	mux := http.NewServeMux()
 	mux.Handle("/mcp", now)
 	mux.Handle("/sse", then)

@@ -12,7 +12,6 @@ import (
 
 	"github.com/dowel-mcp/dowel/gateway"
 	"github.com/dowel-mcp/dowel/internal/control"
-	"github.com/dowel-mcp/dowel/transport/sse"
 	"github.com/dowel-mcp/dowel/transport/streamable"
 )
 
@@ -48,8 +47,8 @@ func (d *Daemon) serveGateway() (*httpGateway, error) {
 	w := &httpGateway{served: make(chan error, 1), Url: "http://" + displayAddress(listener.Addr()), Open: d.access.Open()}
 	listen.Hosts, listen.Origins = slices.Concat(listen.Hosts, d.settings.Hosts), slices.Concat(listen.Origins, d.settings.Origins)
 	w.handler = d.clientGateway().HTTPHandler(&gateway.HTTPOptions{
-		Streamable: streamable.Options{ServerOptions: shared}, SSE: sse.Options{ServerOptions: shared},
-		Guard: listen.Guard(), Authorize: d.access.Authorize, Middleware: d.gatewayMiddleware(), Clients: d.namedGateways(), Page: control.Page(d),
+		Streamable: streamable.Options{ServerOptions: shared},
+		Guard:      listen.Guard(), Authorize: d.access.Authorize, Middleware: d.gatewayMiddleware(), Clients: d.namedGateways(), Page: control.Page(d),
 	})
 	w.server = &http.Server{Handler: listen.Protect(w.handler), ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, ErrorLog: slog.NewLogLogger(d.options.Logger.Handler(), slog.LevelDebug)}
 	go func() { w.served <- w.server.Serve(listener) }()

@@ -11,6 +11,7 @@ import (
 	"io"
 	"sync"
 
+	"github.com/dowel-mcp/dowel/internal/options"
 	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/dowel-mcp/dowel/transport"
 	"github.com/dowel-mcp/dowel/transport/internal/frames"
@@ -120,14 +121,11 @@ func (e *pipeEnd) Close() error {
 	return nil
 }
 
-// Dialer returns a dialer for h. Each dial serves h on a new connection, with the first of opts
-// if there is one. Closing the transport waits until the server has ended.
+// Dialer returns a dialer for h. Each dial serves h on a new connection. If several opts are
+// given, they are merged: of the structs that set a field, the last one wins. Closing the transport
+// waits until the server has ended.
 func Dialer(h mcp.Handler, opts ...transport.ServerOptions) transport.Dialer {
-	d := &handlerDialer{handler: h}
-	if len(opts) > 0 {
-		d.opts = opts[0]
-	}
-	return d
+	return &handlerDialer{handler: h, opts: options.Merge(opts)}
 }
 
 type handlerDialer struct {

@@ -137,7 +137,8 @@ func TestPipeUnderRace(t *testing.T) {
 
 // A dial that fails leaves nothing behind; each dial has a connection of its own.
 func TestDialer(t *testing.T) {
-	d := memory.Dialer(mcp.HandlerFunc(fixture), transport.ServerOptions{Revisions: []mcp.Revision{mcp.LatestRevision}, Logger: quiet, Tap: mcptest.ServerTap(t)})
+	d := memory.Dialer(mcp.HandlerFunc(fixture), transport.ServerOptions{Logger: quiet, Tap: mcptest.ServerTap(t)},
+		transport.ServerOptions{Revisions: []mcp.Revision{mcp.LatestRevision}})
 	if _, err := d.Dial(t.Context(), newInbound(), transport.ClientOptions{Revision: mcp.Revision20250618, Logger: quiet, Tap: mcptest.ClientSentTap(t)}); err == nil || !strings.Contains(err.Error(), "Unsupported protocol version") {
 		t.Errorf("a revision that is not spoken: %v", err)
 	}

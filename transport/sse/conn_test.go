@@ -67,7 +67,7 @@ func TestBothEnds(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			w := newWorld()
-			s := sse.Handler(w, &sse.Options{ServerOptions: transport.ServerOptions{Logger: quiet, Tap: mcptest.ServerTap(t)}})
+			s := sse.Handler(w, &streamable.Options{ServerOptions: transport.ServerOptions{Logger: quiet, Tap: mcptest.ServerTap(t)}})
 			web := c.serve(t, s)
 			t.Cleanup(func() { _ = s.Shutdown(within(t)) })
 			in := newInbound()
@@ -103,7 +103,7 @@ func TestBothEnds(t *testing.T) {
 }
 
 func TestManyCalls(t *testing.T) {
-	_, web := serve(t, newWorld(), sse.Options{})
+	_, web := serve(t, newWorld(), streamable.Options{})
 	tr := dial(t, sse.URL{URL: web.URL}, newInbound(), transport.ClientOptions{})
 	ctx := within(t)
 	var wg sync.WaitGroup
@@ -123,7 +123,7 @@ func TestManyCalls(t *testing.T) {
 // Sessions that end must leave nothing behind. The leak check finds goroutines.
 func TestManySessions(t *testing.T) {
 	w := newWorld()
-	s, web := serve(t, w, sse.Options{})
+	s, web := serve(t, w, streamable.Options{})
 	var wg sync.WaitGroup
 	for range 8 {
 		wg.Go(func() {
@@ -150,7 +150,7 @@ func TestManySessions(t *testing.T) {
 
 func TestCloseFailsCalls(t *testing.T) {
 	w := newWorld()
-	_, web := serve(t, w, sse.Options{})
+	_, web := serve(t, w, streamable.Options{})
 	in := newInbound()
 	tr := dial(t, sse.URL{URL: web.URL}, in, transport.ClientOptions{})
 	go func() { <-w.entered; _ = tr.Close() }()
@@ -356,7 +356,7 @@ func TestTap(t *testing.T) {
 			shown[side] = append(shown[side], fmt.Sprintf("%s %s %s %s", f.Kind, m.Method, h.Get("Content-Type"), h.Get("Authorization")))
 		}
 	}
-	_, web := serve(t, newWorld(), sse.Options{ServerOptions: transport.ServerOptions{Tap: tap("server")}})
+	_, web := serve(t, newWorld(), streamable.Options{ServerOptions: transport.ServerOptions{Tap: tap("server")}})
 	u := sse.URL{URL: web.URL, Header: func(context.Context) (http.Header, error) {
 		return http.Header{"Authorization": {"Bearer secret"}}, nil
 	}}
@@ -378,7 +378,7 @@ func TestTap(t *testing.T) {
 
 // Header is called for each request. If it fails, the call must fail with its error.
 func TestHeaderFails(t *testing.T) {
-	_, web := serve(t, newWorld(), sse.Options{})
+	_, web := serve(t, newWorld(), streamable.Options{})
 	var asked atomic.Int64
 	u := sse.URL{URL: web.URL, Header: func(context.Context) (http.Header, error) {
 		if asked.Add(1) == 4 {
@@ -399,7 +399,7 @@ func TestHeaderFails(t *testing.T) {
 // When the server ends, the calls in flight must be answered before the client's connection ends.
 func TestServerShutsDown(t *testing.T) {
 	w := newWorld()
-	s, web := serve(t, w, sse.Options{ServerOptions: transport.ServerOptions{DrainTimeout: polltest.Limit}})
+	s, web := serve(t, w, streamable.Options{ServerOptions: transport.ServerOptions{DrainTimeout: polltest.Limit}})
 	in := newInbound()
 	tr := dial(t, sse.URL{URL: web.URL}, in, transport.ClientOptions{})
 	done := make(chan error)
@@ -422,7 +422,7 @@ func TestServerShutsDown(t *testing.T) {
 // Shutdown must accept the answer to a question of a call in flight, so that the call can end.
 func TestShutdownWaitsForAnswers(t *testing.T) {
 	w := newWorld()
-	s, web := serve(t, w, sse.Options{ServerOptions: transport.ServerOptions{DrainTimeout: polltest.Limit}})
+	s, web := serve(t, w, streamable.Options{ServerOptions: transport.ServerOptions{DrainTimeout: polltest.Limit}})
 	in := &slowInbound{newInbound(), make(chan struct{}), make(chan struct{})}
 	tr := dial(t, sse.URL{URL: web.URL}, in, transport.ClientOptions{Capabilities: elicits})
 	done := make(chan error)

@@ -15,22 +15,12 @@ import (
 	"github.com/dowel-mcp/dowel/transport/streamable"
 )
 
-// URL is a server that a client can dial, a [transport.Dialer].
-type URL struct {
-	// URL is the address of the stream, with scheme http or https. If the GET finds no stream
-	// there, Dial adds "/sse" to the end of the path, or removes it if the path ends with it.
-	URL string
-	// Client sends the requests. nil means a client of the connection's own, without a timeout. The
-	// Timeout of Client is not applied to the stream. CheckRedirect is asked first, but redirects
-	// to another origin, and redirects that turn a POST into a GET, are never followed.
-	Client *http.Client
-	// Header returns header fields to add to each request, for example credentials. It may be
-	// called concurrently. Fields of the protocol take precedence. nil adds none.
-	Header func(ctx context.Context) (http.Header, error)
-	// MaxMessage is the largest message to accept from the server, in bytes. 0 means
-	// [transport.DefaultMaxMessage].
-	MaxMessage int
-}
+// URL is a server that a client can dial, a [transport.Dialer], with the fields of
+// [streamable.URL]. URL is the address of the stream: if the GET finds no stream there, Dial adds
+// "/sse" to the end of the path, or removes it if the path ends with it. If Client is nil, each
+// connection has a client of its own. The Timeout of Client is not applied to the stream, and
+// redirects that turn a POST into a GET are never followed.
+type URL streamable.URL
 
 var _ transport.Dialer = URL{}
 

@@ -24,7 +24,7 @@ type idleTimer struct {
 func (i *idleTimer) start(ss *session) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	i.limit, i.noMessageYet, i.lastUsed = ss.server.opts.SessionIdle, true, time.Now()
+	i.limit, i.noMessageYet, i.lastUsed = ss.server.opts.Sessions.Idle, true, time.Now()
 	wait := firstMessage
 	if i.limit > 0 {
 		wait = min(wait, i.limit)
@@ -70,7 +70,7 @@ func (i *idleTimer) countCall(change int) {
 
 // countCalls returns a handler that counts the calls in flight, if sessions can be idle.
 func (ss *session) countCalls(h mcp.Handler) mcp.Handler {
-	if ss.server.opts.SessionIdle <= 0 {
+	if ss.server.opts.Sessions.Idle <= 0 {
 		return h
 	}
 	return callCounter{h, &ss.idleTimer}

@@ -11,13 +11,14 @@ import (
 
 	"github.com/dowel-mcp/dowel/internal/httpwire"
 	"github.com/dowel-mcp/dowel/mcp"
+	"github.com/dowel-mcp/dowel/transport/streamable"
 )
 
 // Server is an [http.Handler] for both endpoints of the transport: a GET opens a stream, a POST
 // sends a message to the session of one. It is safe for concurrent use.
 type Server struct {
 	handler mcp.Handler
-	opts    Options
+	opts    streamable.Options
 	bodies  *httpwire.BodyReader
 
 	mu       sync.Mutex
@@ -28,15 +29,25 @@ type Server struct {
 
 // Handler returns an endpoint that serves h. Mount it at any one path, by convention "/sse".
 // Clients are told to POST to the address of their GET, by a reference relative to its last path
-// segment, so http.StripPrefix or a proxy may change the path before that. nil options mean the
-// defaults; Handler does not keep the pointer. Call [Server.Shutdown] before http.Server.Shutdown,
-// which waits for streams.
-func Handler(h mcp.Handler, opts *Options) *Server {
-	s := &Server{handler: h, sessions: map[string]*session{}}
-	if opts != nil {
-		s.opts = *opts
+// segment, so http.StripPrefix or a proxy may change the path before that. Call [Server.Shutdown]
+// before http.Server.Shutdown, which waits for streams.
+//
+// The options may be shared with the [streamable.Handler] beside it. nil means the defaults;
+// Handler does not keep the pointer. Some fields mean less here:
+//
+//   - Only revisions with a handshake are served; others in Revisions are ignored.
+//   - A session belongs to the principal that opened its stream: messages of others are refused.
+//   - Of Sessions, only Max and Idle apply. Max bounds the open streams; a further GET is answered
+//     with status 503. Idle ends a session if its client has sent nothing for this time and no call
+//     is in flight; 0 disables it, because keep-alives detect a client that has disconnected, and
+//     most clients of this transport do not reconnect. A stream without any message ends after one
+//     minute in any case.
+//   - JSONFor does not apply.
+func Handler(h mcp.Handler, opts *streamable.Options) *Server {
+	if opts == nil {
+		opts = new(streamable.Options)
 	}
-	s.opts.setDefaults()
+	s := &Server{handler: h, opts: withDefaults(*opts), sessions: map[string]*session{}}
 	s.bodies = httpwire.NewBodyReader(s.opts.MaxBody, s.opts.BodyTimeout)
 	return s
 }
@@ -76,7 +87,7 @@ func (s *Server) addSession(ss *session) (refusal string) {
 	switch {
 	case s.closing:
 		return shuttingDown
-	case len(s.sessions) >= s.opts.MaxSessions:
+	case len(s.sessions) >= s.opts.Sessions.Max:
 		return "too many sessions are open"
 	}
 	s.sessions[ss.id] = ss

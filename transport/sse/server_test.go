@@ -20,10 +20,11 @@ import (
 	"github.com/dowel-mcp/dowel/mcptest"
 	"github.com/dowel-mcp/dowel/transport"
 	"github.com/dowel-mcp/dowel/transport/sse"
+	"github.com/dowel-mcp/dowel/transport/streamable"
 )
 
 func TestSession(t *testing.T) {
-	_, web := serve(t, newWorld(), sse.Options{ServerOptions: transport.ServerOptions{Tap: mcptest.ServerTap(t)}})
+	_, web := serve(t, newWorld(), streamable.Options{ServerOptions: transport.ServerOptions{Tap: mcptest.ServerTap(t)}})
 	p := open(t, web, "/sse")
 	if !regexp.MustCompile(`^sse\?sessionId=[A-Z2-7]{26}$`).MatchString(p.told) {
 		t.Errorf("the endpoint is %q", p.told)
@@ -42,7 +43,7 @@ func TestSession(t *testing.T) {
 
 // Messages must be events with the name "message", because some clients ignore others.
 func TestEventsOnTheWire(t *testing.T) {
-	_, web := serve(t, newWorld(), sse.Options{})
+	_, web := serve(t, newWorld(), streamable.Options{})
 	conn, err := net.Dial("tcp", web.Listener.Addr().String())
 	if err != nil {
 		t.Fatal(err)
@@ -71,7 +72,7 @@ func TestEventsOnTheWire(t *testing.T) {
 }
 
 func TestStatuses(t *testing.T) {
-	_, web := serve(t, newWorld(), sse.Options{MaxBody: 100})
+	_, web := serve(t, newWorld(), streamable.Options{MaxBody: 100})
 	p := open(t, web, "/sse")
 	const ping = `{"jsonrpc":"2.0","id":1,"method":"ping"}`
 	for _, tt := range []struct{ name, url, contentType, body, want string }{
@@ -114,7 +115,7 @@ func TestStatuses(t *testing.T) {
 
 // A body of unknown length must be bounded too.
 func TestChunkedBody(t *testing.T) {
-	_, web := serve(t, newWorld(), sse.Options{MaxBody: 100})
+	_, web := serve(t, newWorld(), streamable.Options{MaxBody: 100})
 	p := open(t, web, "/sse")
 	resp, err := web.Client().Post(p.endpoint, "application/json", io.LimitReader(zeros{}, 101))
 	if err != nil {
@@ -134,7 +135,7 @@ func (zeros) Read(p []byte) (int, error) { clear(p); return len(p), nil }
 func TestSlowBody(t *testing.T) {
 	t.Parallel()
 	const bodyTimeout = 2 * time.Second
-	_, web := serve(t, newWorld(), sse.Options{BodyTimeout: bodyTimeout})
+	_, web := serve(t, newWorld(), streamable.Options{BodyTimeout: bodyTimeout})
 	p := open(t, web, "/sse")
 	in, out := io.Pipe()
 	go func() {
@@ -157,7 +158,7 @@ func TestSlowBody(t *testing.T) {
 }
 
 func TestGuard(t *testing.T) {
-	_, web := serve(t, newWorld(), sse.Options{})
+	_, web := serve(t, newWorld(), streamable.Options{})
 	p := open(t, web, "/sse")
 	for _, r := range []struct{ method, url, host, origin, want string }{
 		{"GET", web.URL + "/sse", "evil.example", "", "403"},
@@ -189,7 +190,7 @@ func TestPrincipal(t *testing.T) {
 		seen <- req.Principal
 		return nil, errors.New("no")
 	})
-	_, web := serve(t, h, sse.Options{Principal: func(r *http.Request) mcp.Principal { return mcp.Principal{ID: r.URL.Query().Get("user")} }})
+	_, web := serve(t, h, streamable.Options{Principal: func(r *http.Request) mcp.Principal { return mcp.Principal{ID: r.URL.Query().Get("user")} }})
 	p := open(t, web, "/sse?user=ada&x=%20y")
 	if !strings.HasPrefix(p.told, "sse?user=ada&x=%20y&sessionId=") {
 		t.Error("the query is lost:", p.told)
@@ -207,7 +208,7 @@ func TestPrincipal(t *testing.T) {
 
 // The endpoint must work wherever the handler is mounted.
 func TestMounted(t *testing.T) {
-	s := sse.Handler(newWorld(), &sse.Options{ServerOptions: transport.ServerOptions{Logger: quiet, Tap: mcptest.ServerSentTap(t)}})
+	s := sse.Handler(newWorld(), &streamable.Options{ServerOptions: transport.ServerOptions{Logger: quiet, Tap: mcptest.ServerSentTap(t)}})
 	t.Cleanup(func() { _ = s.Shutdown(within(t)) })
 	mux := http.NewServeMux()
 	mux.Handle("/a/b/sse", s)
@@ -229,7 +230,7 @@ func TestMounted(t *testing.T) {
 }
 
 func TestTooManySessions(t *testing.T) {
-	_, web := serve(t, newWorld(), sse.Options{MaxSessions: 1})
+	_, web := serve(t, newWorld(), streamable.Options{Sessions: streamable.SessionOptions{Max: 1}})
 	p := open(t, web, "/sse")
 	resp, err := web.Client().Get(web.URL + "/sse")
 	if err != nil {
@@ -253,7 +254,7 @@ func TestTooManySessions(t *testing.T) {
 // If a client disconnects, its calls and its session must end.
 func TestClientGoes(t *testing.T) {
 	w := newWorld()
-	_, web := serve(t, w, sse.Options{})
+	_, web := serve(t, w, streamable.Options{})
 	p := open(t, web, "/sse")
 	p.initialize()
 	p.post(toolCall(2, "wait", `{}`))
@@ -269,7 +270,7 @@ func TestClientGoes(t *testing.T) {
 
 func TestShutdown(t *testing.T) {
 	w := newWorld()
-	s, web := serve(t, w, sse.Options{ServerOptions: transport.ServerOptions{DrainTimeout: polltest.Limit}})
+	s, web := serve(t, w, streamable.Options{ServerOptions: transport.ServerOptions{DrainTimeout: polltest.Limit}})
 	p := open(t, web, "/sse")
 	p.initialize()
 	p.post(toolCall(2, "wait", `{}`))
@@ -311,7 +312,7 @@ func TestShutdown(t *testing.T) {
 
 func TestShutdownIsBounded(t *testing.T) {
 	w := newWorld()
-	s, web := serve(t, w, sse.Options{ServerOptions: transport.ServerOptions{DrainTimeout: polltest.Limit}})
+	s, web := serve(t, w, streamable.Options{ServerOptions: transport.ServerOptions{DrainTimeout: polltest.Limit}})
 	p := open(t, web, "/sse")
 	p.initialize()
 	p.post(toolCall(2, "wait", `{}`))
@@ -335,7 +336,7 @@ func TestSessionIdle(t *testing.T) {
 	t.Parallel()
 	const idle = 5 * time.Second // enough for initialize on a busy machine
 	w := newWorld()
-	_, web := serve(t, w, sse.Options{SessionIdle: idle})
+	_, web := serve(t, w, streamable.Options{Sessions: streamable.SessionOptions{Idle: idle}})
 	p := open(t, web, "/sse")
 	p.initialize()
 	p.post(toolCall(2, "wait", `{}`))
@@ -358,7 +359,7 @@ func TestSessionIdle(t *testing.T) {
 
 // The transport has a handshake, so it has only revisions with one.
 func TestNothingModern(t *testing.T) {
-	_, web := serve(t, newWorld(), sse.Options{})
+	_, web := serve(t, newWorld(), streamable.Options{})
 	p := open(t, web, "/sse")
 	p.post(`{"jsonrpc":"2.0","id":1,"method":"server/discover","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}`)
 	if got := p.next(); !strings.Contains(got, `"error"`) || strings.Contains(got, `"supported":["2026-07-28"`) {
@@ -382,7 +383,7 @@ func TestHeaderOfARequest(t *testing.T) {
 			return next.ServeMCP(ctx, req)
 		})
 	})
-	_, web := serve(t, h, sse.Options{})
+	_, web := serve(t, h, streamable.Options{})
 	header := func(context.Context) (http.Header, error) { return http.Header{"X-Tenant": {"one"}}, nil }
 	tr := dial(t, sse.URL{URL: web.URL + "/sse", Header: header}, newInbound(), transport.ClientOptions{})
 	if _, err := call(within(t), tr, "echo", `{"text":"x"}`, nil); err != nil {
@@ -395,7 +396,7 @@ func TestHeaderOfARequest(t *testing.T) {
 
 // The stream and its POSTs must pass a reverse proxy that changes the path.
 func TestBehindAProxy(t *testing.T) {
-	_, web := serve(t, newWorld(), sse.Options{})
+	_, web := serve(t, newWorld(), streamable.Options{})
 	origin, err := url.Parse(web.URL)
 	if err != nil {
 		t.Fatal(err)

@@ -21,6 +21,7 @@ import (
 	"github.com/dowel-mcp/dowel/server"
 	"github.com/dowel-mcp/dowel/transport"
 	"github.com/dowel-mcp/dowel/transport/sse"
+	"github.com/dowel-mcp/dowel/transport/streamable"
 )
 
 var quiet = slog.New(slog.DiscardHandler)
@@ -72,7 +73,7 @@ func newWorld() *world {
 }
 
 // serve serves the world at /sse of a real server.
-func serve(t testing.TB, h mcp.Handler, opts sse.Options) (*sse.Server, *httptest.Server) {
+func serve(t testing.TB, h mcp.Handler, opts streamable.Options) (*sse.Server, *httptest.Server) {
 	if opts.Logger == nil {
 		opts.Logger = quiet
 	}

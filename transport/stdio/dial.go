@@ -38,10 +38,10 @@ func (c Command) Dial(ctx context.Context, in mcp.Inbound, opts transport.Client
 	if !errors.Is(err, transport.ErrProbe) || opts.Revision != "" || ctx.Err() != nil {
 		return t, err
 	}
-	opts.Memory().Remember(c.Endpoint(), mcp.LatestLegacyRevision)
+	opts.Verdicts.Remember(c.Endpoint(), mcp.LatestLegacyRevision)
 	t, again := c.dialOnce(ctx, in, opts)
 	if again != nil {
-		opts.Memory().Remember(c.Endpoint(), "")
+		opts.Verdicts.Remember(c.Endpoint(), "")
 		return nil, again
 	}
 	return t, nil

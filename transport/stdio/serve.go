@@ -7,12 +7,14 @@ import (
 	"os"
 	"sync"
 
+	"github.com/dowel-mcp/dowel/internal/options"
 	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/dowel-mcp/dowel/transport"
 	"github.com/dowel-mcp/dowel/transport/overconn"
 )
 
-// Options configure [Serve] and [ServeStream]. The zero value uses the defaults.
+// Options configure [Serve] and [ServeStream]. The zero value uses the defaults. If several are
+// given, they are merged: of the structs that set a field, the last one wins.
 type Options struct {
 	transport.ServerOptions
 	// MaxMessage is the largest size of a message in bytes, by default
@@ -36,10 +38,7 @@ func Serve(ctx context.Context, h mcp.Handler, opts ...Options) error {
 // ServeStream serves h to one client on a stream of bytes, which it closes. It returns nil when
 // the client ends the stream, and the cause of ctx when ctx ends.
 func ServeStream(ctx context.Context, rwc io.ReadWriteCloser, h mcp.Handler, opts ...Options) error {
-	var o Options
-	if len(opts) > 0 {
-		o = opts[0]
-	}
+	o := options.Merge(opts)
 	return overconn.Serve(ctx, Conn(rwc, o.MaxMessage), h, o.ServerOptions)
 }
 

@@ -242,7 +242,7 @@ func TestServeStream(t *testing.T) {
 						return &mcp.Result{Value: &mcp.DiscoverResult{SupportedVersions: mcp.Revisions()}}, nil
 					}
 					return &mcp.Result{Raw: json.RawMessage("{\n\t\"content\": [],\r\n\t\"n\": 1.0\n}")}, nil
-				}), Options{ServerOptions: transport.ServerOptions{Logger: discard}, MaxMessage: 4096})
+				}), Options{ServerOptions: transport.ServerOptions{Logger: discard}, MaxMessage: 5000000}, Options{MaxMessage: 4096})
 			}()
 			d := Stream(near)
 			c, err := d.Dial(t.Context(), &inbound{}, transport.ClientOptions{Revision: r, Logger: discard, Tap: mcptest.ClientTap(t, mcptest.WithoutClientChecks("framing"))})

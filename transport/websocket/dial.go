@@ -54,10 +54,10 @@ func (u URL) Dial(ctx context.Context, in mcp.Inbound, opts transport.ClientOpti
 	if !errors.Is(err, transport.ErrProbe) || opts.Revision != "" || ctx.Err() != nil {
 		return t, err
 	}
-	opts.Memory().Remember(u.Endpoint(), mcp.LatestLegacyRevision)
+	opts.Verdicts.Remember(u.Endpoint(), mcp.LatestLegacyRevision)
 	t, again := u.dialOnce(ctx, in, opts)
 	if again != nil {
-		opts.Memory().Remember(u.Endpoint(), "")
+		opts.Verdicts.Remember(u.Endpoint(), "")
 		return nil, again
 	}
 	return t, nil

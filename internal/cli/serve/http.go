@@ -36,7 +36,7 @@ func serveHTTP(ctx context.Context, f *factory.Factory, name string, h mcp.Handl
 	access.Advice = serveAdvice
 	shared := transport.ServerOptions{Logger: slog.New(f.LogHandler())}
 	current := streamable.Handler(h, &streamable.Options{ServerOptions: shared, Guard: opts.Guard()})
-	legacy := sse.Handler(h, &sse.Options{ServerOptions: shared, Guard: opts.Guard()})
+	legacy := sse.Handler(h, &streamable.Options{ServerOptions: shared, Guard: opts.Guard()})
 	mux := http.NewServeMux()
 	mux.Handle("/mcp", current)
 	mux.Handle("/sse", legacy)

@@ -45,7 +45,7 @@ func (c *caller) connectTo(ctx context.Context, endpoint string) error {
 		return err
 	}
 	if c.opts.Revision == "" {
-		c.opts.Memory().Remember(endpoint, e.revision())
+		c.opts.Verdicts.Remember(endpoint, e.revision())
 	}
 	if c.lateProbe != nil {
 		c.wg.Go(func() { c.awaitLateProbe(endpoint, *c.lateProbe) })
@@ -69,7 +69,7 @@ type era interface {
 func (c *caller) negotiateEra(ctx context.Context, endpoint string) (era, error) {
 	known := c.opts.Revision
 	if known == "" {
-		known = c.opts.Memory().Lookup(endpoint)
+		known = c.opts.Verdicts.Lookup(endpoint)
 	}
 	if known == "" || known.Modern() {
 		return c.probeServer(ctx, known)
@@ -78,7 +78,7 @@ func (c *caller) negotiateEra(ctx context.Context, endpoint string) (era, error)
 	if err == nil || c.opts.Revision != "" || ctx.Err() != nil {
 		return e, err
 	}
-	c.opts.Memory().Remember(endpoint, "")
+	c.opts.Verdicts.Remember(endpoint, "")
 	if errors.Is(err, mcp.ErrConnection) {
 		return nil, err
 	}
@@ -171,7 +171,7 @@ func (c *caller) awaitLateProbe(endpoint string, late lateProbe) {
 	case r := <-late.discover.done:
 		late.discover.replyRead = true
 		if e, _, _ := c.readProbeAnswer(late.era, r); e != nil {
-			c.opts.Memory().Remember(endpoint, e.revision())
+			c.opts.Verdicts.Remember(endpoint, e.revision())
 		}
 	case <-c.base.Done():
 	}
@@ -220,7 +220,7 @@ func (c *caller) readProbeAnswer(m *modernEra, r reply) (e era, again bool, err 
 // the server is unreachable, or refuses for another reason. It returns nil if the error means a
 // legacy server.
 func fatalProbeError(err error) error {
-	var answered interface{ MeansLegacy() bool } // implemented by HTTPError of package overhttp
+	var answered interface{ MeansLegacy() bool } // implemented by HTTPError of package streamable
 	if errors.Is(err, mcp.ErrConnection) || errors.As(err, &answered) && !answered.MeansLegacy() {
 		return err
 	}

@@ -2,10 +2,11 @@ package calling
 
 import (
 	"context"
-	"github.com/dowel-mcp/dowel/transport"
 	"time"
 
 	"github.com/dowel-mcp/dowel/mcp"
+	"github.com/dowel-mcp/dowel/transport"
+	"github.com/dowel-mcp/dowel/transport/internal/frames"
 )
 
 // smallFrame is the size up to which a pipe accepts a frame without waiting, in bytes, unless it
@@ -47,7 +48,7 @@ func (c *caller) writeUnawaited(frame []byte) {
 	if w, ok := c.conn.(transport.TryWriter); ok && w.TryWrite(frame) {
 		return
 	}
-	if c.activeWrites.Add(1) > transport.DefaultMaxConcurrent {
+	if c.activeWrites.Add(1) > frames.DefaultMaxConcurrent {
 		c.activeWrites.Add(-1)
 		return
 	}

@@ -16,6 +16,10 @@ import (
 // its bytes on the wire.
 const MaxBatch = 1000
 
+// DefaultMaxConcurrent is the largest number of requests in flight on a connection, unless an
+// option says otherwise.
+const DefaultMaxConcurrent = 1024
+
 // MethodNames holds the method names of the protocol, so that a parser does not allocate them.
 var MethodNames = mcpwire.MethodNames()
 

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/dowel-mcp/dowel/transport"
+	"github.com/dowel-mcp/dowel/transport/internal/frames"
 
 	"github.com/dowel-mcp/dowel/jsonrpc"
 	"github.com/dowel-mcp/dowel/mcp"
@@ -40,7 +41,7 @@ func newEdge(h mcp.Handler, opts transport.ServerOptions) *edge {
 	if e.opts.Extensions == nil {
 		e.opts.Extensions = extensionsOf(h)
 	}
-	e.opts.MaxConcurrent = cmp.Or(opts.MaxConcurrent, transport.DefaultMaxConcurrent)
+	e.opts.MaxConcurrent = cmp.Or(opts.MaxConcurrent, frames.DefaultMaxConcurrent)
 	e.opts.DrainTimeout = cmp.Or(opts.DrainTimeout, 2*time.Second)
 	e.opts.AskTimeout = cmp.Or(opts.AskTimeout, 10*time.Minute)
 	e.modern = &modern{revisions: e.opts.Revisions, log: e.logFailure}
