@@ -9,26 +9,26 @@ import (
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
-// Limits of repetition. Beyond them the model is told.
+// Limits of repetition. At a limit, the model gets a note.
 const (
-	maxSameText    = 2 // the same text beside calls, in a row
-	maxSameCalls   = 6 // the same calls in a row with any results; higher, since the model may be waiting for something
-	maxSameResults = 3 // the same calls with the same results, among recentReplies
+	maxSameText    = 2 // replies in a row with calls and the same text
+	maxSameCalls   = 6 // replies in a row with the same calls; higher, because the model may be waiting for something
+	maxSameResults = 3 // replies with the same calls and the same results, among recentReplies
 	recentReplies  = 8
 )
 
-// repeatDetector notices a model that repeats itself.
+// repeatDetector detects a model that repeats itself.
 type repeatDetector struct {
-	text                 string
-	calls                uint64
-	sameTexts, sameCalls int
-	recent               []uint64 // hashes of calls with their results
+	text                 string   // of the last reply
+	calls                uint64   // the hash of the last reply's calls
+	sameTexts, sameCalls int      // the numbers of replies in a row with this text and these calls
+	recent               []uint64 // the hashes of the calls and results of the recent replies
 }
 
 var hashSeed = maphash.MakeSeed()
 
-// checkReply takes a reply with calls and their results. It returns a note for the model if the
-// reply is one repetition too many, and "" otherwise.
+// checkReply records a reply with calls and their results. It returns a note for the model if the
+// reply reaches a limit of repetition, and "" otherwise.
 func (r *repeatDetector) checkReply(reply *Message, results []mcp.Content) string {
 	text, calls := strings.TrimSpace(reply.Text()), hashCalls(reply)
 	if text != r.text {
@@ -85,7 +85,8 @@ func writeText(h *maphash.Hash, text string) {
 	h.WriteByte(0)
 }
 
-// hashCalls returns equal numbers for equal calls: names and arguments count, spaces do not.
+// hashCalls returns a hash of the names and arguments of a reply's calls. White space in the
+// arguments has no effect.
 func hashCalls(reply *Message) uint64 {
 	var h maphash.Hash
 	h.SetSeed(hashSeed)

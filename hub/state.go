@@ -8,7 +8,7 @@ import (
 	"github.com/dowel-mcp/dowel/internal/doctor"
 )
 
-// Status is what an upstream is doing. The zero value is no status.
+// Status is the activity of an upstream. The zero value means that the status is unknown.
 type Status int
 
 const (
@@ -64,14 +64,14 @@ func (s Status) Held() bool {
 
 // State is the state of an upstream and its reason.
 type State struct {
-	// Status is what the upstream is doing, Since when it began.
+	// Status is the activity of the upstream, Since the time when it began.
 	Status Status
 	Since  time.Time
 	// Cause says in a few words why the upstream entered the state, such as "the file dowel.json
 	// changed".
 	Cause string
-	// Err and Diagnosis say what went wrong in Failed, in NeedsAuthorization, and in the Starting
-	// after them.
+	// Err and Diagnosis describe the last failure if the status is Failed or NeedsAuthorization, or
+	// is Starting after one of these.
 	Err       error
 	Diagnosis *Diagnosis
 	// Attempt counts failed attempts since the last stable connection. Next is when the next

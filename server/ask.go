@@ -14,9 +14,9 @@ import (
 
 // Errors of asking. Use [errors.Is] to find them.
 var (
-	// ErrInputRequired reports that a question is on its way to the client. The handler must return
-	// it; the server runs the handler again with the answer. While a question is open, the call
-	// asks it, no matter what its handler returns.
+	// ErrInputRequired reports that the client must answer a question first. The handler must return
+	// it; the server sends the question and runs the handler again with the answer. If the handler
+	// returns something else, the server sends the question all the same.
 	ErrInputRequired = errors.New("input required")
 	// ErrDeclined reports that the user declined.
 	ErrDeclined = errors.New("the user declined")
@@ -63,8 +63,8 @@ func AskRaw(ctx context.Context, key string, params mcp.ElicitParams) (*mcp.Elic
 	return answer, err
 }
 
-// AskAll asks several questions in one round. It returns nil when all have answers. If one is
-// refused, it returns that error at once.
+// AskAll asks several questions in one round. It returns nil when all have answers. If the user
+// refuses one, it returns the error of that question without waiting for the others.
 func AskAll(ctx context.Context, questions ...Question) error {
 	c := callFrom(ctx)
 	if c == nil || !mcpwire.MayAsk(c.req.Method) {
@@ -103,9 +103,9 @@ type openQuestion struct {
 	request     mcp.InputRequest
 }
 
-// prepareQuestion returns the question to send to the client, or nil if it has an answer. It adds
-// the capabilities that the client needs for it to needs. The error is errURLPending if the user
-// has agreed to visit a URL but is not done there.
+// prepareQuestion returns the question to send to the client, or nil if it has an answer. It adds to
+// needs the capabilities that the client must have for the question. The error is errURLPending if
+// the user has agreed to visit a URL but has not finished there.
 func (c *call) prepareQuestion(ctx context.Context, q Question, needs *mcp.ClientCapabilities) (*openQuestion, error) {
 	if q.key == "" {
 		return nil, errors.New("a question needs a key")
@@ -168,6 +168,8 @@ func (c *call) lookupAnswer(q Question, digest string) error {
 	return err
 }
 
+// openQuestions records the questions, which the server sends after the handler has returned. It
+// returns ErrInputRequired.
 func (c *call) openQuestions(asked []openQuestion) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -68,7 +68,8 @@ func (c *call) runStored(ctx context.Context, store Store, key string, run func(
 	return store.Do(ctx, key, run)
 }
 
-// lookupMemo returns the call's chain and the result stored under key.
+// lookupMemo returns the id of the call, which is the same in all of its rounds, and the result
+// remembered under key, or nil.
 func (c *call) lookupMemo(key string) (chain string, memo json.RawMessage) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -91,7 +92,7 @@ type MemoryStore struct {
 
 	mu      sync.Mutex
 	steps   map[string]*storedStep
-	sweepAt int
+	sweepAt int // the number of steps at which expired ones are dropped
 }
 
 type storedStep struct {
@@ -99,7 +100,7 @@ type storedStep struct {
 	done    bool          // guarded by token, as is result
 	result  []byte
 	expires time.Time
-	waiting int // guarded by MemoryStore.mu
+	waiting int // the number of calls that run the step or wait for it; guarded by MemoryStore.mu
 }
 
 // Do implements [Store].

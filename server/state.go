@@ -102,8 +102,8 @@ func (a *inputState) addAnswer(key, digest string, raw []byte) {
 	}
 }
 
-// openState opens the request's state. A forged state and the state of another request look alike,
-// and get the same error.
+// openState decrypts the request's state. A forged state and the state of another request cannot be
+// told apart, so both get the same error.
 func (c *call) openState() (st requestState, err error) {
 	if len(c.params.state) > c.server.opts.MaxState {
 		return st, errForeignState()
@@ -113,18 +113,18 @@ func (c *call) openState() (st requestState, err error) {
 		return st, errForeignState()
 	}
 	if !c.isLegacy() && time.Now().Unix() >= st.Expires {
-		return st, mcp.InvalidParams("requestState has expired: begin the request anew")
+		return st, mcp.InvalidParams("requestState has expired: send the request again without it")
 	}
 	return st, nil
 }
 
 func errForeignState() error {
-	return mcp.InvalidParams("requestState is not valid for this request: begin it anew")
+	return mcp.InvalidParams("requestState is not valid for this request: send the request again without it")
 }
 
-// isLegacy reports whether the transport asks the questions and runs the handler again. Such a
-// state never leaves the process and lives as long as the request; the transport bounds how long
-// the user may take.
+// isLegacy reports whether the client is legacy: the transport then asks the questions and runs the
+// handler again. The state of a legacy call never leaves the process, so it does not expire; the
+// transport limits the time for an answer.
 func (c *call) isLegacy() bool { return c.req.Revision != "" && !c.req.Revision.Modern() }
 
 // stateBinding returns the data that a state is bound to: the era, the principal, the method, the

@@ -39,7 +39,7 @@ func TestForeignState(t *testing.T) {
 	params := `{"name":"t","arguments":{"n":9007199254740993,"s":"\u00e9","x":1.50}}`
 	state := stateOf(t, s, as("ann", request(mcp.MethodCallTool, params)))
 	answers := map[string]json.RawMessage{"name": json.RawMessage(accept(`{"value":"Ann"}`))}
-	foreign := "error -32602: requestState is not valid for this request: begin it anew"
+	foreign := "error -32602: requestState is not valid for this request: send the request again without it"
 	flipped := []byte(state)
 	flipped[len(flipped)/2] ^= 1
 	for _, c := range []struct {
@@ -95,7 +95,7 @@ func TestExpiredState(t *testing.T) {
 			time.Sleep(lives - time.Second)
 			want(t, serve(t, s, req), textResult("Ann"))
 			time.Sleep(time.Second)
-			want(t, serve(t, s, req), "error -32602: requestState has expired: begin the request anew")
+			want(t, serve(t, s, req), "error -32602: requestState has expired: send the request again without it")
 		})
 	}
 }
@@ -115,8 +115,8 @@ func TestLegacyStateDoesNotExpire(t *testing.T) {
 		modern := stateOf(t, s, request(mcp.MethodCallTool, `{"name":"t"}`))
 		time.Sleep(time.Hour)
 		want(t, serve(t, s, retried(mcp.Revision20241105, legacy)), textResult("Ann"))
-		want(t, serve(t, s, retried(mcp.LatestRevision, modern)), "error -32602: requestState has expired: begin the request anew")
-		const foreign = "error -32602: requestState is not valid for this request: begin it anew"
+		want(t, serve(t, s, retried(mcp.LatestRevision, modern)), "error -32602: requestState has expired: send the request again without it")
+		const foreign = "error -32602: requestState is not valid for this request: send the request again without it"
 		want(t, serve(t, s, retried(mcp.Revision20251125, modern)), foreign) // expired state finds no other door
 		want(t, serve(t, s, retried(mcp.LatestRevision, legacy)), foreign)
 	})

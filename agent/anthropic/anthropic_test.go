@@ -131,7 +131,7 @@ func TestEnvironment(t *testing.T) {
 
 // Each rule for a tool's schema, with the schema and the description that are sent.
 func TestSchemas(t *testing.T) {
-	const said = `The arguments have to be valid against this JSON Schema, too: `
+	const said = `The arguments must also be valid against this JSON Schema: `
 	for _, tt := range []struct{ name, schema, want, description string }{
 		{"none", ``, `{"type":"object"}`, ""},
 		{"as it is", `{"type":"object","properties":{"b":{"oneOf":[{"const":1},{"const":12345678901234567890}]},"a":{}},"x-y":null}`, "", ""},

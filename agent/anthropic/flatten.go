@@ -16,13 +16,14 @@ var topKeywords = []string{"$ref", "allOf", "anyOf", "oneOf"}
 // maxNesting limits the depth to which combinations are followed.
 const maxNesting = 16
 
-// Limits of following combinations. A few that refer to one another expand to any number.
+// Limits of following combinations. Without them, a few combinations that refer to one another could
+// expand to any number of schemas.
 const (
 	maxShapes = 1000
 	maxRead   = 16 << 20 // bytes
 )
 
-var errTooCombined = fmt.Errorf("the combinations and references at the top of its schema come to more than %d schemas, or are too long together: simplify it", maxShapes)
+var errTooCombined = fmt.Errorf("the combinations and references at the top of its schema expand to more than %d schemas, or to too much text: simplify the schema", maxShapes)
 
 // flattenTop moves the properties of combinations to the top. A property is required if all
 // alternatives require it. Constraints that are lost go into the description, so that the model
@@ -52,13 +53,13 @@ func (d *definition) flattenTop() error {
 		d.schema["required"] = encodeJSON(slices.Compact(s.required))
 	}
 	if !s.complete {
-		d.description = strings.TrimSpace(fmt.Sprintf("%s\n\nThe arguments have to be valid against this JSON Schema, too: %s", d.description, encodeJSON(lost)))
+		d.description = strings.TrimSpace(fmt.Sprintf("%s\n\nThe arguments must also be valid against this JSON Schema: %s", d.description, encodeJSON(lost)))
 	}
 	return nil
 }
 
-// inlineRef replaces a reference at the top by its target, if no keyword beside it conflicts.
-// Generators often put everything but the reference into the definitions.
+// inlineRef replaces a reference at the top by its target, if the two have no keyword in common. Many
+// generators write a schema that is only a reference to one of its definitions.
 func (d *definition) inlineRef() {
 	for range maxNesting {
 		w := schemaWalker{definition: d, resolved: map[string]map[string]json.RawMessage{}} // a new walker, since the schema has changed
@@ -94,7 +95,7 @@ type shape struct {
 	complete   bool // the schema has no other constraint
 }
 
-// shapeKeywords are the keywords that a shape holds, or that constrain nothing.
+// shapeKeywords are the keywords that a shape represents, and keywords that constrain nothing.
 var shapeKeywords = []string{"type", "properties", "required", "title", "description", "$defs", "definitions", "$ref", "allOf", "$comment", "examples", "default"}
 
 func (w *schemaWalker) shapeOf(schema map[string]json.RawMessage, depth int) shape {
@@ -129,7 +130,7 @@ func (w *schemaWalker) shapeOf(schema map[string]json.RawMessage, depth int) sha
 	return s
 }
 
-// shapeOfRef returns the shape of a reference's target. A reference to itself adds nothing.
+// shapeOfRef returns the shape of a reference's target. The shape of a recursive reference is empty.
 func (w *schemaWalker) shapeOfRef(ref json.RawMessage, depth int) shape {
 	at := string(ref)
 	target := w.resolveRef(ref)
@@ -141,7 +142,7 @@ func (w *schemaWalker) shapeOfRef(ref json.RawMessage, depth int) shape {
 	return w.shapeOf(target, depth)
 }
 
-// mergeShape adds the demands of another shape that must hold, too.
+// mergeShape adds the properties and requirements of o to s, as allOf does.
 func (s *shape) mergeShape(o shape) {
 	for name, property := range o.properties {
 		own, ok := s.properties[name]

@@ -13,10 +13,10 @@ import (
 	"github.com/dowel-mcp/dowel/bench/peer"
 )
 
-// Child is a server in a process of its own. Where it speaks on stdio it is its client who starts it, by Args.
+// Child is a server in a separate process. A server on stdio is started by its client, with Args.
 type Child struct {
 	Args []string // the command line
-	URL  string   // where it listens, over HTTP
+	URL  string   // the address of a server over HTTP
 
 	folder  string
 	listen  *net.UnixListener
@@ -25,7 +25,7 @@ type Child struct {
 	process *exec.Cmd // over HTTP
 }
 
-// Options say what a child serves.
+// Options describe the server of a child.
 type Options struct {
 	Peer   peer.Peer
 	Era    peer.Era
@@ -34,10 +34,10 @@ type Options struct {
 	Tools  int // 0: one
 }
 
-// patience is how long a child may take to start and to answer.
+// patience limits the time until a child has started, and until it has answered.
 const patience = 30 * time.Second
 
-// New prepares a child; over HTTP it starts it. Close must be called in the end.
+// New prepares a child and, for HTTP, starts it. The caller must call Close.
 func New(o Options) (*Child, error) {
 	self, err := os.Executable()
 	if err != nil {
@@ -71,7 +71,7 @@ func (c *Child) start() error {
 	return c.Met()
 }
 
-// Met waits for the child to start, which on stdio its client brings about.
+// Met waits until the child has started. On stdio, the client must have started it.
 func (c *Child) Met() error {
 	_ = c.listen.SetDeadline(time.Now().Add(patience))
 	channel, err := c.listen.Accept()

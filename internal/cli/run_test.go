@@ -164,8 +164,8 @@ func TestFailures(t *testing.T) {
 		{[]string{"call", "name"}, 4, "answer with --answer key=value", false},
 		{[]string{"call", "model"}, 4, "--sample-text", false},
 		{[]string{"call", "roots"}, 4, "--root", false},
-		{[]string{"call", "wait", "--timeout", "300ms"}, 124, "allow more with --timeout", false},
-		{[]string{"call", "wait", "--idle-timeout", "300ms"}, 124, "allow more with --idle-timeout", false},
+		{[]string{"call", "wait", "--timeout", "300ms"}, 124, "raise the limit with --timeout", false},
+		{[]string{"call", "wait", "--idle-timeout", "300ms"}, 124, "raise the limit with --idle-timeout", false},
 	} {
 		t.Run(strings.Join(test.words, " "), func(t *testing.T) {
 			t.Parallel()

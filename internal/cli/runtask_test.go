@@ -120,7 +120,7 @@ func TestRunTask(t *testing.T) {
 			script: `{"turns": [{"text": "One.", "calls": [{"name": "cli-test__echo", "arguments": {"message": "1"}}]},
 				{"text": "Two.", "calls": [{"name": "cli-test__echo", "arguments": {"message": "2"}}]}]}`,
 			words: []string{"Echo", "--max-steps", "2"}, stdout: "Two.\n", code: exit.Budget,
-			stderr: "dowel: the model did not finish within 2 steps\n  allow more with --max-steps\n",
+			stderr: "dowel: the model did not finish within 2 steps\n  raise the limit with --max-steps\n",
 		},
 		{
 			name:   "the answer is cut off",
@@ -265,7 +265,7 @@ func TestRunTaskLate(t *testing.T) {
 		words          []string
 		stdout, stderr string // parts of them
 	}{
-		"lines": {nil, "The answer is\n", "dowel: the model did not finish within 600ms\n  allow more with --max-time\n"},
+		"lines": {nil, "The answer is\n", "dowel: the model did not finish within 600ms\n  raise the limit with --max-time\n"},
 		"json":  {[]string{"--json"}, `"reason":"time over","exit":124,"answer":"The answer is","partial":true`, `"exit":124`},
 	} {
 		t.Run(name, func(t *testing.T) {

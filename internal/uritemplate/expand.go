@@ -7,9 +7,8 @@ import (
 	"unicode/utf8"
 )
 
-// Expand returns the URI of the template for these variables; undefined ones
-// leave nothing. It fails where the template takes a prefix ({x:3}) of a
-// variable that is not a string.
+// Expand returns the URI of the template for these variables. An undefined variable adds nothing to
+// the URI. Expand fails if the template takes a prefix ({x:3}) of a variable that is not a string.
 func (t *Template) Expand(vars Values) (string, error) {
 	var b strings.Builder
 	for _, p := range t.pieces {
@@ -28,7 +27,7 @@ func (e *expression) writeTo(b *strings.Builder, vars Values) error {
 	for _, v := range e.variables {
 		value := vars[v.name]
 		if v.prefix > 0 && value.kind > isText {
-			return fmt.Errorf("uritemplate: variable %q has to be a string to take its first %d characters", v.name, v.prefix)
+			return fmt.Errorf("uritemplate: variable %q must be a string, because the template takes its first %d characters", v.name, v.prefix)
 		}
 		if !value.Defined() {
 			continue
@@ -44,7 +43,8 @@ func (e *expression) writeTo(b *strings.Builder, vars Values) error {
 	return nil
 }
 
-// expandWhole writes a value without separating its items.
+// expandWhole writes a value without the explode modifier (*): items are separated by commas, and the
+// name of the variable appears once.
 func (v variable) expandWhole(b *strings.Builder, how operatorRule, value Value) {
 	items := value.items
 	if value.kind == isText {
@@ -78,7 +78,8 @@ func (v variable) cutPrefix(text string) string {
 	return text[:end]
 }
 
-// expandExploded writes each item, or each key and value, as one of its own.
+// expandExploded writes a value with the explode modifier (*): each item, or each key with its value,
+// like a separate variable.
 func (v variable) expandExploded(b *strings.Builder, how operatorRule, value Value) {
 	width := 1
 	if value.kind == isPairs {

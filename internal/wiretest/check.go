@@ -13,8 +13,8 @@ const (
 	// Framing: a frame is one JSON value in UTF-8 without line breaks and without duplicate names,
 	// and is a request, notification or response.
 	Framing Check = "framing"
-	// Schema: a message fits its revision's schema.json. A message can break
-	// this and the rule below that says it better; switch off both then.
+	// Schema: a message matches its revision's schema.json. A message that breaks one of the rules
+	// below may also break this one; switch off both then.
 	Schema Check = "schema"
 	// Direction: only the role that a method is defined for sends it; a modern
 	// server sends no requests and a modern client no responses.
@@ -29,8 +29,8 @@ const (
 	// RequestID: an id is not used again in a legacy session, nor while it is
 	// open in the modern era; a progress token not while it is active.
 	RequestID Check = "request-id"
-	// ResponseID: a response has the id of a request that the peer sent. One
-	// without id is an error that follows a frame that could not be read.
+	// ResponseID: a response has the id of a request that the peer sent. Only an error response to
+	// a frame that could not be read has no id.
 	ResponseID Check = "response-id"
 	// AfterEnd: nothing is sent for a request after its response or cancellation. Pass frames in
 	// the order in which the server saw them: a response that crosses a cancellation is no fault.
@@ -118,11 +118,11 @@ func (v *Violation) Error() string {
 	if len(frame) > most {
 		frame, more = frame[:most], "…"
 	}
-	who := v.From.String()
+	sender := v.From.String()
 	if v.Method != "" {
-		who += " " + v.Method
+		sender += " " + v.Method
 	}
-	return fmt.Sprintf("%s: %s: %s in %q%s", v.Check, who, v.Detail, frame, more)
+	return fmt.Sprintf("%s: %s: %s in %q%s", v.Check, sender, v.Detail, frame, more)
 }
 
 // report collects the violations of one frame.

@@ -1,5 +1,5 @@
 // Package everything is an MCP server that shows every feature of the protocol: for tests of
-// clients, for demonstrations, and as an example of a server. It uses only the public API.
+// clients, for demonstrations, and as an example of a server.
 //
 // The official conformance suite requires the items named test_…, in all revisions. The same
 // handlers serve both eras of the protocol.

@@ -30,7 +30,7 @@ const (
 	Approval = 3
 )
 
-// UsageError says that the command line is wrong. See is the command line of the help to read.
+// UsageError reports a wrong command line. See is the command that shows the relevant help.
 type UsageError struct {
 	Err error
 	See string // "" means the command's own --help
@@ -52,7 +52,7 @@ func WithHelp(err error, where string) error {
 	return err
 }
 
-// ConnectError says that a server could not be started or reached.
+// ConnectError reports that a server could not be started or reached.
 type ConnectError struct {
 	Server string
 	Err    error
@@ -129,7 +129,7 @@ func Advice(err error) string {
 		flag := map[client.TimeoutKind]string{
 			client.TimeoutConnect: "--connect-timeout", client.TimeoutIdle: "--idle-timeout", client.TimeoutTotal: "--timeout",
 		}[timeout.Kind]
-		return "allow more with " + flag + "; --wire shows the messages until then"
+		return "raise the limit with " + flag + "; --wire shows the messages until then"
 	case errors.As(err, &answered) && answered.Code == mcp.CodeMissingCapability:
 		return missingCapabilityAdvice(answered)
 	}

@@ -190,7 +190,7 @@ func (e errBudget) Error() string {
 func (errBudget) ExitStatus() int { return exit.Budget }
 
 // Advice tells the user how to allow more steps.
-func (errBudget) Advice() string { return "allow more with --max-steps" }
+func (errBudget) Advice() string { return "raise the limit with --max-steps" }
 
 // errCut is the error of an answer that was cut off.
 type errCut struct{}
@@ -217,7 +217,7 @@ func (e errTime) Error() string {
 func (errTime) Unwrap() error { return context.DeadlineExceeded }
 
 // Advice tells the user how to allow more time.
-func (errTime) Advice() string { return "allow more with --max-time" }
+func (errTime) Advice() string { return "raise the limit with --max-time" }
 
 // errApproval is the error of a call that needs an approval.
 type errApproval struct {

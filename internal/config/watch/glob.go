@@ -20,7 +20,7 @@ type targets struct {
 // glob is a parsed pattern.
 type glob struct {
 	source string   // the pattern as the caller wrote it
-	base   string   // the existing or fixed path at which the pattern starts
+	base   string   // the pattern's path before the first element with *, ? or [
 	rest   []string // the elements of the pattern below base
 }
 
@@ -71,11 +71,11 @@ func (g *glob) skipsFolder(name string) bool {
 	return skippedFolders[name] && !slices.Contains(g.rest, name)
 }
 
-// matchesPath reports whether the pattern matches the path below its base, or a folder that
-// contains it.
+// matchesPath reports whether the pattern matches a path, or a folder that contains it. names are the
+// elements of the path below base.
 func (g *glob) matchesPath(names []string) bool { return matchElements(g.rest, names) }
 
-// matchElements reports whether a pattern matches names or one of their parents.
+// matchElements reports whether a pattern matches a path or one of its parent folders.
 func matchElements(pattern, names []string) bool {
 	if len(pattern) == 0 {
 		return true
@@ -94,7 +94,8 @@ func matchElements(pattern, names []string) bool {
 	return len(names) > 0 && matchName(pattern[0], names[0]) && matchElements(pattern[1:], names[1:])
 }
 
-// mayMatchBelow reports whether the pattern may match the path below its base, or anything in it.
+// mayMatchBelow reports whether the pattern may match a path, or a file below it. names are the
+// elements of the path below base.
 func (g *glob) mayMatchBelow(names []string) bool {
 	for i, element := range g.rest {
 		if i == len(names) || element == "**" {
@@ -112,7 +113,8 @@ func matchName(pattern, name string) bool {
 	return ok
 }
 
-// stateOf returns the targets to which path belongs, without its mark.
+// stateOf returns the state of a file with the targets to which path belongs. The caller adds the
+// mark.
 func (t *targets) stateOf(path string) fileState {
 	s := fileState{file: slices.Contains(t.files, path)}
 	for _, g := range t.globs {

@@ -6,18 +6,18 @@ import (
 	"strings"
 )
 
-// watchPoints are the places where a change may affect a target.
+// watchPoints are the folders and paths at which a change may affect a target.
 type watchPoints struct {
 	folders map[string]bool // folders to watch
 	names   map[string]bool // paths in these folders: files, links, and folders that do not exist yet
-	trees   map[string]bool // folders in which every path matters
+	trees   map[string]bool // folders in which every path is relevant
 }
 
 func newWatchPoints() watchPoints {
 	return watchPoints{map[string]bool{}, map[string]bool{}, map[string]bool{}}
 }
 
-// isRelevant reports whether a change at path matters.
+// isRelevant reports whether a change at path may affect a target.
 func (p *watchPoints) isRelevant(path string) bool {
 	return p.names[path] || p.trees[filepath.Dir(path)]
 }

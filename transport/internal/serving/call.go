@@ -110,7 +110,7 @@ func (c *call) runHandler() (*mcp.Result, error) {
 			return res, err
 		}
 		if round == maxRounds {
-			return nil, &unansweredError{fmt.Sprintf("%s has asked for input %d times without coming to an end, which is as often as one call may", c.req.Method, maxRounds)}
+			return nil, &unansweredError{fmt.Sprintf("%s has asked for input %d times, the maximum for one call", c.req.Method, maxRounds)}
 		}
 		next, err := c.era.resolveInput(c.ctx, c, round, res)
 		if next == nil || err != nil {

@@ -311,7 +311,7 @@ func TestLegacyAsking(t *testing.T) {
 	for i := range 100 {
 		script += fmt.Sprintf("< {\"jsonrpc\":\"2.0\",\"id\":%d,\"method\":\"roots/list\"}\n> {\"jsonrpc\":\"2.0\",\"id\":%d,\"result\":{\"roots\":[]}}\n", i+1, i+1)
 	}
-	play(t, newWorld(), transport.ServerOptions{}, script+`< {"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":"tools/call has asked for input 100 times without coming to an end, which is as often as one call may"}],"isError":true}}`+next)
+	play(t, newWorld(), transport.ServerOptions{}, script+`< {"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":"tools/call has asked for input 100 times, the maximum for one call"}],"isError":true}}`+next)
 }
 
 func TestBothErasAtOnce(t *testing.T) {
