@@ -95,7 +95,7 @@ func TestMissingUpstreams(t *testing.T) {
 	if got := tools(t, c); !slices.Equal(got, []string{"good__ask", "good__other", "good__sleep", "good__context", "dowel__status"}) {
 		t.Errorf("%v", got)
 	}
-	if took := time.Since(began); took > 2*time.Second {
+	if took := time.Since(began); took > time.Minute {
 		t.Errorf("the lists took %v", took)
 	}
 	status, err := client.Call[string](t.Context(), c, "dowel__status", nil)

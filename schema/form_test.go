@@ -221,7 +221,7 @@ func TestCompileBounds(t *testing.T) {
 		if _, err := Compile([]byte(raw)); !errors.Is(err, ErrUnsupported) {
 			t.Errorf("%s: got %v", name, err)
 		}
-		if took := time.Since(start); took > 5*time.Second {
+		if took := time.Since(start); took > time.Minute {
 			t.Errorf("%s: took %v", name, took)
 		}
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/dowel-mcp/dowel/internal/cli/chat"
 	"github.com/dowel-mcp/dowel/internal/cli/exit"
+	"github.com/dowel-mcp/dowel/internal/polltest"
 )
 
 // prompt is shown when the chat waits for the user.
@@ -244,12 +245,10 @@ func TestChatInterruptOfQuestion(t *testing.T) {
 // Ctrl-C stops a reply. The received part stays in the chat.
 func TestChatInterruptOfReply(t *testing.T) {
 	ownState(t)
-	m := newModel(t, `{"turns": [{"delayMs": 20000, "text": "never"}, {"expectBody": ["first words"], "text": "we go on"}]}`)
+	m := newModel(t, `{"turns": [{"delayMs": 600000, "text": "never"}, {"expectBody": ["first words"], "text": "we go on"}]}`)
 	p := startChat(t, m)
 	p.typeText("first words\r")
-	for len(m.Requests()) == 0 {
-		time.Sleep(10 * time.Millisecond)
-	}
+	polltest.Until(t, "a request", func() bool { return len(m.Requests()) > 0 })
 	p.typeText("\x03")
 	p.expect("stopped")
 	p.expect(prompt)

@@ -20,11 +20,12 @@ import (
 	"time"
 
 	"github.com/dowel-mcp/dowel/client"
+	"github.com/dowel-mcp/dowel/internal/polltest"
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
 const (
-	callLimit = 20 * time.Second     // a call that takes longer counts as lost
+	callLimit = polltest.Limit       // a call that takes longer counts as lost
 	callPause = 5 * time.Millisecond // between two calls of a client
 )
 

@@ -10,7 +10,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/dowel-mcp/dowel/internal/cli/doctor"
 	"github.com/dowel-mcp/dowel/internal/cli/exit"
@@ -69,11 +68,7 @@ func TestDoctorAtOnce(t *testing.T) {
 		entries = append(entries, fmt.Sprintf(`"s%d": {"command": "/bin/sh", "args": ["-c", %q]}`, i, script))
 	}
 	p.writeFile(p.userFile(), `{"mcpServers": {`+strings.Join(entries, ", ")+`}}`)
-	began := time.Now()
-	out := p.expectSuccess("", "doctor", "--json")
-	if took := time.Since(began); took > 20*time.Second {
-		t.Errorf("it took %v", took)
-	}
+	out := p.expectSuccess("", "doctor", "--json") // a server that starts alone never answers
 	var servers []string
 	for text := range strings.Lines(out) {
 		var step doctor.StepLine

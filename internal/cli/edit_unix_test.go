@@ -8,10 +8,10 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/dowel-mcp/dowel/hub"
 	"github.com/dowel-mcp/dowel/internal/cli/exit"
+	"github.com/dowel-mcp/dowel/internal/polltest"
 )
 
 // readText returns the text of a file, or "" if the file is missing.
@@ -113,11 +113,9 @@ func TestUpFollowsFilesThatComeAndGo(t *testing.T) {
 	if now["mine"].Since != since {
 		t.Error("a server of another file was restarted")
 	}
-	for end := time.Now().Add(10 * time.Second); !strings.Contains(p.output(), "theirs: removed: dowel.json was removed"); time.Sleep(20 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatal("nobody is told that the servers of the file have gone:\n" + p.output())
-		}
-	}
+	polltest.Until(t, "a message that the file's servers have gone", func() bool {
+		return strings.Contains(p.output(), "theirs: removed: dowel.json was removed")
+	})
 	if out := p.runDowel("call", "theirs.get", "key=x"); out.code == exit.OK {
 		t.Errorf("%+v", out)
 	}
@@ -140,11 +138,7 @@ func TestRestartReadsAnew(t *testing.T) {
 	restart := func(want string) {
 		t.Helper()
 		p.expectSuccess("", "servers", "restart", "s")
-		for end := time.Now().Add(20 * time.Second); p.awaitStates(ready)["s"].Since == since; time.Sleep(50 * time.Millisecond) {
-			if time.Now().After(end) {
-				t.Fatal("it is not restarted")
-			}
-		}
+		polltest.Until(t, "a restart", func() bool { return p.awaitStates(ready)["s"].Since != since })
 		since = p.awaitStates(ready)["s"].Since
 		if values := strings.Fields(p.readText(began)); values[len(values)-1] != want {
 			t.Errorf("it was started with %v, want %s", values, want)

@@ -17,6 +17,7 @@ import (
 
 	"github.com/dowel-mcp/dowel/hub"
 	"github.com/dowel-mcp/dowel/internal/cli/exit"
+	"github.com/dowel-mcp/dowel/internal/polltest"
 	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/dowel-mcp/dowel/server"
 	"github.com/dowel-mcp/dowel/transport/streamable"
@@ -58,7 +59,7 @@ func TestUpRewrittenUnderLoad(t *testing.T) {
 	value = "final"
 	p.rewrite(text(value), 0)
 
-	for end := time.Now().Add(20 * time.Second); ; time.Sleep(50 * time.Millisecond) {
+	for end := time.Now().Add(polltest.Limit); ; time.Sleep(50 * time.Millisecond) {
 		var runs string
 		all, runs = p.readLog("changes")
 		before := slices.ContainsFunc(all[:len(all)-1], isRunning)
@@ -163,7 +164,7 @@ func TestUpKilledUnderLoad(t *testing.T) {
 	}
 	p.awaitExit(callLimit)
 	awaitCut(callLimit) // the legacy client first tries to resume its answers
-	awaitExits(t, all, 10*time.Second)
+	awaitExits(t, all, polltest.Limit)
 	for tool, n := range c.stopCalls() {
 		if n.errors == 0 {
 			t.Errorf("%s: that is no test of it: %+v", tool, n)
@@ -199,7 +200,7 @@ func TestUpInterruptedUnderLoad(t *testing.T) {
 		t.Errorf("exit code %d:\n%s", code, p.output())
 	}
 	awaitExits(t, all, 0)
-	awaitCut(5 * time.Second)
+	awaitCut(polltest.Limit)
 	for tool, n := range c.stopCalls() {
 		if n.errors == 0 {
 			t.Errorf("%s: that is no test of it: %+v", tool, n)
@@ -208,7 +209,7 @@ func TestUpInterruptedUnderLoad(t *testing.T) {
 	c.closeClients() // the stdio client's process may have become the daemon
 	for _, name := range []string{"family", "stubborn"} {
 		pids, _ := p.readLog(name)
-		awaitExits(t, pids, 10*time.Second)
+		awaitExits(t, pids, polltest.Limit)
 	}
 }
 

@@ -15,6 +15,7 @@ import (
 
 	"github.com/dowel-mcp/dowel/internal/cli/connect"
 	"github.com/dowel-mcp/dowel/internal/clitest"
+	"github.com/dowel-mcp/dowel/internal/polltest"
 	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/dowel-mcp/dowel/server"
 	"github.com/dowel-mcp/dowel/transport/stdio"
@@ -85,7 +86,7 @@ func runDowel(t *testing.T, stdin string, words ...string) output {
 // newCommand returns a command that runs dowel in another process.
 func newCommand(t *testing.T, words ...string) *exec.Cmd {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), polltest.Limit)
 	t.Cleanup(cancel)
 	return exec.CommandContext(ctx, testBinary(t), words...)
 }

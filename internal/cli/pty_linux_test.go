@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/dowel-mcp/dowel/internal/polltest"
 	"golang.org/x/sys/unix"
 )
 
@@ -87,7 +88,7 @@ func (p *pty) readOutput() {
 // expect waits for text after the end of the last expected text.
 func (p *pty) expect(text string) {
 	p.t.Helper()
-	deadline := time.NewTimer(20 * time.Second)
+	deadline := time.NewTimer(polltest.Limit)
 	defer deadline.Stop()
 	for over := false; ; {
 		p.mu.Lock()

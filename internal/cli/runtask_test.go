@@ -294,7 +294,7 @@ func startStallingServer(t *testing.T, says string) stallingServer {
 		w.Header().Set("Content-Type", "text/event-stream")
 		fmt.Fprintf(w, "data: {\"id\":\"1\",\"object\":\"chat.completion.chunk\",\"choices\":[{\"index\":0,\"delta\":{\"role\":\"assistant\",\"content\":%q}}]}\n\n", says)
 		_ = http.NewResponseController(w).Flush()
-		time.Sleep(300 * time.Millisecond) // until the client has read it
+		time.Sleep(3 * time.Second) // until the client has read it
 		close(s.stalls)
 		<-r.Context().Done()
 	}))

@@ -8,12 +8,12 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/dowel-mcp/dowel/client"
 	"github.com/dowel-mcp/dowel/hub"
 	"github.com/dowel-mcp/dowel/internal/builtin/shell"
 	"github.com/dowel-mcp/dowel/internal/cli/exit"
+	"github.com/dowel-mcp/dowel/internal/polltest"
 	"github.com/dowel-mcp/dowel/transport/stdio"
 )
 
@@ -69,7 +69,7 @@ func TestShellEndsWithItsServer(t *testing.T) {
 			}
 			pids := readOffspring(t, dir)
 			end(c, pids[0])
-			awaitExits(t, pids, 15*time.Second)
+			awaitExits(t, pids, polltest.Limit)
 		})
 	}
 }
@@ -85,7 +85,7 @@ func TestShellEndsWithACommandThatIsKilled(t *testing.T) {
 	pids := readOffspring(t, dir)
 	cmd.Process.Kill()
 	_ = cmd.Wait() // killed above
-	awaitExits(t, pids, 15*time.Second)
+	awaitExits(t, pids, polltest.Limit)
 }
 
 // The built-in servers files and shell only start when a command names them.

@@ -5,9 +5,9 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/dowel-mcp/dowel/internal/cli/exit"
+	"github.com/dowel-mcp/dowel/internal/polltest"
 )
 
 // answerPrompt is shown when a form waits for an answer.
@@ -193,11 +193,10 @@ func TestInterruptOfQuestion(t *testing.T) {
 // awaitFile waits until a file exists and returns its text.
 func awaitFile(t *testing.T, file string) string {
 	t.Helper()
-	for end := time.Now().Add(10 * time.Second); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
-		if content, err := os.ReadFile(file); err == nil && len(content) > 0 {
-			return string(content)
-		}
-	}
-	t.Fatalf("%s did not appear", file)
-	return ""
+	var content []byte
+	polltest.Until(t, "text in "+file, func() bool {
+		content, _ = os.ReadFile(file)
+		return len(content) > 0
+	})
+	return string(content)
 }

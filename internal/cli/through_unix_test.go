@@ -5,6 +5,7 @@ package cli
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"log/slog"
 	"os"
 	"strings"
@@ -15,6 +16,7 @@ import (
 	"github.com/dowel-mcp/dowel/client"
 	"github.com/dowel-mcp/dowel/hub"
 	"github.com/dowel-mcp/dowel/internal/control"
+	"github.com/dowel-mcp/dowel/internal/polltest"
 	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/dowel-mcp/dowel/transport/stdio"
 )
@@ -54,12 +56,15 @@ func (c *stdioClient) expectText(want, tool string, args map[string]string) {
 	c.t.Helper()
 	var got string
 	var err error
-	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
-		if got, err = client.Call[string](c.t.Context(), c.Client, tool, args); err == nil && strings.Contains(got, want) {
-			return
+	defer func() {
+		if c.t.Failed() {
+			c.t.Logf("%s: %q, %v", tool, got, err)
 		}
-	}
-	c.t.Errorf("%s: %q, %v, want %q", tool, got, err, want)
+	}()
+	polltest.Until(c.t, tool+" answers "+want, func() bool {
+		got, err = client.Call[string](c.t.Context(), c.Client, tool, args)
+		return err == nil && strings.Contains(got, want)
+	})
 }
 
 func (c *stdioClient) expectEcho() {
@@ -68,19 +73,19 @@ func (c *stdioClient) expectEcho() {
 }
 
 // awaitDaemon waits until a process other than not is the daemon, and returns its id.
-func (u *testUser) awaitDaemon(not int) int {
+func (u *testUser) awaitDaemon(not int) (pid int) {
 	u.t.Helper()
 	c := control.NewClient(control.Path(u.home, u.home))
-	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
-		ctx, cancel := context.WithTimeout(u.t.Context(), time.Second)
+	polltest.Until(u.t, fmt.Sprintf("a daemon other than %d", not), func() bool {
+		ctx, cancel := context.WithTimeout(u.t.Context(), polltest.Limit/4)
+		defer cancel()
 		s, err := c.Status(ctx)
-		cancel()
-		if err == nil && s.PID != not {
-			return s.PID
+		if err == nil {
+			pid = s.PID
 		}
-	}
-	u.t.Fatalf("no other dowel than %d is running", not)
-	return 0
+		return err == nil && pid != not
+	})
+	return pid
 }
 
 // Clients of dowel up --stdio do not notice which process is the daemon: one of their own, or a
@@ -110,7 +115,7 @@ func TestUpStdioHandsOver(t *testing.T) {
 		for len(updates) > 0 {
 			<-updates
 		}
-		for end := time.Now().Add(20 * time.Second); time.Now().Before(end); {
+		for end := time.Now().Add(polltest.Limit); time.Now().Before(end); {
 			_, _ = client.Call[string](t.Context(), older.Client, "one__test_trigger_resource_update", nil)
 			select {
 			case change, ok := <-updates:

@@ -22,6 +22,7 @@ import (
 	"github.com/dowel-mcp/dowel/hub"
 	"github.com/dowel-mcp/dowel/internal/cli/exit"
 	"github.com/dowel-mcp/dowel/internal/control"
+	"github.com/dowel-mcp/dowel/internal/polltest"
 )
 
 // testUser is a user with their own home and project, and perhaps a running dowel.
@@ -103,7 +104,7 @@ func (u *testUser) startDaemon(words ...string) (url string) {
 	}()
 	select {
 	case url = <-found:
-	case <-time.After(20 * time.Second):
+	case <-time.After(polltest.Limit):
 		u.t.Fatal("dowel up does not say where it is:\n" + u.output())
 	}
 	return url
@@ -171,7 +172,7 @@ func (u *testUser) serverStates() map[string]control.Server {
 // awaitStates waits until the servers have these states.
 func (u *testUser) awaitStates(want map[string]hub.Status) map[string]control.Server {
 	u.t.Helper()
-	for end := time.Now().Add(20 * time.Second); ; time.Sleep(100 * time.Millisecond) {
+	for end := time.Now().Add(polltest.Limit); ; time.Sleep(100 * time.Millisecond) {
 		now := u.serverStates()
 		same := len(now) == len(want)
 		for name, status := range want {
@@ -265,11 +266,9 @@ func TestUpFollows(t *testing.T) {
 	p.startDaemon()
 	since := p.awaitStates(map[string]hub.Status{"same": hub.Ready, "gone": hub.Ready})["same"].Since
 	p.writeFile(p.userFile(), `{"mcpServers": {"same": `)
-	for end := time.Now().Add(10 * time.Second); !strings.Contains(p.runDowel("status").stderr, "keeps its previous configuration"); time.Sleep(50 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatal("the status does not say that the file is broken")
-		}
-	}
+	polltest.Until(t, "a status that names the broken file", func() bool {
+		return strings.Contains(p.runDowel("status").stderr, "keeps its previous configuration")
+	})
 	p.awaitStates(map[string]hub.Status{"same": hub.Ready, "gone": hub.Ready})
 	p.writeFile(p.userFile(), `{"mcpServers": {"same": `+p.builtInEntry("everything", "")+`, "new": `+p.builtInEntry("weather", "")+`}}`)
 	p.awaitStates(map[string]hub.Status{"same": hub.Ready, "new": hub.Ready})
@@ -369,11 +368,7 @@ func TestUpKilled(t *testing.T) {
 	_ = p.cmd.Process.Kill()
 	_ = p.cmd.Wait()
 	p.cmd = nil
-	for end := time.Now().Add(10 * time.Second); syscall.Kill(pid, 0) == nil; time.Sleep(20 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatal("the server outlives the dowel that was killed")
-		}
-	}
+	polltest.Until(t, "the end of the server", func() bool { return syscall.Kill(pid, 0) != nil })
 }
 
 // The gateway does not open if its access settings have errors.

@@ -5,7 +5,6 @@ package cli
 import (
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/dowel-mcp/dowel/internal/cli/exit"
 )
@@ -15,13 +14,12 @@ func TestWatchInVain(t *testing.T) {
 	for _, revision := range []string{"2026-07-28", "2025-11-25"} {
 		t.Run(revision, func(t *testing.T) {
 			t.Parallel()
-			began := time.Now()
-			out := runDowel(t, "", withTestServer(t, "watch", "test://nope", "test://item/7", "--count", "1", "--timeout", "2s", "--revision", revision)...)
-			if out.code != exit.Timeout || !strings.Contains(out.stderr, "0 of 1 changes came: timed out: not done within 2s") || !strings.Contains(out.stderr, "test://nope") {
+			out := runDowel(t, "", withTestServer(t, "watch", "test://nope", "test://item/7", "--count", "1", "--timeout", "10s", "--revision", revision)...)
+			if out.code != exit.Timeout || !strings.Contains(out.stderr, "0 of 1 changes came: timed out: not done within 10s") || !strings.Contains(out.stderr, "test://nope") {
 				t.Errorf("%+v", out)
 			}
-			if strings.Contains(out.stderr, "test://item/7") || time.Since(began) > 20*time.Second {
-				t.Errorf("%+v, after %v", out, time.Since(began))
+			if strings.Contains(out.stderr, "test://item/7") {
+				t.Errorf("%+v", out)
 			}
 		})
 	}

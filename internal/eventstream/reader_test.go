@@ -182,7 +182,7 @@ func TestReaderIsLinear(t *testing.T) {
 				break
 			}
 		}
-		if took := time.Since(began); took > 20*time.Second { // minutes, if it grew with the square; a busy machine takes two
+		if took := time.Since(began); took > time.Minute { // minutes, if it grew with the square; a busy machine takes two seconds
 			t.Errorf("1 MiB of %.10q takes %v", line, took)
 		}
 	}

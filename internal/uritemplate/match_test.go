@@ -225,7 +225,7 @@ func TestMatchIsBounded(t *testing.T) {
 				t.Errorf("%.20s… matches", text)
 			}
 		}
-		if took := time.Since(start); took > 5*time.Second {
+		if took := time.Since(start); took > time.Minute {
 			t.Errorf("%.20s… took %v", text, took)
 		}
 	}
