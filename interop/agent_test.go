@@ -259,7 +259,7 @@ var longCall = regexp.MustCompile(`"id":(\d+|"[^"]*")[^\n]*trigger-long-running-
 // heardOfCancelling waits until the server has been told that the call is of no use any more.
 func (w *worker) heardOfCancelling() {
 	w.t.Helper()
-	for end := time.Now().Add(10 * time.Second); ; time.Sleep(50 * time.Millisecond) {
+	for end := time.Now().Add(runLimit); ; time.Sleep(50 * time.Millisecond) {
 		heard := w.read(w.heard())
 		m := longCall.FindStringSubmatch(heard)
 		if m != nil && strings.Contains(heard, `"notifications/cancelled"`) && strings.Contains(heard, `"requestId":`+m[1]+m[2]) {

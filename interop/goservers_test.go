@@ -5,7 +5,6 @@ import (
 	"context"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/dowel-mcp/dowel/interop/peers/contract"
 )
@@ -110,7 +109,7 @@ func TestWatch(t *testing.T) {
 			c := newCLI(t)
 			name, path, _ := strings.Cut(title, " ")
 			server := []string{peerServer(t, name, path)}
-			ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+			ctx, cancel := context.WithTimeout(context.Background(), runLimit)
 			defer cancel()
 			cmd := c.command(ctx, server, append([]string{"watch", contract.WatchedURI, "--json"}, words...)...)
 			stdout, err := cmd.StdoutPipe()

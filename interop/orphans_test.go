@@ -70,7 +70,7 @@ func TestInterruptedDowelLeavesNothing(t *testing.T) {
 			go func() { ended <- cmd.Wait() }()
 			select {
 			case <-ended:
-			case <-time.After(10 * time.Second):
+			case <-time.After(runLimit):
 				t.Errorf("it runs on after %v", signal)
 				cancel()
 				<-ended
@@ -84,7 +84,7 @@ func TestInterruptedDowelLeavesNothing(t *testing.T) {
 func waitForProcesses(t *testing.T, mark string, want int) int {
 	t.Helper()
 	running, since := 0, time.Now()
-	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
+	for end := time.Now().Add(runLimit); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
 		if n := len(marked(t, mark)); n != running {
 			running, since = n, time.Now()
 		}

@@ -14,7 +14,7 @@ import (
 )
 
 // recoveryLimit bounds each call of a client whose server comes back.
-const recoveryLimit = 30 * time.Second
+const recoveryLimit = 120 * time.Second
 
 // patient restores a connection for as long as recoveryLimit allows: on a busy machine a server may take longer to start again than
 // five attempts, and two deaths within a minute share them.

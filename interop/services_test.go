@@ -14,7 +14,7 @@ import (
 )
 
 // serviceLimit is the longest that a peer may take until it serves.
-const serviceLimit = 30 * time.Second
+const serviceLimit = 120 * time.Second
 
 // service is a server's process that serves over HTTP, at one port for all of its life.
 type service struct {

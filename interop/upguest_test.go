@@ -216,7 +216,7 @@ func (g *guest) watches(uri string) {
 		defer g.mu.Unlock()
 		return g.updated[uri]
 	}
-	for end := time.Now().Add(12 * time.Second); !heard(); time.Sleep(20 * time.Millisecond) {
+	for end := time.Now().Add(runLimit); !heard(); time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(end) {
 			g.t.Errorf("no update of %s", uri)
 			return

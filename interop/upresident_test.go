@@ -164,10 +164,10 @@ func (r *resident) goesDown(processes int) {
 	go func() { r.wait(); close(ended) }()
 	select {
 	case <-ended:
-	case <-time.After(20 * time.Second):
+	case <-time.After(upLimit):
 		_ = r.up.Process.Kill()
 		<-ended
-		r.t.Error("dowel up does not end within 20s of Ctrl-C")
+		r.t.Errorf("dowel up does not end within %v of Ctrl-C", upLimit)
 	}
 	if code := r.up.ProcessState.ExitCode(); code != 0 {
 		r.t.Errorf("dowel up ended with %d\nstdout: %s\nstderr: %s", code, short(r.stdout.String()), short(r.stderr.String()))

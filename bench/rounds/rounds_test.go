@@ -82,7 +82,7 @@ func TestDoEndsWithItsContext(t *testing.T) {
 	if !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("the error is %v", err)
 	}
-	if late := time.Since(start); late > 10*time.Second {
+	if late := time.Since(start); late > time.Minute {
 		t.Errorf("it ended after %v", late)
 	}
 }
