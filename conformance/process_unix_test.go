@@ -15,6 +15,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/dowel-mcp/dowel/internal/polltest"
 )
 
 func standInProcess(as string) int {
@@ -121,9 +123,5 @@ func TestInterrupted(t *testing.T) {
 	if err := <-ended; !errors.Is(err, errInterrupted) {
 		t.Error(err)
 	}
-	for deadline := time.Now().Add(time.Minute); running(child); time.Sleep(10 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("what the suite had started (%d) outlives it", child)
-		}
-	}
+	polltest.Until(t, fmt.Sprintf("the end of the suite's process %d", child), func() bool { return !running(child) })
 }

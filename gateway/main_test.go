@@ -12,6 +12,7 @@ import (
 	"github.com/dowel-mcp/dowel/client"
 	"github.com/dowel-mcp/dowel/gateway"
 	"github.com/dowel-mcp/dowel/hub"
+	"github.com/dowel-mcp/dowel/internal/polltest"
 	"github.com/dowel-mcp/dowel/transport/stdio"
 	"go.uber.org/goleak"
 )
@@ -99,12 +100,8 @@ func dial(t testing.TB, to any, o client.Options) *client.Client {
 	return c
 }
 
-// until polls until a condition is true. It fails the test after a minute.
+// until polls until a condition is true. It fails the test after [polltest.Limit].
 func until(t testing.TB, what string, done func() bool) {
 	t.Helper()
-	for end := time.Now().Add(time.Minute); !done(); time.Sleep(2 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatal("it never happened: " + what)
-		}
-	}
+	polltest.Until(t, what, done)
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/dowel-mcp/dowel/client"
 	"github.com/dowel-mcp/dowel/hub"
+	"github.com/dowel-mcp/dowel/internal/polltest"
 	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/dowel-mcp/dowel/server"
 	"github.com/dowel-mcp/dowel/transport/stdio"
@@ -92,14 +93,10 @@ func stderrOf(u *hub.Upstream) (lines []string) {
 	return lines
 }
 
-// until polls until a condition is true. It fails the test after a minute.
+// until polls until a condition is true. It fails the test after [polltest.Limit].
 func until(t *testing.T, what string, done func() bool) {
 	t.Helper()
-	for end := time.Now().Add(time.Minute); !done(); time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatal("it never happened: " + what)
-		}
-	}
+	polltest.Until(t, what, done)
 }
 
 func call(t *testing.T, u *hub.Upstream, text string) (string, error) {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/dowel-mcp/dowel/internal/config/watch"
+	"github.com/dowel-mcp/dowel/internal/polltest"
 )
 
 // fingerprint returns the fingerprint of a server's definition.
@@ -23,12 +24,7 @@ func (w *world) fingerprint(name string) string {
 // changes waits until a server has another fingerprint than before.
 func (w *world) changes(name, before, after string) {
 	w.t.Helper()
-	for end := time.Now().Add(time.Minute); w.fingerprint(name) == before; time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(end) {
-			w.t.Errorf("%s: %s is what it was", after, name)
-			return
-		}
-	}
+	polltest.Until(w.t, after+": a change of "+name, func() bool { return w.fingerprint(name) != before })
 }
 
 // A change of a file restarts the servers defined by it and no others. The files are configuration

@@ -14,6 +14,7 @@ import (
 	"github.com/dowel-mcp/dowel/internal/config"
 	"github.com/dowel-mcp/dowel/internal/config/watch"
 	"github.com/dowel-mcp/dowel/internal/configured"
+	"github.com/dowel-mcp/dowel/internal/polltest"
 )
 
 // choices keeps decisions in memory.
@@ -129,7 +130,7 @@ func (w *world) trust(source *configured.Source, name string, folder bool) {
 // expect waits for the states of all servers, each in the form "name status".
 func (w *world) expect(want ...string) {
 	w.t.Helper()
-	for end := time.Now().Add(time.Minute); w.states() != strings.Join(want, ", "); time.Sleep(time.Millisecond) {
+	for end := time.Now().Add(polltest.Limit); w.states() != strings.Join(want, ", "); time.Sleep(time.Millisecond) {
 		if time.Now().After(end) {
 			w.t.Errorf("the servers are %q, want %q", w.states(), want)
 			return

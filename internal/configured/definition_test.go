@@ -21,6 +21,7 @@ import (
 	"github.com/dowel-mcp/dowel/internal/config"
 	"github.com/dowel-mcp/dowel/internal/configured"
 	"github.com/dowel-mcp/dowel/internal/control"
+	"github.com/dowel-mcp/dowel/internal/polltest"
 	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/dowel-mcp/dowel/transport"
 	"github.com/dowel-mcp/dowel/transport/sse"
@@ -134,15 +135,11 @@ func (g *guarded) note(what string) {
 // awaitRequest waits until there was a request of the method.
 func (g *guarded) awaitRequest(t *testing.T, method string) {
 	t.Helper()
-	for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(time.Millisecond) {
+	polltest.Until(t, method, func() bool {
 		g.mu.Lock()
-		seen := slices.Contains(g.seen, method)
-		g.mu.Unlock()
-		if seen {
-			return
-		}
-	}
-	t.Fatalf("there was no %s: %v", method, g.seen)
+		defer g.mu.Unlock()
+		return slices.Contains(g.seen, method)
+	})
 }
 
 // The header fields of an entry are in every request of each transport, and are not shown to users.

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/dowel-mcp/dowel/client"
+	"github.com/dowel-mcp/dowel/internal/polltest"
 	"github.com/dowel-mcp/dowel/internal/uritemplate"
 	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/dowel-mcp/dowel/server"
@@ -234,13 +235,10 @@ func TestWatchesWhatIsSubscribedTo(t *testing.T) {
 	}
 	wait := func(want int) {
 		t.Helper()
-		for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
-			if n, runs := count(); n == want && runs == (want > 0) {
-				return
-			}
-		}
-		n, runs := count()
-		t.Fatalf("%d are watched, runs: %v; want %d", n, runs, want)
+		polltest.Until(t, fmt.Sprint(want, " are watched"), func() bool {
+			n, runs := count()
+			return n == want && runs == (want > 0)
+		})
 	}
 	wait(0)
 	a, b := uriOf(d.path("a")), uriOf(d.path("b"))

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/dowel-mcp/dowel/client"
+	"github.com/dowel-mcp/dowel/internal/polltest"
 	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/dowel-mcp/dowel/mcptest"
 )
@@ -29,7 +30,7 @@ func TestMain(m *testing.M) {
 }
 
 // bound is the time after which a step counts as hung.
-const bound = time.Minute
+const bound = polltest.Limit
 
 type args map[string]any
 

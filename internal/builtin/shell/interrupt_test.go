@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/dowel-mcp/dowel/client"
+	"github.com/dowel-mcp/dowel/internal/polltest"
 )
 
 func TestInterrupt(t *testing.T) {
@@ -163,15 +164,7 @@ func TestCancelledCallInterrupts(t *testing.T) {
 		if _, err := s.try(ctx, args{"shell": s.handle, "command": "echo begun; sleep 1000"}, client.CallOptions{OnProgress: func(progress) { cancel() }}); err == nil {
 			s.Fatal("the call was not cancelled")
 		}
-		for end := time.Now().Add(bound); ; time.Sleep(time.Millisecond) {
-			r := s.call(args{"shell": s.handle, "timeout": 1})
-			if r.State == Idle {
-				break
-			}
-			if time.Now().After(end) {
-				s.Fatalf("the command goes on: %s", show(r))
-			}
-		}
+		polltest.Until(s, "the end of the command", func() bool { return s.call(args{"shell": s.handle, "timeout": 1}).State == Idle })
 		s.wants("echo after", 0, "after\n")
 	})
 }
@@ -184,16 +177,10 @@ func TestCancelledFirstCall(t *testing.T) {
 	if err == nil {
 		t.Fatal("the call was not cancelled")
 	}
-	for end := time.Now().Add(bound); ; time.Sleep(time.Millisecond) {
+	polltest.Until(t, "the end of the shell", func() bool {
 		w.s.mu.Lock()
+		defer w.s.mu.Unlock()
 		w.s.sweepEnded()
-		n := len(w.s.shells)
-		w.s.mu.Unlock()
-		if n == 0 {
-			return
-		}
-		if time.Now().After(end) {
-			t.Fatal("the shell is still there")
-		}
-	}
+		return len(w.s.shells) == 0
+	})
 }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/dowel-mcp/dowel/client"
+	"github.com/dowel-mcp/dowel/internal/polltest"
 )
 
 // forShells runs a test with bash and with the system's sh.
@@ -277,9 +278,8 @@ func TestTimeoutAndReadingMore(t *testing.T) {
 		}
 		s.call(args{"shell": s.handle, "command": "read x <third; echo unseen; (exit 8)", "timeout": 0})
 		feed("third")
-		for c := s.process().currentCommand(); !isDone(c); {
-			time.Sleep(time.Millisecond)
-		}
+		current := s.process().currentCommand()
+		polltest.Until(s, "the end of the command", func() bool { return isDone(current) })
 		r = s.do("echo next")
 		if r.State != Idle || *r.ExitStatus != 0 || !strings.HasSuffix(r.Output, "next\n") || !strings.Contains(r.Note, "the previous command ended with exit status 8") {
 			s.Errorf("got %s", show(r))

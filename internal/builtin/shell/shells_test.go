@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/dowel-mcp/dowel/client"
+	"github.com/dowel-mcp/dowel/internal/polltest"
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
@@ -178,9 +179,7 @@ func TestCloseWhileACommandRuns(t *testing.T) {
 			t.Errorf("got %s, %v", show(r), err)
 		}
 	})
-	for s.process().currentCommand() == nil {
-		time.Sleep(time.Millisecond)
-	}
+	polltest.Until(t, "a command", func() bool { return s.process().currentCommand() != nil })
 	w.s.Close()
 	all.Wait()
 }

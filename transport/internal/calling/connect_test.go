@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/dowel-mcp/dowel/internal/mcpwire"
+	"github.com/dowel-mcp/dowel/internal/polltest"
 	"github.com/dowel-mcp/dowel/jsonrpc"
 	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/dowel-mcp/dowel/mcptest"
@@ -288,11 +289,7 @@ func TestConnectionLostWhileConnecting(t *testing.T) {
 				}
 				continue
 			}
-			for end := time.Now().Add(time.Minute); len(in.down()) == 0; time.Sleep(time.Millisecond) {
-				if time.Now().After(end) {
-					t.Fatal("Connect returned a dead transport, and Down was not called")
-				}
-			}
+			polltest.Until(t, "a call of Down, though Connect returned a dead transport", func() bool { return len(in.down()) > 0 })
 			c.Close()
 			if len(in.down()) != 1 {
 				t.Fatalf("Down was called %d times", len(in.down()))
