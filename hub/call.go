@@ -88,9 +88,13 @@ func (u *Upstream) callLimits() (idle, total time.Duration) {
 	return u.def.Idle, u.def.Total
 }
 
-// defaultStartTimeout limits how long a call waits for a server that is starting, if the definition
+// defaultStartTimeout limits how long a server may take to start, if the definition
 // does not say it.
 const defaultStartTimeout = 60 * time.Second
+
+// failureDelay is how much longer than the limit of the start a call waits. A start that has reached
+// its limit still ends its process and diagnoses the failure; the call's error has the result.
+const failureDelay = 10 * time.Second
 
 // acquireConn returns the connection that a caller uses under the definition's sharing.
 func (u *Upstream) acquireConn(ctx context.Context, caller Caller) (*connection, error) {
@@ -118,7 +122,7 @@ func (u *Upstream) acquireConn(ctx context.Context, caller Caller) (*connection,
 
 // awaitSharedConn waits until the upstream is ready. It starts a stopped server.
 func (u *Upstream) awaitSharedConn(ctx context.Context) (*connection, error) {
-	ctx, cancel := context.WithTimeout(ctx, u.startTimeout())
+	ctx, cancel := context.WithTimeout(ctx, u.startTimeout()+failureDelay)
 	defer cancel()
 	for {
 		u.mu.Lock()
@@ -145,7 +149,7 @@ func (u *Upstream) awaitSharedConn(ctx context.Context) (*connection, error) {
 	}
 }
 
-// startTimeout returns how long a call waits for a server that is starting.
+// startTimeout returns how long a server may take to start.
 func (u *Upstream) startTimeout() time.Duration {
 	o := u.Definition().Options
 	for _, limit := range []time.Duration{o.Limits.Start, o.Limits.Connect} {

@@ -27,7 +27,8 @@ type Definition struct {
 
 	// Options connect to the server. The hub replaces Name, Info, Restart and everything that
 	// answers the server's questions: see [WithAnswerer]. Start or Connect also limit how long a
-	// call waits for a server that is starting; if both are 0, a call waits 60 seconds.
+	// call waits for a server that is starting; if both are 0, the limit is 60 seconds. A call
+	// waits up to 10 seconds longer for the reason of a failure.
 	Options client.Options
 	// Policy is how the hub runs the server.
 	Policy

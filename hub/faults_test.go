@@ -13,6 +13,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/dowel-mcp/dowel/gateway"
@@ -278,4 +279,21 @@ func TestQuestionOutsideOfCalls(t *testing.T) {
 	if err != nil || !strings.Contains(got, "elicitation/create is refused, because it is not clear which client to ask") || !strings.Contains(got, "asks") {
 		t.Errorf("%s, %v", got, err)
 	}
+}
+
+// A call that was made when a start began outlasts the start's limit, so that its error has the
+// cause of the failure.
+func TestCallAwaitsCauseOfFailure(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		silent := hub.Definition{Name: "silent", Target: mcp.HandlerFunc(func(ctx context.Context, _ *mcp.Request) (*mcp.Result, error) {
+			<-ctx.Done()
+			return nil, context.Cause(ctx)
+		})}
+		silent.Options.Limits.Connect = 3 * time.Second
+		h := hub.New(&hub.Options{MinBackoff: time.Minute, Logger: quiet})
+		defer h.Close()
+		h.Apply([]hub.Definition{silent}, "the test begins")
+		_, err := callWithin(t.Context(), h.Upstream("silent"), "hi")
+		wantDown(t, err, hub.Failed, "3s")
+	})
 }

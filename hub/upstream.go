@@ -367,7 +367,7 @@ func (u *Upstream) Quarantined() []Quarantined {
 // Settle waits until the upstream is not starting, at most as long as a call would wait. It reports
 // false if that time is over or ctx ends.
 func (u *Upstream) Settle(ctx context.Context) bool {
-	ctx, cancel := context.WithTimeout(ctx, u.startTimeout())
+	ctx, cancel := context.WithTimeout(ctx, u.startTimeout()+failureDelay)
 	defer cancel()
 	return u.awaitSettled(ctx)
 }
