@@ -11,7 +11,7 @@ import (
 
 	"github.com/dowel-mcp/dowel/agent"
 	"github.com/dowel-mcp/dowel/internal/modelhttp"
-	"github.com/dowel-mcp/dowel/internal/urlmask"
+	"github.com/dowel-mcp/dowel/internal/secretmask"
 )
 
 // ErrRefused is wrapped by the error of a reply that the provider's safeguards have ended.
@@ -23,12 +23,12 @@ type Error = modelhttp.ProviderError
 
 // place is the base URL as it may be shown and stored.
 func (m *Model) place() string {
-	return cmp.Or(urlmask.URL(m.opts.BaseURL), DefaultBaseURL)
+	return cmp.Or(secretmask.URL(m.opts.BaseURL), DefaultBaseURL)
 }
 
 // maskSecrets hides the secrets of the base URL and the key.
 func (m *Model) maskSecrets(text string) string {
-	return urlmask.Text(text, m.opts.BaseURL, m.opts.Key)
+	return secretmask.ModelText(text, m.opts.BaseURL, m.opts.Key)
 }
 
 // explain returns an error that says what to do about err and wraps it. characters is the length
@@ -43,7 +43,7 @@ func (m *Model) explain(ctx context.Context, characters int, err error) error {
 	} else {
 		err = m.client.ExplainConnection(err, characters)
 	}
-	return urlmask.Error(err, m.opts.BaseURL, m.opts.Key)
+	return secretmask.ModelError(err, m.opts.BaseURL, m.opts.Key)
 }
 
 // explainRefusal says what to do about an error of the server. A conversation that does not fit

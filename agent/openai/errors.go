@@ -10,7 +10,7 @@ import (
 
 	"github.com/dowel-mcp/dowel/agent"
 	"github.com/dowel-mcp/dowel/internal/modelhttp"
-	"github.com/dowel-mcp/dowel/internal/urlmask"
+	"github.com/dowel-mcp/dowel/internal/secretmask"
 )
 
 // Error is an error that the server has sent. The errors of [Model.Reply] wrap it, which say what
@@ -29,15 +29,15 @@ func (m *Model) explain(ctx context.Context, characters int, err error) error {
 	} else {
 		err = m.client.ExplainConnection(err, characters)
 	}
-	return urlmask.Error(err, m.opts.BaseURL, m.opts.Key)
+	return secretmask.ModelError(err, m.opts.BaseURL, m.opts.Key)
 }
 
 // place is the base URL as it may be shown and stored.
-func (m *Model) place() string { return urlmask.URL(m.opts.BaseURL) }
+func (m *Model) place() string { return secretmask.URL(m.opts.BaseURL) }
 
 // maskSecrets hides the secrets of the base URL and the key.
 func (m *Model) maskSecrets(text string) string {
-	return urlmask.Text(text, m.opts.BaseURL, m.opts.Key)
+	return secretmask.ModelText(text, m.opts.BaseURL, m.opts.Key)
 }
 
 // baseURLAdvice tells the user what to check if something else than chat completions is at the base

@@ -66,6 +66,7 @@ import (
 	"github.com/dowel-mcp/dowel/internal/cli/trust"
 	"github.com/dowel-mcp/dowel/internal/cli/up"
 	"github.com/dowel-mcp/dowel/internal/cli/watch"
+	"github.com/dowel-mcp/dowel/internal/secretmask"
 	"github.com/dowel-mcp/dowel/internal/term"
 	"github.com/dowel-mcp/dowel/internal/version"
 	"github.com/spf13/cobra"
@@ -189,7 +190,7 @@ func reportError(f *factory.Factory, cmd *cobra.Command, err error) {
 		factory.WriteJSONLine(f.Stderr, map[string]any{"error": exit.Object(err, code, advice)})
 		return
 	}
-	text := f.Stderr.Clean(err.Error())
+	text := f.Stderr.Clean(secretmask.Text(err.Error()))
 	fmt.Fprintf(f.Stderr, "%s %s\n", f.Stderr.Red("dowel:"), strings.ReplaceAll(text, "\n", "\n  "))
 	if advice != "" {
 		fmt.Fprintf(f.Stderr, "  %s\n", advice)

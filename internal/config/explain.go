@@ -5,6 +5,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/dowel-mcp/dowel/internal/secretmask"
 )
 
 // Explanation tells where each value of a server comes from.
@@ -75,9 +77,9 @@ func (d *Definition) maskValue(v Value) Value {
 	}
 	written, value := d.Mask(v.Written), d.Mask(v.Value)
 	if value == v.Value { // too short to be masked in texts, but this value must not be shown
-		value = maskText
+		value = secretmask.Mask
 		if written == v.Value {
-			written = maskText
+			written = secretmask.Mask
 		}
 	}
 	v.Written, v.Value = written, value

@@ -14,6 +14,7 @@ import (
 	"unicode"
 
 	"github.com/dowel-mcp/dowel/hub"
+	"github.com/dowel-mcp/dowel/internal/secretmask"
 )
 
 // Definition is a server with all variables expanded, ready to be started.
@@ -29,7 +30,7 @@ type Definition struct {
 	// args, headersHelper and oauth, and values with names such as API_KEY.
 	Secrets []string
 
-	masker *strings.Replacer
+	masker *secretmask.Set
 }
 
 // Value is a value of a [Definition] and its origin.
@@ -81,7 +82,7 @@ func (s *Server) resolveAll(v Variables) (*Definition, []Problem) {
 	r.checkValues()
 	slices.Sort(r.Secrets)
 	r.Secrets = slices.Compact(r.Secrets)
-	r.masker = newMasker(r.Secrets)
+	r.masker = secretmask.NewSet(r.Secrets...)
 	return r.Definition, r.problems
 }
 
@@ -280,9 +281,9 @@ func argIndex(field string) int {
 	return i
 }
 
-// Mask replaces the server's secrets in a text by ****. Values that are too short or too common to
-// be recognised stay.
-func (d *Definition) Mask(text string) string { return d.masker.Replace(text) }
+// Mask replaces the server's secrets in a text by ****, and everything that has the form of a secret.
+// Values that are too short or too common to be recognised stay.
+func (d *Definition) Mask(text string) string { return d.masker.Text(text) }
 
 // Mask replaces the values of the entry that look like secrets in a text by ****. It serves entries
 // that cannot be resolved.

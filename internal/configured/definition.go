@@ -8,6 +8,7 @@ import (
 	"github.com/dowel-mcp/dowel/client"
 	"github.com/dowel-mcp/dowel/hub"
 	"github.com/dowel-mcp/dowel/internal/config"
+	"github.com/dowel-mcp/dowel/internal/secretmask"
 	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/dowel-mcp/dowel/transport/sse"
 	"github.com/dowel-mcp/dowel/transport/stdio"
@@ -50,10 +51,10 @@ func dialTarget(d *config.Definition, header func(context.Context) (http.Header,
 }
 
 // describeTarget returns the command line or the URL of an entry as users read it. The caller
-// masks secrets.
+// masks the secrets that cannot be told by their form.
 func describeTarget(s config.Spec) string {
 	if s.Kind == config.Stdio || s.Command != "" {
-		return strings.Join(append([]string{s.Command}, s.Args...), " ")
+		return strings.Join(append([]string{s.Command}, secretmask.Args(s.Args)...), " ")
 	}
 	return s.URL
 }

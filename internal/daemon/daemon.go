@@ -30,6 +30,7 @@ import (
 	"github.com/dowel-mcp/dowel/internal/config/watch"
 	"github.com/dowel-mcp/dowel/internal/configured"
 	"github.com/dowel-mcp/dowel/internal/control"
+	"github.com/dowel-mcp/dowel/internal/secretmask"
 	"github.com/dowel-mcp/dowel/internal/suggest"
 	"github.com/dowel-mcp/dowel/internal/version"
 	"github.com/dowel-mcp/dowel/mcp"
@@ -351,8 +352,9 @@ func (d *Daemon) openAudit() (err error) {
 	return nil
 }
 
-// maskSecrets replaces the secrets of all servers in text.
+// maskSecrets replaces the secrets of all servers in text, and everything with the form of one.
 func (d *Daemon) maskSecrets(text string) string {
+	text = secretmask.Text(text)
 	for _, u := range d.Hub.Upstreams() {
 		if d := u.Definition(); d.Mask != nil {
 			text = d.Mask(text)

@@ -287,11 +287,11 @@ func TestMask(t *testing.T) {
 		Args: []string{"--header", "Authorization: Bearer tok-en-tok-en", "X-Api-Key:hush-hush", "--secret=open-sesame", "--password", "pass-word", "--token", "--verbose", "https://u:p@h/x"},
 	})
 	for text, want := range map[string]string{
-		"key abcdef-1, abc, plain-value":                  "key …, abc, plain-value",
-		"tok-en-tok-en hush-hush open-sesame pass-word":   "… … … …",
-		"https://user:secret@host/path":                   "https://…@host/path",
-		"Authorization: Bearer eyJhbGciOiJIUzI1NiJ9":      "Authorization: Bearer …",
-		"a ghp_0123456789abcdef0123 token":                "a … token",
+		"key abcdef-1, abc, plain-value":                  "key ****, abc, plain-value",
+		"tok-en-tok-en hush-hush open-sesame pass-word":   "**** **** **** ****",
+		"https://user:secret@host/path":                   "https://user:****@host/path",
+		"Authorization: Bearer eyJhbGciOiJIUzI1NiJ9":      "Authorization: Bearer ****",
+		"a ghp_0123456789abcdef0123 token":                "a **** token",
 		"--verbose mail@example.com //x http://host:80/x": "--verbose mail@example.com //x http://host:80/x",
 		"": "",
 	} {

@@ -3,42 +3,24 @@ package doctor
 import (
 	"net/http"
 	"net/url"
-	"regexp"
-	"slices"
 	"strings"
-	"sync"
 
+	"github.com/dowel-mcp/dowel/internal/secretmask"
 	"github.com/dowel-mcp/dowel/transport/stdio"
 )
 
+// hidden stands for a part of a URL that is left out.
 const hidden = "…"
-
-// secretName matches names that usually belong to secrets.
-var secretName = regexp.MustCompile(`(?i)key|token|secret|auth|cookie|passw|pwd|credential|signature|session|\bpat\b`)
-
-// secretShape matches secrets by their form: credentials in a URL, and well-known kinds of tokens.
-var secretShape = regexp.MustCompile(`(://)[^/\s@'"]+(@)|((?i:bearer|basic) )[A-Za-z0-9._~+/=-]{8,}|\b(?:gh[a-z]_|github_pat_|glpat-|sk-|xox[a-z]-|AKIA|eyJ)[A-Za-z0-9_.-]{12,}`)
 
 // masker hides secrets in texts. It is safe for concurrent use.
 type masker struct {
 	custom func(string) string // the caller's masker; may be nil
-
-	mu      sync.Mutex
-	secrets []string // longest first
+	known  secretmask.Set
 }
 
 // maskText returns s without secrets.
 func (m *masker) maskText(s string) string {
-	if s == "" {
-		return s
-	}
-	m.mu.Lock()
-	for _, secret := range m.secrets {
-		s = strings.ReplaceAll(s, secret, hidden)
-	}
-	m.mu.Unlock()
-	s = secretShape.ReplaceAllString(s, "${1}${3}"+hidden+"${2}")
-	if m.custom != nil {
+	if s = m.known.Text(s); m.custom != nil {
 		s = m.custom(s)
 	}
 	return s
@@ -57,35 +39,21 @@ func (m *masker) maskLines(lines []string) []string {
 // words.
 func (m *masker) addSecret(value string) {
 	const short = 6
-	value = strings.TrimSpace(value)
-	if len(value) < short {
-		return
+	if value = strings.TrimSpace(value); len(value) >= short {
+		m.known.Add(value)
 	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if slices.Contains(m.secrets, value) {
-		return
-	}
-	m.secrets = append(m.secrets, value)
-	slices.SortStableFunc(m.secrets, func(a, b string) int { return len(b) - len(a) })
 }
 
-// addCommand adds the values of variables and arguments with names of secrets.
+// addCommand adds the secrets among variables and arguments.
 func (m *masker) addCommand(c *stdio.Command) {
 	for name, value := range c.Env {
-		if secretName.MatchString(name) {
+		if secretmask.IsSecretName(name) {
 			m.addSecret(value)
 		}
+		m.known.Add(secretmask.Secrets(value)...)
 	}
-	for i, arg := range c.Args {
-		name, value, joined := strings.Cut(arg, "=")
-		switch {
-		case !strings.HasPrefix(name, "-") || !secretName.MatchString(name):
-		case joined:
-			m.addSecret(value)
-		case i+1 < len(c.Args) && !strings.HasPrefix(c.Args[i+1], "-"):
-			m.addSecret(c.Args[i+1])
-		}
+	for _, secret := range secretmask.SecretsOfArgs(c.Args) {
+		m.addSecret(secret)
 	}
 	for _, arg := range c.Args {
 		m.addHeaderArg(arg)
@@ -95,7 +63,7 @@ func (m *masker) addCommand(c *stdio.Command) {
 // addHeaderArg adds the value of an argument that holds a header field, such as "Authorization:
 // Bearer x".
 func (m *masker) addHeaderArg(arg string) {
-	if name, value, ok := strings.Cut(arg, ":"); ok && secretName.MatchString(name) && !strings.ContainsAny(name, "/= ") {
+	if name, value, ok := strings.Cut(arg, ":"); ok && secretmask.IsSecretName(name) && !strings.ContainsAny(name, "/= ") {
 		m.addCredential(value)
 	}
 }
@@ -108,7 +76,7 @@ func (m *masker) addURL(u *url.URL) {
 		m.addSecret(u.User.Username())
 	}
 	for name, values := range u.Query() {
-		if secretName.MatchString(name) {
+		if secretmask.IsSecretName(name) {
 			for _, v := range values {
 				m.addSecret(v)
 				m.addSecret(url.QueryEscape(v))
@@ -120,7 +88,7 @@ func (m *masker) addURL(u *url.URL) {
 // addHeader adds the values of a request's secret header fields.
 func (m *masker) addHeader(h http.Header) {
 	for name, values := range h {
-		if secretName.MatchString(name) {
+		if secretmask.IsSecretName(name) {
 			for _, v := range values {
 				m.addCredential(v)
 			}

@@ -14,6 +14,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/dowel-mcp/dowel/internal/secretmask"
 	"github.com/dowel-mcp/dowel/transport/stdio"
 )
 
@@ -101,7 +102,7 @@ var placeholder = regexp.MustCompile(`^\$\{[^}]*\}$|^\$[A-Z_]+$|^<[^>]*>$|(?i)^(
 func (w *examination) warnOfPlaceholders(s Step) Step {
 	for _, name := range slices.Sorted(maps.Keys(w.command.Env)) {
 		value := strings.TrimSpace(w.command.Env[name])
-		empty := value == "" && secretName.MatchString(name)
+		empty := value == "" && secretmask.IsSecretName(name)
 		if s.Status != OK || !empty && !placeholder.MatchString(value) {
 			continue
 		}

@@ -126,13 +126,13 @@ func TestDiagnosisContent(t *testing.T) {
 	c := roleCommand(t, "dies", "SAYS=first\nsecond \x1b[31mred\x1b[0m, key is hush-hush-hush", "PRINTS=out\n", "MY_API_KEY=hush-hush-hush")
 	c.Args = append(c.Args, "--token", "sesame-open", "--api-key=abracadabra")
 	d := failedStep(t, Server{Target: c, Mask: func(s string) string { return strings.ReplaceAll(s, "second", "2nd") }}).Diagnosis
-	if got := strings.Join(d.Stderr, "|"); got != "first|2nd red, key is …" {
+	if got := strings.Join(d.Stderr, "|"); got != "first|2nd red, key is ****" {
 		t.Errorf("stderr is %q", got)
 	}
 	if got := strings.Join(d.StrayStdout, "|"); got != "out" {
 		t.Errorf("stray stdout is %q", got)
 	}
-	if got := strings.Join(d.Command, " "); got != c.Path+" -test.run=^$ --token … --api-key=…" {
+	if got := strings.Join(d.Command, " "); got != c.Path+" -test.run=^$ --token **** --api-key=****" {
 		t.Errorf("the command is %q", got)
 	}
 	if got := strings.Join(d.EnvNames, " "); got != "DOWEL_DOCTOR_TEST_ROLE GORACE MY_API_KEY PRINTS SAYS" {

@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/dowel-mcp/dowel/internal/secretmask"
 )
 
 // Summary is a session's entry in a list.
@@ -18,7 +20,7 @@ type Summary struct {
 	Header
 	Path    string
 	Changed time.Time // the time of the last line
-	Words   string    // the user's first words
+	Words   string    // the user's first words, without secrets
 }
 
 // List returns the sessions in a folder, the last used first. Other files are skipped.
@@ -63,7 +65,7 @@ func readSummary(path string) (one Summary, ok bool) {
 		case r.Session != nil:
 			one.Header, ok = *r.Session, true
 		case r.Message != nil:
-			one.Words = r.Message.Text()
+			one.Words = secretmask.Text(r.Message.Text())
 			return one, ok
 		}
 	}

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/dowel-mcp/dowel/agent"
+	"github.com/dowel-mcp/dowel/internal/secretmask"
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
@@ -73,7 +74,8 @@ func (s *Session) Result(r mcp.ToolResultContent) error {
 	return s.writeRecord(&record{Result: &mcp.Content{Type: mcp.ContentToolResult, ToolResult: &r}})
 }
 
-// Note stores an event. Before the first message it does nothing.
+// Note stores an event without the secrets that can be told by their form. Before the first message it
+// does nothing.
 func (s *Session) Note(event string, data any) error {
 	if s.size == 0 {
 		return s.failed
@@ -82,7 +84,7 @@ func (s *Session) Note(event string, data any) error {
 	if err != nil {
 		return err
 	}
-	return s.writeRecord(&record{Event: event, Data: raw})
+	return s.writeRecord(&record{Event: event, Data: json.RawMessage(secretmask.Text(string(raw)))})
 }
 
 // Sync makes the file equal to a conversation. It writes missing and changed messages.

@@ -16,6 +16,7 @@ import (
 	"github.com/dowel-mcp/dowel/internal/config"
 	"github.com/dowel-mcp/dowel/internal/config/state"
 	"github.com/dowel-mcp/dowel/internal/daemon"
+	"github.com/dowel-mcp/dowel/internal/secretmask"
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
@@ -84,8 +85,10 @@ func (e *environment) auditOptions(f *factory.Factory) gateway.AuditOptions {
 	return gateway.AuditOptions{Arguments: e.auditArguments, Mask: e.maskSecrets, OnError: func(err error) { f.Warn("the audit log: %v", err) }}
 }
 
-// maskSecrets masks the secrets of all configured servers in a text.
+// maskSecrets masks the secrets of all configured servers in a text, and everything with the
+// form of a secret.
 func (e *environment) maskSecrets(text string) string {
+	text = secretmask.Text(text)
 	for _, d := range e.definitions() {
 		if d.Mask != nil {
 			text = d.Mask(text)

@@ -14,6 +14,7 @@ import (
 	"github.com/dowel-mcp/dowel/internal/cli/display"
 	"github.com/dowel-mcp/dowel/internal/cli/exit"
 	"github.com/dowel-mcp/dowel/internal/cli/toolname"
+	"github.com/dowel-mcp/dowel/internal/secretmask"
 	"github.com/dowel-mcp/dowel/internal/term"
 )
 
@@ -182,7 +183,7 @@ func (r *Renderer) Trouble(err error) {
 	r.Mu.Lock()
 	defer r.Mu.Unlock()
 	r.finishThought()
-	r.writeRemark("%s %s", r.Side.Red("dowel:"), strings.ReplaceAll(r.Side.Clean(err.Error()), "\n", "\n  "))
+	r.writeRemark("%s %s", r.Side.Red("dowel:"), strings.ReplaceAll(r.Side.Clean(secretmask.Text(err.Error())), "\n", "\n  "))
 	if advice := exit.Advice(err); advice != "" {
 		r.writeRemark("  %s", advice)
 	}

@@ -11,8 +11,8 @@ import (
 	"github.com/dowel-mcp/dowel/internal/cli/agentcmd"
 	"github.com/dowel-mcp/dowel/internal/cli/display"
 	"github.com/dowel-mcp/dowel/internal/cli/modelregistry"
+	"github.com/dowel-mcp/dowel/internal/secretmask"
 	"github.com/dowel-mcp/dowel/internal/term"
-	"github.com/dowel-mcp/dowel/internal/urlmask"
 )
 
 // showStartup shows the model and the servers, and waits for servers that are still starting. model
@@ -71,7 +71,7 @@ func describeModel(m modelregistry.Choice) string {
 	}
 	about = append(about, term.Line(m.Provider))
 	if m.URL != "" {
-		about = append(about, "at "+term.Line(urlmask.URL(m.URL)))
+		about = append(about, "at "+term.Line(secretmask.URL(m.URL)))
 	}
 	return text + " (" + strings.Join(about, ", ") + ")"
 }

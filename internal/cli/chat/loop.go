@@ -9,9 +9,9 @@ import (
 
 	"github.com/dowel-mcp/dowel/agent"
 	"github.com/dowel-mcp/dowel/internal/cli/modelregistry"
+	"github.com/dowel-mcp/dowel/internal/secretmask"
 	"github.com/dowel-mcp/dowel/internal/session"
 	"github.com/dowel-mcp/dowel/internal/term"
-	"github.com/dowel-mcp/dowel/internal/urlmask"
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
@@ -220,7 +220,7 @@ func (c *conversation) recordModel(m modelregistry.Choice) {
 func newModelNote(m modelregistry.Choice) modelNote {
 	note := modelNote{Name: m.Name, Provider: m.Provider, Model: m.Model}
 	if m.Name == "" {
-		note.URL = urlmask.URL(m.URL)
+		note.URL = secretmask.URL(m.URL)
 	}
 	return note
 }

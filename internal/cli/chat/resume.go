@@ -8,10 +8,10 @@ import (
 	"github.com/dowel-mcp/dowel/internal/cli/display"
 	"github.com/dowel-mcp/dowel/internal/cli/exit"
 	"github.com/dowel-mcp/dowel/internal/cli/modelregistry"
+	"github.com/dowel-mcp/dowel/internal/secretmask"
 	"github.com/dowel-mcp/dowel/internal/session"
 	"github.com/dowel-mcp/dowel/internal/suggest"
 	"github.com/dowel-mcp/dowel/internal/term"
-	"github.com/dowel-mcp/dowel/internal/urlmask"
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
@@ -76,7 +76,7 @@ func (c *conversation) restoreModel(events []session.Event) error {
 	switch {
 	case last.Name != "":
 		*opts = modelregistry.ModelFlags{Model: last.Name, Again: true}
-	case strings.Contains(last.URL, urlmask.Mask):
+	case strings.Contains(last.URL, secretmask.Mask):
 		return exit.Usagef("the session's model %s was at %s, and its secrets were not saved: name it with --model and --base-url", term.Line(last.Model), term.Line(last.URL))
 	case last.Model != "":
 		*opts = modelregistry.ModelFlags{Model: last.Model, Provider: last.Provider, Url: last.URL, Again: true}

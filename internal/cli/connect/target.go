@@ -15,6 +15,7 @@ import (
 	"github.com/dowel-mcp/dowel/internal/builtin"
 	"github.com/dowel-mcp/dowel/internal/builtin/shell"
 	"github.com/dowel-mcp/dowel/internal/cli/exit"
+	"github.com/dowel-mcp/dowel/internal/secretmask"
 	"github.com/dowel-mcp/dowel/internal/suggest"
 	"github.com/dowel-mcp/dowel/internal/term"
 	"github.com/dowel-mcp/dowel/transport/stdio"
@@ -211,17 +212,17 @@ func (f *TargetFlags) joinModelKeys() string {
 // ByURL returns the server at --url.
 func (f *TargetFlags) ByURL() (Target, error) {
 	if len(f.Env) > 0 || f.Dir != "" {
-		return Target{}, exit.Usagef("--env and --dir are for servers that are started; %s runs already", f.Url)
+		return Target{}, exit.Usagef("--env and --dir are for servers that are started; %s runs already", secretmask.Text(f.Url))
 	}
 	u, err := url.Parse(f.Url)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return Target{}, exit.Usagef("--url %s: write a URL such as http://127.0.0.1:8080/mcp", f.Url)
+		return Target{}, exit.Usagef("--url %s: write a URL such as http://127.0.0.1:8080/mcp", secretmask.URL(f.Url))
 	}
 	header, err := f.parseHeaders()
 	if err == nil {
 		addOwnToken(u, header)
 	}
-	return Target{Origin: u.Redacted(), Dial: f.Url, Header: header}, err
+	return Target{Origin: secretmask.Text(u.String()), Dial: f.Url, Header: header}, err
 }
 
 // parseHeaders parses the values of --header.
@@ -231,7 +232,7 @@ func (f *TargetFlags) parseHeaders() (http.Header, error) {
 		name, value, ok := strings.Cut(field, ":")
 		name, value = strings.TrimSpace(name), strings.TrimSpace(value)
 		if !ok || name == "" || strings.ContainsFunc(name, unicode.IsSpace) || strings.ContainsFunc(value, unicode.IsControl) {
-			return nil, exit.Usagef("--header %q: write 'Name: value'", field)
+			return nil, exit.Usagef("--header %q: write 'Name: value'", secretmask.Text(field))
 		}
 		h.Add(name, value)
 	}
@@ -250,7 +251,7 @@ func (f *TargetFlags) Started(command []string) (Target, error) {
 		env[key] = value
 	}
 	return Target{
-		Origin: term.Line(strings.Join(command, " ")),
+		Origin: term.Line(strings.Join(secretmask.Args(command), " ")),
 		Dial:   stdio.Command{Path: command[0], Args: slices.Clone(command[1:]), Env: env, Dir: f.Dir},
 	}, nil
 }

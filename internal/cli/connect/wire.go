@@ -11,12 +11,13 @@ import (
 
 	"github.com/dowel-mcp/dowel/internal/cli/factory"
 	"github.com/dowel-mcp/dowel/internal/rawjson"
+	"github.com/dowel-mcp/dowel/internal/secretmask"
 	"github.com/dowel-mcp/dowel/internal/term"
 	"github.com/dowel-mcp/dowel/transport"
 )
 
-// wireLog writes the frames of a connection as they pass: one line for each, with its direction and
-// the time since the first frame. With --json each line is a JSON object.
+// wireLog writes the frames of a connection as they pass, without secrets: one line for each, with
+// its direction and the time since the first frame. With --json each line is a JSON object.
 type wireLog struct {
 	out  *term.Screen
 	json bool
@@ -36,6 +37,7 @@ func (w *wireLog) logFrame(f transport.Frame) {
 		w.start = f.Time
 	}
 	data := bytes.TrimSpace(f.Data)
+	shown := []byte(secretmask.Text(string(data)))
 	// A malformed frame arrives twice: first as Received, then as Malformed. If it is not JSON, the
 	// second one shows it; else the second one refers to the first.
 	if f.Kind == transport.Received {
@@ -46,10 +48,10 @@ func (w *wireLog) logFrame(f transport.Frame) {
 	}
 	again := f.Kind == transport.Malformed && bytes.Equal(data, w.lastReceived) && rawjson.CheckAll(data) == nil
 	if w.json {
-		w.writeJSON(f, data)
+		w.writeJSON(f, shown)
 		return
 	}
-	w.writeText(f, data, again)
+	w.writeText(f, shown, again)
 }
 
 // writeText writes a frame as text. again means that the line before shows the same frame.

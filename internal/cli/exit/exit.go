@@ -12,6 +12,7 @@ import (
 
 	"github.com/dowel-mcp/dowel/client"
 	"github.com/dowel-mcp/dowel/internal/control"
+	"github.com/dowel-mcp/dowel/internal/secretmask"
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
@@ -162,7 +163,7 @@ func ProtocolError(err error) *mcp.Error {
 
 // Object returns the JSON form of an error.
 func Object(err error, code int, advice string) map[string]any {
-	object := map[string]any{"message": err.Error(), "exit": code}
+	object := map[string]any{"message": secretmask.Text(err.Error()), "exit": code}
 	if answered := ProtocolError(err); answered != nil {
 		object["code"] = answered.Code
 		if answered.Data != nil {

@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/dowel-mcp/dowel/internal/secretmask"
 	"github.com/dowel-mcp/dowel/internal/term"
 )
 
@@ -33,9 +34,9 @@ func (f *Factory) Notice(text string) {
 	}
 }
 
-// Warn writes a warning to stderr: as text, or as a line of JSON.
+// Warn writes a warning without secrets to stderr: as text, or as a line of JSON.
 func (f *Factory) Warn(format string, args ...any) {
-	text := fmt.Sprintf(format, args...)
+	text := secretmask.Text(fmt.Sprintf(format, args...))
 	if f.JSON {
 		WriteJSONLine(f.Stderr, map[string]any{"warning": text})
 		return

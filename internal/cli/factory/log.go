@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"strings"
 
+	"github.com/dowel-mcp/dowel/internal/secretmask"
 	"github.com/dowel-mcp/dowel/internal/term"
 )
 
@@ -37,19 +38,20 @@ func (h *logHandler) Handle(_ context.Context, r slog.Record) error {
 		return true
 	})
 	level := strings.ToLower(r.Level.String())
+	message := secretmask.Text(r.Message)
 	var details strings.Builder
 	for _, a := range attrs {
-		fmt.Fprintf(&details, " %s=%s", a.Key, quoteDetail(a.Value.String()))
+		fmt.Fprintf(&details, " %s=%s", a.Key, quoteDetail(secretmask.Text(a.Value.String())))
 	}
 	if r.Level >= slog.LevelWarn {
 		level = "warning"
 	}
 	if h.json {
-		WriteJSONLine(h.screen, map[string]any{level: r.Message + details.String()})
+		WriteJSONLine(h.screen, map[string]any{level: message + details.String()})
 		return nil
 	}
 	prefix := "dowel: " + level + ":"
-	_, err := fmt.Fprintf(h.screen, "%s %s%s\n", h.screen.Yellow(prefix), h.screen.Clean(r.Message), h.screen.Dim(details.String()))
+	_, err := fmt.Fprintf(h.screen, "%s %s%s\n", h.screen.Yellow(prefix), h.screen.Clean(message), h.screen.Dim(details.String()))
 	return err
 }
 

@@ -19,9 +19,9 @@ import (
 	"github.com/dowel-mcp/dowel/internal/cli/exit"
 	"github.com/dowel-mcp/dowel/internal/cli/factory"
 	"github.com/dowel-mcp/dowel/internal/config"
+	"github.com/dowel-mcp/dowel/internal/secretmask"
 	"github.com/dowel-mcp/dowel/internal/suggest"
 	"github.com/dowel-mcp/dowel/internal/term"
-	"github.com/dowel-mcp/dowel/internal/urlmask"
 )
 
 // Names of the providers.
@@ -154,7 +154,7 @@ func (r *Registry) buildModel(m config.Model, useEnvironment bool) (agent.Model,
 	}
 	if m.URL != "" {
 		if u, err := url.Parse(m.URL); err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-			return nil, Choice{}, exit.Usagef("the model's URL %s: write one such as http://localhost:11434/v1", urlmask.URL(m.URL))
+			return nil, Choice{}, exit.Usagef("the model's URL %s: write one such as http://localhost:11434/v1", secretmask.URL(m.URL))
 		}
 	}
 	variable := providers[m.Provider].keyVariable

@@ -16,9 +16,9 @@ import (
 	"github.com/dowel-mcp/dowel/internal/cli/factory"
 	"github.com/dowel-mcp/dowel/internal/cli/modelregistry"
 	"github.com/dowel-mcp/dowel/internal/config"
+	"github.com/dowel-mcp/dowel/internal/secretmask"
 	"github.com/dowel-mcp/dowel/internal/suggest"
 	"github.com/dowel-mcp/dowel/internal/term"
-	"github.com/dowel-mcp/dowel/internal/urlmask"
 	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/spf13/cobra"
 )
@@ -130,11 +130,11 @@ func describeModel(r *modelregistry.Registry, l *ModelLine) {
 	if err != nil {
 		l.Problem = err.Error()
 		if def := r.Set.LookupModel(l.Name); def != nil {
-			l.Provider, l.Model, l.URL = def.Provider, def.Model, urlmask.URL(def.URL)
+			l.Provider, l.Model, l.URL = def.Provider, def.Model, secretmask.URL(def.URL)
 		}
 		return
 	}
-	l.model, l.Provider, l.Model, l.URL = model, chosen.Provider, chosen.Model, urlmask.URL(chosen.URL)
+	l.model, l.Provider, l.Model, l.URL = model, chosen.Provider, chosen.Model, secretmask.URL(chosen.URL)
 }
 
 // checkTimeout limits one check. It is long because a local server may load the model first.

@@ -11,6 +11,7 @@ import (
 	"github.com/dowel-mcp/dowel/internal/cli/agentcmd"
 	"github.com/dowel-mcp/dowel/internal/cli/exit"
 	"github.com/dowel-mcp/dowel/internal/cli/factory"
+	"github.com/dowel-mcp/dowel/internal/secretmask"
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
@@ -234,7 +235,7 @@ func (v *jsonViewer) showEnd(err error) {
 		e.Reason = "failed"
 	}
 	if err != nil {
-		e.Error, e.Advice = err.Error(), exit.Advice(err)
+		e.Error, e.Advice = secretmask.Text(err.Error()), exit.Advice(err)
 	}
 	factory.WriteJSONLine(v.Stdout, e)
 }

@@ -39,10 +39,9 @@ servers of the current project and no longer allows them.
 With --tool, allow tools that a model may then call without asking (dowel run, dowel chat): SERVER.TOOL, or 'SERVER.*' for all
 tools of a server. This works for your own servers, not for servers of a project.`,
 		Example: `  dowel trust
-  dowel trust --folder files
+  dowel trust --folder
   dowel trust --list
-  dowel trust --tool files.write
-  dowel trust --tool --revoke 'files.*'`,
+  dowel trust --tool files.write`,
 		RunE: func(cmd *cobra.Command, names []string) error {
 			f.Parsed = true
 			return runTrust(cmd.Context(), f, where, names, opts)

@@ -1,12 +1,9 @@
 package frames
 
 import (
-	"maps"
-	"regexp"
-	"strings"
-	"sync"
 	"time"
 
+	"github.com/dowel-mcp/dowel/internal/secretmask"
 	"github.com/dowel-mcp/dowel/transport"
 )
 
@@ -15,47 +12,8 @@ import (
 // it has any effect.
 func Show(tap transport.Tap, kind transport.FrameKind, frame []byte, header map[string][]string) {
 	if tap != nil {
-		tap(transport.Frame{Time: time.Now(), Kind: kind, Data: frame, Header: maskSecrets(header)})
+		tap(transport.Frame{Time: time.Now(), Kind: kind, Data: frame, Header: secretmask.Header(header)})
 	}
-}
-
-// maskSecrets returns a copy of header in which credentials are replaced by "…". Session ids keep
-// their first six characters, and Authorization keeps its scheme.
-func maskSecrets(header map[string][]string) map[string][]string {
-	if header == nil {
-		return nil
-	}
-	masked := maps.Clone(header)
-	for name, values := range header {
-		switch {
-		case name == "Mcp-Session-Id":
-			masked[name] = maskValues(values, func(v string) string { return v[:min(len(v), 6)] })
-		case strings.HasSuffix(name, "Authorization"):
-			masked[name] = maskValues(values, func(v string) string {
-				scheme, _, ok := strings.Cut(v, " ")
-				if !ok {
-					scheme = ""
-				}
-				return scheme
-			})
-		case secretName().MatchString(name):
-			masked[name] = maskValues(values, func(string) string { return "" })
-		}
-	}
-	return masked
-}
-
-// secretName matches the names of header fields that often hold a secret.
-var secretName = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`(?i)key|token|secret|auth|cookie|passw|credential|signature|session`)
-})
-
-func maskValues(values []string, visiblePart func(string) string) []string {
-	out := make([]string, len(values))
-	for i, v := range values {
-		out[i] = visiblePart(v) + "…"
-	}
-	return out
 }
 
 // tappedConn is a Conn that shows each frame before it is written.

@@ -1,17 +1,9 @@
-// Package urlmask hides secrets in texts that are shown or stored: the user and the query values of
-// a URL, and the API keys that are sent to it.
-//
-//	fmt.Println(urlmask.URL("https://me:secret@host/v1?key=x")) // https://****@host/v1?key=****
-//	return urlmask.Error(err, baseURL, apiKey)
-package urlmask
+package secretmask
 
 import (
 	"net/url"
 	"strings"
 )
-
-// Mask replaces a secret.
-const Mask = "****"
 
 // URL returns raw without its user, query values and fragment. raw may be malformed. A URL without
 // secrets is returned unchanged.
@@ -55,23 +47,23 @@ func splitURL(raw string) (before, user, host, query string) {
 	return before, user, raw, query
 }
 
-// Error returns an error that wraps err, with the secrets of the URL raw and the keys hidden in its
-// text. It returns err itself if the text holds no secrets, and nil for nil.
-func Error(err error, raw string, keys ...string) error {
+// ModelError returns an error that wraps err, with the secrets of the URL raw of a model and the keys
+// hidden in its text. It returns err itself if the text holds no secrets, and nil for nil.
+func ModelError(err error, raw string, keys ...string) error {
 	if err == nil {
 		return nil
 	}
-	text := Text(err.Error(), raw, keys...)
+	text := ModelText(err.Error(), raw, keys...)
 	if text == err.Error() {
 		return err
 	}
 	return &maskedError{text, err}
 }
 
-// Text hides the secrets of the URL raw and the keys in a text. A long key keeps its last four
+// ModelText hides the secrets of the URL raw of a model and the keys in a text. A long key keeps its last four
 // characters, by which its owner recognises it. Keys under eight bytes are not hidden: they are
 // placeholders for servers without keys, such as "ollama" or "none".
-func Text(text, raw string, keys ...string) string {
+func ModelText(text, raw string, keys ...string) string {
 	var pairs []string
 	for _, key := range keys {
 		if len(key) >= shortestKey {

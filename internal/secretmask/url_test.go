@@ -1,10 +1,10 @@
-package urlmask_test
+package secretmask_test
 
 import (
 	"errors"
 	"testing"
 
-	"github.com/dowel-mcp/dowel/internal/urlmask"
+	"github.com/dowel-mcp/dowel/internal/secretmask"
 )
 
 func TestURL(t *testing.T) {
@@ -19,23 +19,23 @@ func TestURL(t *testing.T) {
 		"https://me:hu/sh@host/v1":             "https://****@host/v1",
 		"localhost:1/v1":                       "localhost:1/v1",
 	} {
-		if got := urlmask.URL(raw); got != want {
+		if got := secretmask.URL(raw); got != want {
 			t.Errorf("%s: got %s, want %s", raw, got, want)
 		}
 	}
 }
 
-func TestError(t *testing.T) {
+func TestModelError(t *testing.T) {
 	const raw = "https://me:hush%2F1@host/v1?key=sk-abc&v=1"
 	cause := errors.New(`post "https://me:***@host/v1/x?key=sk-abc&v=1": 401, hush/1, me:hush%2F1@host, in ` + raw)
-	err := urlmask.Error(cause, raw)
+	err := secretmask.ModelError(cause, raw)
 	if got, want := err.Error(), `post "https://****@host/v1/x?key=****&v=****": 401, ****, ****@host, in https://****@host/v1?key=****&v=****`; got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
 	if !errors.Is(err, cause) {
 		t.Error("the cause is lost")
 	}
-	if urlmask.Error(nil, raw) != nil || urlmask.Error(cause, "https://host/v1") != cause {
+	if secretmask.ModelError(nil, raw) != nil || secretmask.ModelError(cause, "https://host/v1") != cause {
 		t.Error("a text without secrets is changed")
 	}
 }
@@ -49,12 +49,12 @@ func TestKey(t *testing.T) {
 		{"", "nothing", "nothing"},
 	} {
 		cause := errors.New(tt.text)
-		if err := urlmask.Error(cause, "http://host/v1", tt.key); err.Error() != tt.want || !errors.Is(err, cause) {
+		if err := secretmask.ModelError(cause, "http://host/v1", tt.key); err.Error() != tt.want || !errors.Is(err, cause) {
 			t.Errorf("%s: got %v, want %s", tt.key, err, tt.want)
 		}
 	}
 	const raw = "https://host/v1?token=hush-hush"
-	if got, want := urlmask.Text("hush-hush and sk-verysecret at "+raw, raw, "sk-verysecret"), "**** and **** at https://host/v1?token=****"; got != want {
+	if got, want := secretmask.ModelText("hush-hush and sk-verysecret at "+raw, raw, "sk-verysecret"), "**** and **** at https://host/v1?token=****"; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
 }

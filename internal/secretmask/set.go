@@ -1,0 +1,80 @@
+package secretmask
+
+import (
+	"encoding/json"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+)
+
+// Set is a set of known secrets. Its zero value is empty. It is safe for concurrent use.
+type Set struct {
+	mu       sync.Mutex
+	secrets  []string
+	replacer *strings.Replacer // of secrets; nil if secrets have been added since
+}
+
+// NewSet returns a set of secrets; see [Set.Add].
+func NewSet(secrets ...string) *Set {
+	s := &Set{}
+	s.Add(secrets...)
+	return s
+}
+
+// Add adds secrets. Values that are too short or too common to be recognised, such as "1" and "true",
+// are not added.
+func (s *Set) Add(secrets ...string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, secret := range secrets {
+		if isDistinctive(secret) && !slices.Contains(s.secrets, secret) {
+			s.secrets, s.replacer = append(s.secrets, secret), nil
+		}
+	}
+}
+
+// Text returns a text without the secrets of the set, also in their forms in URLs and in JSON, and
+// without those that [Text] finds.
+func (s *Set) Text(text string) string { return Text(s.Known(text)) }
+
+// Known returns a text without the secrets of the set.
+func (s *Set) Known(text string) string {
+	s.mu.Lock()
+	if s.replacer == nil {
+		s.replacer = newReplacer(s.secrets)
+	}
+	r := s.replacer
+	s.mu.Unlock()
+	return r.Replace(text)
+}
+
+var plainNumber = regexp.MustCompile(`^[0-9.]{1,6}$`)
+
+// isDistinctive reports whether a secret can be replaced in texts without hiding other words.
+func isDistinctive(secret string) bool {
+	return len(secret) >= shortest && !plainNumber.MatchString(secret) &&
+		!slices.Contains([]string{"true", "false", "null", "none", "localhost", "127.0.0.1", "production", "development", Mask}, strings.ToLower(secret))
+}
+
+// newReplacer returns a replacer for secrets in all their forms. Longer forms come first, since one
+// may contain another.
+func newReplacer(secrets []string) *strings.Replacer {
+	var forms []string
+	for _, s := range secrets {
+		quoted, _ := json.Marshal(s) // a string can always be marshaled
+		forms = append(forms, s, url.QueryEscape(s), url.PathEscape(s), string(quoted[1:len(quoted)-1]))
+	}
+	slices.SortFunc(forms, func(a, b string) int {
+		if len(a) != len(b) {
+			return len(b) - len(a)
+		}
+		return strings.Compare(a, b)
+	})
+	var pairs []string
+	for _, form := range slices.Compact(forms) {
+		pairs = append(pairs, form, Mask)
+	}
+	return strings.NewReplacer(pairs...)
+}
