@@ -25,6 +25,7 @@ import (
 type bridge struct {
 	core         *core
 	upstream     *hub.Upstream
+	caller       hub.Caller
 	capabilities mcp.ClientCapabilities
 	ctx          context.Context // of the upstream's call
 	cancel       context.CancelCauseFunc
@@ -40,6 +41,7 @@ type bridge struct {
 	questions     map[string]*question // questions without an answer, by key
 	questionCount int
 	unpark        func() // stops the timers of the parked call
+	parkedID      int    // guarded by the lock of parkedCalls
 }
 
 // question is a question of the upstream without an answer.
@@ -53,7 +55,7 @@ var errUnanswered = errors.New("nobody has answered what the server asked")
 
 func newBridge(c *core, u *hub.Upstream, req *mcp.Request) *bridge {
 	b := &bridge{
-		core: c, upstream: u, capabilities: req.Capabilities(),
+		core: c, upstream: u, caller: callerOf(req), capabilities: req.Capabilities(),
 		wake: make(chan struct{}, 1), done: make(chan struct{}), questions: map[string]*question{},
 	}
 	b.ctx, b.cancel = context.WithCancelCause(hub.WithAnswerer(context.Background(), mcp.HandlerFunc(b.answerQuestion)))
@@ -283,9 +285,10 @@ func (p *parkedCalls) addCall(b *bridge) (state string, err error) {
 	case len(p.calls) >= p.maxCalls:
 		return "", mcp.Errorf(jsonrpc.CodeInternal, "%d calls wait for answers already", p.maxCalls)
 	}
+	p.evictOldest(b.caller)
 	p.lastID++
 	id := strconv.Itoa(p.lastID)
-	p.calls[id] = b
+	b.parkedID, p.calls[id] = p.lastID, b
 	end := func(why error) {
 		if p.takeCall(id) != nil {
 			b.cancel(why)
@@ -298,6 +301,34 @@ func (p *parkedCalls) addCall(b *bridge) (state string, err error) {
 		b.unpark = func() { expiry.Stop(); stopWatch() }
 	}
 	return p.sealer.Seal([]byte(id), requestDigest(b.upstream, b.request)), nil
+}
+
+// maxClientParked limits the parked calls of one client.
+const maxClientParked = 64
+
+// errEvicted cancels a parked call whose client has too many.
+var errEvicted = fmt.Errorf("the client has %d newer calls that wait for its answers", maxClientParked)
+
+// evictOldest makes room for one more call of a client: it cancels the oldest one if the client has
+// the maximum. Clients without a name share the limit of all calls. p.mu is held.
+func (p *parkedCalls) evictOldest(caller hub.Caller) {
+	if caller == (hub.Caller{}) {
+		return
+	}
+	var oldest *bridge
+	n := 0
+	for _, b := range p.calls {
+		if b.caller == caller {
+			if n++; oldest == nil || b.parkedID < oldest.parkedID {
+				oldest = b
+			}
+		}
+	}
+	if n >= maxClientParked {
+		delete(p.calls, strconv.Itoa(oldest.parkedID))
+		oldest.unpark()
+		oldest.cancel(errEvicted)
+	}
 }
 
 // takeCall removes and returns a parked call, or returns nil.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/dowel-mcp/dowel/internal/mcpwire"
 	"github.com/dowel-mcp/dowel/internal/timeout"
 	"github.com/dowel-mcp/dowel/jsonrpc"
 	"github.com/dowel-mcp/dowel/mcp"
@@ -28,12 +29,21 @@ func (u *Upstream) RoundTrip(ctx context.Context, caller Caller, req *mcp.Reques
 		return nil, err
 	}
 	defer conn.startCall()()
-	return conn.roundTrip(ctx, req)
+	if conn.router == nil || !mcpwire.MayAsk(req.Method) {
+		return conn.roundTrip(ctx, req, nil)
+	}
+	call, err := conn.router.startCall(ctx, caller, req)
+	if err != nil {
+		return nil, err
+	}
+	resp, err := conn.roundTrip(context.WithValue(call.ctx, trackedKey{}, call), req, call)
+	conn.router.endCall(call, err == nil)
+	return resp, err
 }
 
 // roundTrip sends a request under the limits of the policy. Subscriptions have no limits, and end
-// when the connection is replaced.
-func (conn *connection) roundTrip(ctx context.Context, req *mcp.Request) (*mcp.Response, error) {
+// when the connection is replaced. call is nil for a request that is not tracked.
+func (conn *connection) roundTrip(ctx context.Context, req *mcp.Request, call *trackedCall) (*mcp.Response, error) {
 	if req.Method == mcp.MethodListen {
 		var stop context.CancelCauseFunc
 		ctx, stop = context.WithCancelCause(ctx)
@@ -47,6 +57,9 @@ func (conn *connection) roundTrip(ctx context.Context, req *mcp.Request) (*mcp.R
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	clock := &callClock{server: conn.upstream.name, cancel: cancel}
+	if call != nil {
+		conn.router.setClock(call, clock)
+	}
 	clock.Start(idle, total, clock)
 	defer clock.Stop()
 	clock.SetWaiting(true)
@@ -179,14 +192,17 @@ var askableCapabilities = mcp.ClientCapabilities{
 
 // answerQuestion passes a live question of the upstream to the answerer of the call that the
 // question belongs to.
-func (u *Upstream) answerQuestion(ctx context.Context, req *mcp.Request) (*mcp.Result, error) {
-	if h, ok := ctx.Value(answererKey{}).(mcp.Handler); ok {
-		if clock, ok := ctx.Value(clockKey{}).(*callClock); ok {
-			clock.Pause()
-			defer clock.Resume()
-		}
-		return h.ServeMCP(ctx, req)
+func (conn *connection) answerQuestion(ctx context.Context, req *mcp.Request) (*mcp.Result, error) {
+	if conn.router != nil {
+		return conn.router.answerQuestion(ctx, req)
 	}
-	return nil, mcp.Errorf(jsonrpc.CodeInternal, "%s is refused, because it is not clear which client to ask: %s works on no call or on several; "+
-		"run its calls one at a time (serialize), or give each client a process of its own (sharing)", req.Method, u.name)
+	h, ok := ctx.Value(answererKey{}).(mcp.Handler)
+	if !ok {
+		return nil, mcp.Errorf(jsonrpc.CodeInternal, "%s is refused, because it belongs to no call: it is not clear which client to ask", req.Method)
+	}
+	if clock, ok := ctx.Value(clockKey{}).(*callClock); ok {
+		clock.Pause()
+		defer clock.Resume()
+	}
+	return h.ServeMCP(ctx, req)
 }

@@ -19,8 +19,9 @@ import (
 type connection struct {
 	upstream    *Upstream
 	client      *client.Client
-	lost        chan error // has room for one; receives the reason of the loss
-	fingerprint string     // of the definition that it was opened for
+	lost        chan error      // has room for one; receives the reason of the loss
+	fingerprint string          // of the definition that it was opened for
+	router      *questionRouter // of a legacy server on a shared channel; nil if questions name their call
 	opened      chan struct{}
 	evicted     chan struct{} // of a client's own connection: closed when it must make room
 	openErr     error         // valid after opened is closed
@@ -50,13 +51,26 @@ func (u *Upstream) openConn(ctx context.Context) (*connection, error) {
 	conn := newConnection()
 	conn.upstream, conn.fingerprint, conn.lingerLimit, conn.lost = u, d.Fingerprint, d.Linger, make(chan error, 1)
 	options := u.clientOptions(d)
-	options.OnState = conn.handleState
+	options.OnState, options.Answers.Handler = conn.handleState, mcp.HandlerFunc(conn.answerQuestion)
+	if sharesChannel(d.Target) {
+		conn.router = newQuestionRouter(d.Name, d.Options.Wire.SerializeAsks)
+	}
 	c, err := client.Dial(ctx, u.dialTarget(d), &options)
 	if err != nil {
 		return nil, err
 	}
 	conn.client = c
+	if c.Server().Revision.Modern() {
+		conn.router = nil // modern servers do not ask live
+	}
 	return conn, nil
+}
+
+// sharesChannel reports whether all messages to a target may share one channel. Over Streamable
+// HTTP a question arrives in the response of its call.
+func sharesChannel(target any) bool {
+	_, separate := target.(streamable.URL)
+	return !separate
 }
 
 // clientOptions returns the options to dial with: the definition's, with the parts that the hub
@@ -65,11 +79,11 @@ func (u *Upstream) clientOptions(d Definition) client.Options {
 	o := d.Options
 	o.Name = d.Name
 	o.Info = u.hub.opts.Info
-	o.Answers.Handler = mcp.HandlerFunc(u.answerQuestion)
 	o.Answers.Elicit, o.Answers.Sample, o.Answers.Roots, o.Answers.Requests = nil, nil, nil, nil
 	o.Answers.Capabilities = mcpwire.MergeCapabilities(askableCapabilities, o.Answers.Capabilities)
 	o.Restart = client.Restart{Max: -1} // Upstream.run reconnects
 	o.NoCache, o.NoOutputCheck = true, true
+	o.Wire.SerializeAsks = false // the router does it, and lets others run while a question is open
 	if _, ok := commandOf(d.Target); ok {
 		o.Wire.Tap = u.history.tapStray(o.Wire.Tap)
 	}

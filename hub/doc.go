@@ -26,10 +26,11 @@
 // # Calls
 //
 // [Upstream.RoundTrip] sends a request unchanged. A call to a starting server waits for it. A
-// question of the server during a call goes to the answerer of that call: see [WithAnswerer]. A
-// legacy server that works on several calls does not say which one its question belongs to, so the
-// hub refuses the question. Two settings avoid that: Options.SerializeAsks of a definition runs its
-// calls one at a time, and [SharePerClient] gives each client a connection of its own.
+// question of the server during a call goes to the answerer of that call: see [WithAnswerer]. Over
+// stdio and HTTP+SSE a legacy server does not say which call its question belongs to. So the hub
+// runs calls that may ask in turns: one caller's at a time, until they have completed or asked.
+// Options.Wire.SerializeAsks of a definition runs all calls of the server one at a time, and
+// [SharePerClient] gives each client a connection of its own.
 //
 // # Catalog
 //

@@ -204,9 +204,7 @@ func (r *resident) moveIn() []string {
     "everything": {"command": %[2]q, "args": ["serve", "everything"]},
     "weather": {"command": %[2]q, "args": ["serve", "weather"]}, // on the road
     "kv": {"command": %[2]q, "args": ["serve", "kv", "memory=true"]},
-    /* It asks while it works on a call: on stdio nobody could tell whose. Clients of the modern era have no session, so
-       that without a token they all count as one, and share one process. */
-    "reference": {"command": %[3]q, "sharing": "client", "serialize": true},
+    "reference": {"command": %[3]q}, /* it asks while it works on a call */
   },
   "gateway": {"open": true}
 }

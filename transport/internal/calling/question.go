@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"runtime/debug"
+	"time"
 
 	"github.com/dowel-mcp/dowel/transport/internal/frames"
 
@@ -13,8 +14,9 @@ import (
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
-// maxQuestions is the highest number of questions that a server may ask at the same time.
-const maxQuestions = 64
+// maxQuestions is the highest number of questions that a server may ask at the same time. Many
+// clients may share a connection; a hub limits the questions of each.
+const maxQuestions = 256
 
 // handleQuestion answers a request of the server on a goroutine of its own. of is the context of
 // the call that caused the request, or nil if the channel does not tell.
@@ -31,7 +33,7 @@ func (c *caller) handleQuestion(of context.Context, msg jsonrpc.Message) {
 	if of == nil {
 		of = c.questionContext()
 	}
-	ctx, cancel := context.WithCancelCause(of)
+	ctx, cancel := context.WithCancelCause(mcpwire.WithArrival(of, time.Now()))
 	if refused := c.registerQuestion(msg.ID, cancel); refused != nil {
 		cancel(nil)
 		c.writeUnawaited(jsonrpc.AppendError(nil, msg.ID, refused))
