@@ -294,7 +294,7 @@ func TestOnly(t *testing.T) {
 // A list has the narrowest caching hint of its upstreams.
 func TestCacheOfLists(t *testing.T) {
 	with := func(name string, ttl time.Duration, scope mcp.CacheScope) hub.Definition {
-		s := server.New(name, "1", &server.Options{Cache: server.CacheOptions{Tools: mcp.Cache{TTL: ttl, Scope: scope}}})
+		s := server.New(name, "1", &server.Options{Cache: map[string]mcp.Cache{mcp.MethodListTools: {TTL: ttl, Scope: scope}}})
 		server.Tool(s, "t", "A tool.", func(context.Context, nothing) (string, error) { return "", nil })
 		return hub.Definition{Name: name, Target: s}
 	}

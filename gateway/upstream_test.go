@@ -20,9 +20,9 @@ const upstreamPage = 12
 
 // newUpstream returns the upstream of the matrix: the everything server with more tools.
 func newUpstream() *server.Server {
-	s := everything.New(server.Options{PageSize: upstreamPage, Instructions: "Handle with care.", Logger: quiet, Cache: server.CacheOptions{
-		Tools: mcp.Cache{TTL: time.Minute, Scope: mcp.CachePublic}, Prompts: mcp.Cache{TTL: 2 * time.Minute, Scope: mcp.CachePrivate},
-		ReadResource: mcp.Cache{TTL: 3 * time.Minute, Scope: mcp.CachePublic},
+	s := everything.New(server.Options{PageSize: upstreamPage, Instructions: "Handle with care.", Logger: quiet, Cache: map[string]mcp.Cache{
+		mcp.MethodListTools: {TTL: time.Minute, Scope: mcp.CachePublic}, mcp.MethodListPrompts: {TTL: 2 * time.Minute, Scope: mcp.CachePrivate},
+		mcp.MethodReadResource: {TTL: 3 * time.Minute, Scope: mcp.CachePublic},
 	}})
 	addLife(s)
 	addQuestions(s)

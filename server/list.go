@@ -12,19 +12,19 @@ import (
 )
 
 func (s *Server) listTools(ctx context.Context, req *mcp.Request) (*mcp.Result, error) {
-	return s.serveList(ctx, req, KindTool, "tools", s.opts.Cache.Tools)
+	return s.serveList(ctx, req, KindTool, "tools", s.opts.Cache[mcp.MethodListTools])
 }
 
 func (s *Server) listPrompts(ctx context.Context, req *mcp.Request) (*mcp.Result, error) {
-	return s.serveList(ctx, req, KindPrompt, "prompts", s.opts.Cache.Prompts)
+	return s.serveList(ctx, req, KindPrompt, "prompts", s.opts.Cache[mcp.MethodListPrompts])
 }
 
 func (s *Server) listResources(ctx context.Context, req *mcp.Request) (*mcp.Result, error) {
-	return s.serveList(ctx, req, KindResource, "resources", s.opts.Cache.Resources)
+	return s.serveList(ctx, req, KindResource, "resources", s.opts.Cache[mcp.MethodListResources])
 }
 
 func (s *Server) listResourceTemplates(ctx context.Context, req *mcp.Request) (*mcp.Result, error) {
-	return s.serveList(ctx, req, KindResourceTemplate, "resourceTemplates", s.opts.Cache.ResourceTemplates)
+	return s.serveList(ctx, req, KindResourceTemplate, "resourceTemplates", s.opts.Cache[mcp.MethodListResourceTemplates])
 }
 
 // serveList serves the page that the request's cursor asks for. Pages that are equal for all

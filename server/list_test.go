@@ -167,9 +167,9 @@ func TestListCache(t *testing.T) {
 		want mcp.Cache
 	}{
 		"default":  {server.Options{}, mcp.Cache{Scope: mcp.CachePublic}},
-		"set":      {server.Options{Cache: server.CacheOptions{Tools: minute}}, mcp.Cache{TTL: time.Minute, Scope: mcp.CachePublic}},
-		"private":  {server.Options{Cache: server.CacheOptions{Tools: mcp.Cache{Scope: mcp.CachePrivate}}}, mcp.Cache{Scope: mcp.CachePrivate}},
-		"filtered": {server.Options{Visible: all, Cache: server.CacheOptions{Tools: mcp.Cache{Scope: mcp.CachePublic}}}, mcp.Cache{Scope: mcp.CachePrivate}},
+		"set":      {server.Options{Cache: map[string]mcp.Cache{mcp.MethodListTools: minute}}, mcp.Cache{TTL: time.Minute, Scope: mcp.CachePublic}},
+		"private":  {server.Options{Cache: map[string]mcp.Cache{mcp.MethodListTools: {Scope: mcp.CachePrivate}}}, mcp.Cache{Scope: mcp.CachePrivate}},
+		"filtered": {server.Options{Visible: all, Cache: map[string]mcp.Cache{mcp.MethodListTools: {Scope: mcp.CachePublic}}}, mcp.Cache{Scope: mcp.CachePrivate}},
 	} {
 		s := newServer(c.opts)
 		add(t, s, "a")

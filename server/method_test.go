@@ -43,6 +43,13 @@ func TestProtocolMethodsAreTaken(t *testing.T) {
 	}
 }
 
+func TestCacheOfUncacheableMethod(t *testing.T) {
+	got := panics(func() { New("x", "1", &Options{Cache: map[string]mcp.Cache{mcp.MethodCallTool: {}}}) })
+	if !strings.Contains(got, "results of tools/call cannot be cached") {
+		t.Errorf("got %q", got)
+	}
+}
+
 func TestProtocolNotificationsAreTaken(t *testing.T) {
 	for name, taken := range map[string]bool{
 		mcpwire.NotificationCancelled: true, mcpwire.NotificationInitialized: true, mcp.NotificationRootsChanged: false, "notifications/acme": false,

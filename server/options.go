@@ -28,8 +28,13 @@ type Options struct {
 	Declare []Kind
 	// PageSize bounds the items on a page of a list. The default is [DefaultPageSize].
 	PageSize int
-	// Cache holds the caching hints of results.
-	Cache CacheOptions
+	// Cache holds the caching hints of server/discover, of the four lists and of resources/read, by
+	// method; [ResourceOptions] can replace the hint for one resource. [New] panics on another
+	// method. Without a hint, a result is stale at once. An empty scope means public for lists and
+	// discovery, and private for resources/read, for lists filtered by Visible, and for computed
+	// resources. With Visible, lists and resources are never public. The result of a retry with
+	// answers is never cacheable.
+	Cache map[string]mcp.Cache
 	// Visible decides which items a principal may see; nil shows all. A hidden item does not exist
 	// for the principal: not in lists, calls, reads, completions or changes. The result may depend
 	// on the principal and the item, but not on the connection. Visible is called often and
@@ -59,15 +64,6 @@ type Options struct {
 	RedactErrors bool
 	// Logger receives details that clients must not see. nil means slog.Default.
 	Logger *slog.Logger
-}
-
-// CacheOptions hold the caching hint of each method; [ResourceOptions] can replace it for one
-// resource. The zero hint makes a result stale at once. An empty scope means public for lists and
-// discovery, and private for resources/read, for lists filtered by [Options.Visible], and for
-// computed resources. With [Options.Visible], lists and resources are never public. The result of a
-// retry with answers is never cacheable.
-type CacheOptions struct {
-	Discover, Tools, Prompts, Resources, ResourceTemplates, ReadResource mcp.Cache
 }
 
 // Defaults of [Options].

@@ -35,7 +35,7 @@ func (s *Server) readResource(ctx context.Context, req *mcp.Request) (*mcp.Resul
 		return nil, c.handlerError(err)
 	}
 	result := s.newResult(out)
-	hint := s.opts.Cache.ReadResource
+	hint := s.opts.Cache[mcp.MethodReadResource]
 	if r.cache != nil {
 		hint = *r.cache
 	}

@@ -147,7 +147,7 @@ func TestResourceLists(t *testing.T) {
 }
 
 func TestReadCache(t *testing.T) {
-	s := newServer(server.Options{Cache: server.CacheOptions{ReadResource: mcp.Cache{TTL: time.Second}}})
+	s := newServer(server.Options{Cache: map[string]mcp.Cache{mcp.MethodReadResource: {TTL: time.Second}}})
 	fn := func(context.Context, struct{}) (string, error) { return "", nil }
 	server.Resource(s, "x://general", "", fn)
 	server.Resource(s, "x://own", "", fn, server.ResourceOptions{Cache: &mcp.Cache{TTL: time.Hour, Scope: mcp.CachePublic}})

@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"runtime/debug"
 	"sync"
 	"sync/atomic"
@@ -44,6 +45,12 @@ func New(name, version string, opts *Options) *Server {
 	}
 	o = o.withDefaults()
 	o.Info.Name, o.Info.Version = name, version
+	for method := range o.Cache {
+		if !mcpwire.Cacheable(method) {
+			panic("server: Options.Cache: results of " + method + " cannot be cached: want server/discover, a list or resources/read")
+		}
+	}
+	o.Cache = maps.Clone(o.Cache)
 	info, err := mcp.Encode(&o.Info)
 	if err != nil {
 		panic(fmt.Sprintf("server: Options.Info: %v", err))
@@ -157,7 +164,7 @@ func (s *Server) serveDiscover() (*mcp.Result, error) {
 	result := s.newResult(&mcp.DiscoverResult{
 		SupportedVersions: mcp.Revisions(), Capabilities: s.offeredCapabilities(), Instructions: s.opts.Instructions,
 	})
-	result.Cache = s.opts.Cache.Discover
+	result.Cache = s.opts.Cache[mcp.MethodDiscover]
 	if result.Cache.Scope == "" {
 		result.Cache.Scope = mcp.CachePublic
 	}

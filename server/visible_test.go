@@ -83,7 +83,7 @@ func TestHiddenTemplateGivesWay(t *testing.T) {
 func TestVisibleIsPrivate(t *testing.T) {
 	public := mcp.Cache{TTL: time.Minute, Scope: mcp.CachePublic}
 	for _, visible := range []bool{false, true} {
-		o := server.Options{Cache: server.CacheOptions{Tools: public, Resources: public, ReadResource: public}}
+		o := server.Options{Cache: map[string]mcp.Cache{mcp.MethodListTools: public, mcp.MethodListResources: public, mcp.MethodReadResource: public}}
 		wanted := public
 		if visible {
 			o.Visible = scoped
