@@ -12,16 +12,8 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// Levels of the protocol that package slog does not name.
-const (
-	LevelNotice    = slog.Level(2)
-	LevelCritical  = slog.Level(12)
-	LevelAlert     = slog.Level(16)
-	LevelEmergency = slog.Level(20)
-)
-
-// LoggerKey is the attribute, outside of groups, that names the logger of a message.
-const LoggerKey = "logger"
+// loggerKey is the attribute, outside of groups, that names the logger of a message.
+const loggerKey = "logger"
 
 // A request may send messageBurst log messages at once and as many per second. Further messages are
 // dropped and counted, and the count is the request's last message.
@@ -34,7 +26,10 @@ const (
 // messages at or above the log level of its request, and none if the request has no log level.
 // Outside a handler the logger discards everything. A message without attributes is sent as a
 // string; a message with attributes is sent as an object with the member message. The attribute
-// [LoggerKey] names the logger. Never log secrets, personal data or internals here.
+// "logger", outside of groups, names the logger. Never log secrets, personal data or internals here.
+//
+// The protocol has more levels than package slog: notice is slog.Level(2), critical 12, alert 16 and
+// emergency 20.
 func Log(ctx context.Context) *slog.Logger {
 	c := callFrom(ctx)
 	if c == nil || !c.wantsLogs() {
@@ -83,7 +78,7 @@ func (h *logHandler) WithAttrs(attrs []slog.Attr) slog.Handler {
 	with := *h
 	var rest []slog.Attr
 	for _, a := range attrs {
-		if !h.grouped && a.Key == LoggerKey {
+		if !h.grouped && a.Key == loggerKey {
 			with.name = a.Value.String()
 		} else {
 			rest = append(rest, a)
@@ -115,7 +110,7 @@ func (h *logHandler) Handle(ctx context.Context, r slog.Record) error {
 	}
 	name, bare := h.name, slog.NewRecord(time.Time{}, r.Level, r.Message, 0)
 	r.Attrs(func(a slog.Attr) bool {
-		if !h.grouped && a.Key == LoggerKey {
+		if !h.grouped && a.Key == loggerKey {
 			name = a.Value.String()
 		} else {
 			bare.AddAttrs(a)
@@ -163,8 +158,8 @@ func loggingLevel(l slog.Level) mcp.LoggingLevel {
 		from  slog.Level
 		level mcp.LoggingLevel
 	}{
-		{LevelEmergency, mcp.LevelEmergency}, {LevelAlert, mcp.LevelAlert}, {LevelCritical, mcp.LevelCritical},
-		{slog.LevelError, mcp.LevelError}, {slog.LevelWarn, mcp.LevelWarning}, {LevelNotice, mcp.LevelNotice},
+		{20, mcp.LevelEmergency}, {16, mcp.LevelAlert}, {12, mcp.LevelCritical},
+		{slog.LevelError, mcp.LevelError}, {slog.LevelWarn, mcp.LevelWarning}, {2, mcp.LevelNotice},
 		{slog.LevelInfo, mcp.LevelInfo},
 	}
 	for _, known := range levels {

@@ -55,7 +55,7 @@ func TestLog(t *testing.T) {
 
 func TestLogLevels(t *testing.T) {
 	all := func(ctx context.Context) {
-		for _, level := range []slog.Level{slog.LevelDebug, slog.LevelInfo, server.LevelNotice, slog.LevelWarn, slog.LevelError, server.LevelCritical, server.LevelAlert, server.LevelEmergency} {
+		for _, level := range []slog.Level{slog.LevelDebug, slog.LevelInfo, 2, slog.LevelWarn, slog.LevelError, 12, 16, 20} {
 			server.Log(ctx).Log(ctx, level, "x")
 		}
 	}

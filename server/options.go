@@ -26,7 +26,7 @@ type Options struct {
 	// Declare names kinds that the server offers even before the first item of the kind is added.
 	// Kinds that are not offered are not declared, and their methods are not found.
 	Declare []Kind
-	// PageSize bounds the items on a page of a list. The default is [DefaultPageSize].
+	// PageSize bounds the items on a page of a list. The default is 1000.
 	PageSize int
 	// Cache holds the caching hints of server/discover, of the four lists and of resources/read, by
 	// method; [ResourceOptions] can replace the hint for one resource. [New] panics on another
@@ -42,14 +42,14 @@ type Options struct {
 	Visible func(ctx context.Context, p mcp.Principal, item Item) bool
 	// ListInterval is the least time between two notifications of list changes on a subscription.
 	// The first change of a burst is sent at once, the others together. The default is
-	// [DefaultListInterval]; a negative value means no delay.
+	// 10 ms; a negative value means no delay.
 	ListInterval time.Duration
 	// StateTTL is how long a client may take to answer before it must start the request again. The
-	// default is [DefaultStateTTL]. It does not apply to legacy clients: there the call waits for
+	// default is 15 minutes. It does not apply to legacy clients: there the call waits for
 	// its answers, and the transport's AskTimeout bounds that.
 	StateTTL time.Duration
 	// MaxState bounds the request state that a client must carry, in bytes. The default is
-	// [DefaultMaxState].
+	// 16 KiB.
 	MaxState int
 	// Limit bounds how often a principal may call tools and complete arguments. The default is no
 	// limit. A call counts once, however many rounds of questions it takes. Further rounds have
@@ -66,30 +66,21 @@ type Options struct {
 	Logger *slog.Logger
 }
 
-// Defaults of [Options].
-const (
-	DefaultPageSize = 1000
-	DefaultStateTTL = 15 * time.Minute
-	DefaultMaxState = 16 << 10
-
-	DefaultListInterval = 10 * time.Millisecond
-)
-
 func (o Options) withDefaults() Options {
 	if o.Keys == nil {
 		o.Keys = mcp.RandomKeys()
 	}
 	if o.PageSize <= 0 {
-		o.PageSize = DefaultPageSize
+		o.PageSize = 1000
 	}
 	if o.ListInterval == 0 {
-		o.ListInterval = DefaultListInterval
+		o.ListInterval = 10 * time.Millisecond
 	}
 	if o.StateTTL <= 0 {
-		o.StateTTL = DefaultStateTTL
+		o.StateTTL = 15 * time.Minute
 	}
 	if o.MaxState <= 0 {
-		o.MaxState = DefaultMaxState
+		o.MaxState = 16 << 10
 	}
 	if o.Logger == nil {
 		o.Logger = slog.Default()

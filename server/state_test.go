@@ -133,7 +133,7 @@ func TestStateTooLarge(t *testing.T) {
 func stateTooLarge(t *testing.T, most, fits int) {
 	s := newServer(server.Options{MaxState: most})
 	if most == 0 {
-		most = server.DefaultMaxState
+		most = 16 << 10
 	}
 	server.Tool(s, "t", "", func(ctx context.Context, _ anyArgs) (string, error) {
 		if _, err := server.Ask[string](ctx, "long", "?"); err != nil {

@@ -21,7 +21,6 @@ import (
 	"github.com/dowel-mcp/dowel/internal/builtin/weather"
 	"github.com/dowel-mcp/dowel/internal/near"
 	"github.com/dowel-mcp/dowel/mcp"
-	"github.com/dowel-mcp/dowel/server"
 )
 
 // Server is a server made by [New]. Close releases its resources; the server must not be used
@@ -56,7 +55,7 @@ type entry struct {
 // table lists the servers in the order in which users see them.
 var table = []entry{
 	{Description{"everything", "Every feature of the protocol, for testing clients", []Option{
-		{"page-size", "the maximal number of items in a page of a list, default " + strconv.Itoa(server.DefaultPageSize)},
+		{"page-size", "the maximal number of items in a page of a list, default 1000"},
 	}, false}, openEverything, ""},
 	{Description{"weather", "Alerts and forecasts of the US National Weather Service", []Option{
 		{"base-url", "the URL of the API, default " + weather.DefaultBaseURL},

@@ -14,7 +14,7 @@ func addLong(s *server.Server) {
 	server.Tool(s, "test_tool_with_progress", "Reports progress three times.", withProgress, hints)
 	server.Tool(s, "test_tool_with_logging", "Logs three messages.", withLogging, hints)
 	server.Tool(s, "test_logging_tool", "Logs a message, which only clients that ask for log messages receive.", func(ctx context.Context, _ none) (string, error) {
-		server.Log(ctx).Info("Logged by test_logging_tool", "answer", 42, server.LoggerKey, "everything")
+		server.Log(ctx).Info("Logged by test_logging_tool", "answer", 42, "logger", "everything")
 		return "Logged.", nil
 	}, hints)
 	server.Tool(s, "test_reconnection", "Closes the connection, if the client can reconnect, and returns a result after a second.", testReconnection, hints)
