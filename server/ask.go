@@ -22,12 +22,10 @@ var (
 	ErrDeclined = errors.New("the user declined")
 	// ErrCancelled reports that the user dismissed the question without a choice.
 	ErrCancelled = errors.New("the user dismissed the question")
-	// ErrCannotAsk reports that the context does not belong to a running handler of a tool, prompt
-	// or resource. Other handlers cannot ask.
-	ErrCannotAsk = errors.New("only the handlers of tools, prompts and resources can ask, before they return")
-	// ErrStateTooLarge reports that the answers and remembered steps of a call exceed
-	// [Options.MaxState].
-	ErrStateTooLarge = errors.New("the answers and remembered steps of the call are too large")
+
+	errCannotAsk = errors.New("only the handlers of tools, prompts and resources can ask, before they return")
+	// errStateTooLarge reports that a call exceeds [Options.MaxState].
+	errStateTooLarge = errors.New("the answers and remembered steps of the call are too large")
 )
 
 // AskOptions refine a question. The zero value is ready. If a function is given several, the last
@@ -46,7 +44,8 @@ type AskOptions struct {
 //
 // Until the answer arrives, the error is [ErrInputRequired]: return it. It is [ErrDeclined] or
 // [ErrCancelled] if the user refuses, an [*mcp.CapabilityError] if the client cannot ask its user,
-// and a description of the mistake if T cannot be a form. The key identifies the question and must
+// and a description of the mistake if T cannot be a form or ctx is not the context of a running
+// handler of a tool, prompt or resource. The key identifies the question and must
 // be unique within the call. The question is asked again if the answer does not match the form or
 // if the question has changed. Do not ask for secrets: use [AskURL].
 func Ask[T any](ctx context.Context, key, message string, opts ...AskOptions) (T, error) {
@@ -68,7 +67,7 @@ func AskRaw(ctx context.Context, key string, params mcp.ElicitParams) (*mcp.Elic
 func AskAll(ctx context.Context, questions ...Question) error {
 	c := callFrom(ctx)
 	if c == nil || !mcpwire.MayAsk(c.req.Method) {
-		return ErrCannotAsk
+		return errCannotAsk
 	}
 	var asked []openQuestion
 	var visits []Question
@@ -144,7 +143,7 @@ func (c *call) lookupAnswer(q Question, digest string) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.ended {
-		return ErrCannotAsk
+		return errCannotAsk
 	}
 	a := c.inputState()
 	if other, used := a.usedKeys[q.key]; used && other != digest {
@@ -174,7 +173,7 @@ func (c *call) openQuestions(asked []openQuestion) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.ended {
-		return ErrCannotAsk
+		return errCannotAsk
 	}
 	for _, q := range asked {
 		c.input.openQuestions[q.key] = q

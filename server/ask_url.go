@@ -151,7 +151,7 @@ func (c *call) askToComeBack(key string) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.ended {
-		return ErrCannotAsk
+		return errCannotAsk
 	}
 	c.input.comeBack = true
 	return fmt.Errorf("%w: %s: %w", ErrInputRequired, key, errURLPending)

@@ -14,7 +14,7 @@ import (
 // results must hold nothing else, and a message with tool uses must be followed by a message with
 // the results of all of them. The errors are the errors of [Ask]; a client may also refuse by not
 // answering. If the handler asks further questions, the answer travels in the request state, which
-// has a limit: see [ErrStateTooLarge].
+// has a limit: see [Options].MaxState.
 func Sample(ctx context.Context, key string, params mcp.CreateMessageParams) (*mcp.CreateMessageResult, error) {
 	var answer *mcp.CreateMessageResult
 	err := AskAll(ctx, SampleQuestion(key, params, &answer))

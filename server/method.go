@@ -14,16 +14,18 @@ var protocolNames = mcpwire.MethodNames()
 
 // extraMethods holds the methods beyond the protocol's own.
 type extraMethods struct {
-	mu       sync.RWMutex
-	byName   map[string]mcp.Handler
-	fallback mcp.Handler
+	mu     sync.RWMutex
+	byName map[string]mcp.HandlerFunc
 }
 
-// Handle serves a method of an extension or of the program. fn gets the context of a handler, but
-// it cannot ask questions. Handle panics if the method belongs to the protocol, in any revision, or
-// already has a handler. To change the protocol's own methods, wrap the server in middleware.
+// Handle serves a method of an extension or of the program. If R is *mcp.Result, fn returns the
+// whole result, else its value. If P is json.RawMessage, fn gets the parameters as they arrived;
+// [RequestFrom] has the rest of the request. fn gets the context of a handler, but it cannot ask
+// questions. Handle panics if the method belongs to the protocol, in any revision, or already has a
+// handler. To change the protocol's own methods, or to serve all methods that the server lacks, wrap
+// the server in middleware.
 func Handle[P, R any](s *Server, method mcp.Method[P, R], fn func(ctx context.Context, params P) (R, error)) {
-	HandleRaw(s, method.Name, func(ctx context.Context, req *mcp.Request) (*mcp.Result, error) {
+	err := s.methods.addMethod(method.Name, func(ctx context.Context, req *mcp.Request) (*mcp.Result, error) {
 		var p P
 		if err := mcp.Decode(req.Params, &p); err != nil {
 			return nil, mcp.InvalidParams("%s: %v", method.Name, err)
@@ -32,29 +34,17 @@ func Handle[P, R any](s *Server, method mcp.Method[P, R], fn func(ctx context.Co
 		if err != nil {
 			return nil, err
 		}
+		if whole, ok := any(r).(*mcp.Result); ok {
+			return whole, nil
+		}
 		return s.newResult(r), nil
 	})
-}
-
-// HandleRaw is [Handle] for a handler that decodes its parameters itself.
-func HandleRaw(s *Server, method string, h mcp.HandlerFunc) {
-	if err := s.methods.addMethod(method, h); err != nil {
+	if err != nil {
 		panic(err)
 	}
 }
 
-// Fallback serves all methods that the server does not have: unknown methods, and the protocol's
-// own methods for kinds that the server does not offer, such as tools/list before a tool is added
-// (see [Options].Declare). h gets the request unchanged. Methods that only the fallback serves are
-// not declared; clients call the protocol's own methods only if a middleware adds them to the
-// result of server/discover.
-func (s *Server) Fallback(h mcp.Handler) {
-	s.methods.mu.Lock()
-	defer s.methods.mu.Unlock()
-	s.methods.fallback = h
-}
-
-func (m *extraMethods) addMethod(method string, h mcp.Handler) error {
+func (m *extraMethods) addMethod(method string, h mcp.HandlerFunc) error {
 	if _, taken := protocolNames[method]; taken {
 		return fmt.Errorf("server: %s is a method of the protocol", method)
 	}
@@ -64,7 +54,7 @@ func (m *extraMethods) addMethod(method string, h mcp.Handler) error {
 		return fmt.Errorf("server: %s has a handler already", method)
 	}
 	if m.byName == nil {
-		m.byName = map[string]mcp.Handler{}
+		m.byName = map[string]mcp.HandlerFunc{}
 	}
 	m.byName[method] = h
 	return nil
@@ -72,17 +62,14 @@ func (m *extraMethods) addMethod(method string, h mcp.Handler) error {
 
 func (m *extraMethods) serveMethod(ctx context.Context, s *Server, req *mcp.Request) (*mcp.Result, error) {
 	m.mu.RLock()
-	h, fallback := m.byName[req.Method], m.fallback
+	h := m.byName[req.Method]
 	m.mu.RUnlock()
 	if h == nil {
-		if fallback == nil {
-			return nil, mcp.MethodNotFound(req.Method)
-		}
-		return fallback.ServeMCP(ctx, req)
+		return nil, mcp.MethodNotFound(req.Method)
 	}
 	c := s.newCall(ctx, req, callParams{})
 	defer c.close()
-	res, err := h.ServeMCP(c, req)
+	res, err := h(c, req)
 	if err != nil {
 		return nil, c.handlerError(err)
 	}

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/dowel-mcp/dowel/internal/mcpwire"
+	"github.com/dowel-mcp/dowel/jsonrpc"
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
@@ -27,18 +28,19 @@ func panics(f func()) (text string) {
 
 func TestProtocolMethodsAreTaken(t *testing.T) {
 	for name := range mcpwire.MethodNames() {
-		got := panics(func() { HandleRaw(New("x", "1", nil), name, nil) })
+		got := panics(func() {
+			Handle[mcp.None, mcp.None](New("x", "1", nil), mcp.Method[mcp.None, mcp.None]{Name: name}, nil)
+		})
 		if !strings.Contains(got, name+" is a method of the protocol") {
 			t.Errorf("%s: %q", name, got)
 		}
 	}
 	s := New("x", "1", nil)
-	if got := panics(func() {
-		HandleRaw(s, "acme/x", func(context.Context, *mcp.Request) (*mcp.Result, error) { return nil, nil })
-	}); got != "" {
+	own := mcp.Method[mcp.None, mcp.None]{Name: "acme/x"}
+	if got := panics(func() { Handle(s, own, nil) }); got != "" {
 		t.Error(got)
 	}
-	if got := panics(func() { HandleRaw(s, "acme/x", nil) }); !strings.Contains(got, "has a handler already") {
+	if got := panics(func() { Handle(s, own, nil) }); !strings.Contains(got, "has a handler already") {
 		t.Error(got)
 	}
 }
@@ -63,41 +65,22 @@ func TestProtocolNotificationsAreTaken(t *testing.T) {
 	}
 }
 
-// TestFallback answers what the server does not offer, and nothing that it does.
-func TestFallback(t *testing.T) {
+// TestMiddlewareServesTheRest checks that a middleware can serve all methods that the server lacks.
+func TestMiddlewareServesTheRest(t *testing.T) {
 	s := New("x", "1", nil)
-	params := map[string]string{
-		mcp.MethodCallTool: `{"name":"t"}`, mcp.MethodGetPrompt: `{"name":"p"}`, mcp.MethodReadResource: `{"uri":"x://r"}`,
-		mcp.MethodComplete:  `{"ref":{"type":"ref/prompt","name":"p"},"argument":{"name":"a","value":""}}`,
-		mcp.MethodListTools: `{}`, mcp.MethodListPrompts: `{}`, mcp.MethodListResources: `{}`, mcp.MethodListResourceTemplates: `{}`, "acme/x": `{}`,
-	}
-	fell := func(method string) bool {
-		res, err := s.ServeMCP(t.Context(), &mcp.Request{Method: method, Params: json.RawMessage(params[method]), Revision: mcp.LatestRevision})
-		return err == nil && string(res.Raw) == `{"fallen":true}`
-	}
-	for method := range params {
-		_, err := s.ServeMCP(t.Context(), &mcp.Request{Method: method, Params: json.RawMessage(params[method]), Revision: mcp.LatestRevision})
-		if e, ok := errors.AsType[*mcp.Error](err); !ok || e.Code != -32601 {
-			t.Errorf("%s without a fallback: %v", method, err)
-		}
-	}
-	s.Fallback(mcp.HandlerFunc(func(context.Context, *mcp.Request) (*mcp.Result, error) {
-		return &mcp.Result{Raw: json.RawMessage(`{"fallen":true}`)}, nil
-	}))
-	for method := range params {
-		if !fell(method) {
-			t.Errorf("%s does not fall through", method)
-		}
-	}
-	type args struct {
-		A string `json:"a,omitempty" enum:"x,y"`
-	}
-	Tool(s, "t", "", func(context.Context, struct{}) (string, error) { return "", nil })
-	Prompt(s, "p", "", func(context.Context, args) (string, error) { return "", nil })
-	Resource(s, "x://r", "", func(context.Context, struct{}) (string, error) { return "", nil })
-	for method := range params {
-		if fell(method) != (method == "acme/x") {
-			t.Errorf("%s: the server has it now", method)
+	s.Use(func(next mcp.Handler) mcp.Handler {
+		return mcp.HandlerFunc(func(ctx context.Context, req *mcp.Request) (*mcp.Result, error) {
+			res, err := next.ServeMCP(ctx, req)
+			if e, ok := errors.AsType[*mcp.Error](err); ok && e.Code == jsonrpc.CodeMethodNotFound {
+				return &mcp.Result{Raw: json.RawMessage(`{"served":"` + req.Method + `"}`)}, nil
+			}
+			return res, err
+		})
+	})
+	for _, method := range []string{mcp.MethodListTools, "acme/x"} {
+		res, err := s.ServeMCP(t.Context(), &mcp.Request{Method: method, Params: json.RawMessage(`{}`), Revision: mcp.LatestRevision})
+		if err != nil || string(res.Raw) != `{"served":"`+method+`"}` {
+			t.Errorf("%s: %v, %v", method, res, err)
 		}
 	}
 }

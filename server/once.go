@@ -22,7 +22,7 @@ type Store interface {
 // Once runs fn once per call of the client: the result is remembered, so that fn does not run again
 // when the handler runs again with an answer. The key must be unique within the call. Errors are
 // not remembered. The result travels as JSON in the request state, which has a limit: see
-// [ErrStateTooLarge].
+// [Options].MaxState.
 //
 // A client can repeat an old round, and then fn runs again; [OnceStored] prevents that. In a
 // handler that cannot ask, Once just runs fn.

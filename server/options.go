@@ -57,9 +57,6 @@ type Options struct {
 	Limit Limit
 	// NoLogging withdraws the logging capability. [Log] then discards everything.
 	NoLogging bool
-	// NoRecover lets the panics of handlers reach the caller of ServeMCP. Transports recover them
-	// too.
-	NoRecover bool
 	// RedactErrors replaces the texts of plain tool errors by a general one, and logs them instead.
 	RedactErrors bool
 	// Logger receives details that clients must not see. nil means slog.Default.

@@ -14,7 +14,7 @@ import (
 )
 
 // Question is a question for [AskAll]. [FormQuestion], [URLQuestion], [SampleQuestion],
-// [RootsQuestion], [MethodQuestion] and [InputQuestion] make one.
+// [RootsQuestion] and [MethodQuestion] make one.
 type Question struct {
 	key        string
 	request    mcp.InputRequest
@@ -31,18 +31,9 @@ func newQuestion(key, method string, params any, read func(json.RawMessage) erro
 	return Question{key: key, request: mcp.InputRequest{Method: method, Params: raw}, readAnswer: read, invalid: err}
 }
 
-// InputQuestion asks an input request that the protocol or an extension defines. The client's
-// answer is stored unchecked.
-func InputQuestion(key string, request mcp.InputRequest, into *json.RawMessage) Question {
-	return Question{key: key, request: request, readAnswer: func(raw json.RawMessage) error {
-		*into = append(json.RawMessage(nil), raw...)
-		return nil
-	}}
-}
-
 // MethodQuestion asks with a method that an extension of the server declares as an input request
-// (see [mcp.Extension]), and decodes the answer into the variable. If the answer does not decode as
-// an R, the question is asked again.
+// (see [mcp.Extension]), and decodes the answer into the variable. If the answer is not an object
+// that decodes as an R, the question is asked again.
 func MethodQuestion[P, R any](key string, method mcp.Method[P, R], params P, into *R) Question {
 	return newQuestion(key, method.Name, &params, func(raw json.RawMessage) error {
 		var answer R // a new variable, so that no field of an earlier answer survives

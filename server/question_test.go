@@ -80,7 +80,7 @@ func TestAskMistakes(t *testing.T) {
 			return err
 		},
 		"no extension of the serve": func(ctx context.Context) error {
-			return server.AskAll(ctx, server.InputQuestion("k", mcp.InputRequest{Method: "x/y"}, new(json.RawMessage)))
+			return server.AskAll(ctx, server.MethodQuestion("k", mcp.Method[mcp.None, mcp.None]{Name: "x/y"}, mcp.None{}, new(mcp.None)))
 		},
 		"used for two questions": func(ctx context.Context) error {
 			a, b := "", ""
@@ -100,7 +100,7 @@ func TestAskMistakes(t *testing.T) {
 		}
 	}
 	for _, ctx := range []context.Context{t.Context(), kept} {
-		if _, err := server.Ask[string](ctx, "k", "?"); !errors.Is(err, server.ErrCannotAsk) {
+		if _, err := server.Ask[string](ctx, "k", "?"); err == nil || !strings.Contains(err.Error(), "can ask, before they return") {
 			t.Errorf("outside of a handler: %v", err)
 		}
 	}
@@ -112,7 +112,7 @@ func TestExtensionQuestion(t *testing.T) {
 	}}}})
 	server.Tool(s, "t", "", func(ctx context.Context, _ anyArgs) (string, error) {
 		var answer json.RawMessage
-		err := server.AskAll(ctx, server.InputQuestion("k", mcp.InputRequest{Method: "x/ask", Params: json.RawMessage(`{"a":1}`)}, &answer))
+		err := server.AskAll(ctx, server.MethodQuestion("k", mcp.Method[json.RawMessage, json.RawMessage]{Name: "x/ask"}, json.RawMessage(`{"a":1}`), &answer))
 		return string(answer), err
 	})
 	_, err := s.ServeMCP(t.Context(), request(mcp.MethodCallTool, `{"name":"t"}`))

@@ -98,15 +98,14 @@ func (s *Server) Close() error {
 	return nil
 }
 
-// ServeMCP implements [mcp.Handler].
+// ServeMCP implements [mcp.Handler]. If a handler panics, ServeMCP logs the panic and returns an
+// internal error.
 func (s *Server) ServeMCP(ctx context.Context, req *mcp.Request) (res *mcp.Result, err error) {
-	if !s.opts.NoRecover {
-		defer func() {
-			if p := recover(); p != nil {
-				res, err = nil, s.panicError(ctx, req, p)
-			}
-		}()
-	}
+	defer func() {
+		if p := recover(); p != nil {
+			res, err = nil, s.panicError(ctx, req, p)
+		}
+	}()
 	if chain := s.chain.Load(); chain != nil {
 		res, err = (*chain).ServeMCP(ctx, req)
 	} else {

@@ -178,7 +178,7 @@ func (c *call) sealState() (string, error) {
 	}
 	sealed := c.server.states.Seal(plain, c.stateBinding())
 	if most := c.server.opts.MaxState; len(sealed) > most {
-		return "", fmt.Errorf("%w: %d bytes, at most %d can be carried", ErrStateTooLarge, len(sealed), most)
+		return "", fmt.Errorf("%w: %d bytes, at most %d can be carried", errStateTooLarge, len(sealed), most)
 	}
 	return sealed, nil
 }

@@ -150,7 +150,7 @@ func stateTooLarge(t *testing.T, most, fits int) {
 		t.Errorf("the state has %d bytes", n)
 	}
 	got, _ = ask(t, s, "t", answer(fits*6/5+1024))
-	wantPart(t, got, server.ErrStateTooLarge.Error())
+	wantPart(t, got, "the answers and remembered steps of the call are too large")
 	wantPart(t, got, `"isError":true`)
 }
 

@@ -24,8 +24,6 @@ type ToolOptions struct {
 	InputSchema json.RawMessage
 	// OutputSchema replaces the schema that is inferred from Out.
 	OutputSchema json.RawMessage
-	// NoOutputSchema declares no output schema and skips the check of the output.
-	NoOutputSchema bool
 }
 
 // Tool adds a tool that takes arguments of type In and returns a result of type Out. It panics on
@@ -133,7 +131,6 @@ func newTypedTool[In, Out any](name, description string, o ToolOptions) (t *regi
 		return nil, fmt.Errorf("input: %w", err)
 	}
 	switch {
-	case o.NoOutputSchema:
 	case o.OutputSchema != nil:
 		t.output, err = schema.Compile(o.OutputSchema)
 	case hasStructuredOutput(reflect.TypeFor[Out]()):

@@ -133,11 +133,11 @@ func TestInvalidOutput(t *testing.T) {
 	var log strings.Builder
 	s := newServer(server.Options{Logger: slog.New(slog.NewTextHandler(&log, nil))})
 	server.Tool(s, "struct", "", func(context.Context, struct{}) (point, error) { return point{X: 10}, nil })
-	server.Tool(s, "unchecked", "", func(context.Context, struct{}) (point, error) { return point{X: 10}, nil }, server.ToolOptions{NoOutputSchema: true})
+	server.Tool(s, "unchecked", "", func(context.Context, struct{}) (any, error) { return point{X: 10}, nil })
 	server.Tool(s, "promised", "", func(context.Context, struct{}) (string, error) { return "x", nil },
 		server.ToolOptions{OutputSchema: json.RawMessage(`{"type":"object"}`)})
 	server.Tool(s, "nil", "", func(context.Context, struct{}) (*point, error) { return nil, nil })
-	server.Tool(s, "unchecked-nil", "", func(context.Context, struct{}) (*point, error) { return nil, nil }, server.ToolOptions{NoOutputSchema: true})
+	server.Tool(s, "unchecked-nil", "", func(context.Context, struct{}) (any, error) { return (*point)(nil), nil })
 	server.Tool(s, "failed", "", func(context.Context, struct{}) (*mcp.CallToolResult, error) {
 		return &mcp.CallToolResult{IsError: true}, nil
 	}, server.ToolOptions{OutputSchema: json.RawMessage(`{"type":"object"}`)})
