@@ -150,16 +150,21 @@ func TestVisitIsReported(t *testing.T) {
 			if got, err := client.Call[string](t.Context(), c, "login", nil); err != nil || got != "in" {
 				t.Errorf("%q, %v", got, err)
 			}
+			got := ""
+			if !r.Modern() {
+				got = <-told
+			}
 			c.Close()
-			close(told)
-			switch got := <-told; {
+			switch {
 			case r.Modern() && (got != "" || asked != ""):
 				t.Errorf("the client was told %s of %q", got, asked)
 			case !r.Modern() && (asked == "" || got != `{"elicitationId":"`+asked+`"}`):
 				t.Errorf("the client was told %s of %q", got, asked)
 			}
-			if got := <-told; got != "" {
+			select {
+			case got := <-told:
 				t.Errorf("the client was told %s too", got)
+			default:
 			}
 		})
 	}
