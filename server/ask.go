@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/base64"
-	"encoding/json"
 	"errors"
 	"fmt"
 
@@ -28,19 +27,9 @@ var (
 	errStateTooLarge = errors.New("the answers and remembered steps of the call are too large")
 )
 
-// AskOptions refine a question. The zero value is ready. If a function is given several, the last
-// one that sets a field wins.
-type AskOptions struct {
-	// Title labels the field of a form if T is a single value.
-	Title string
-	// Schema replaces the form that is inferred from T. It must be a flat object of primitives, and
-	// T must be able to hold each value that it accepts.
-	Schema json.RawMessage
-}
-
 // Ask asks the user to fill in a form. The fields of the struct T become the form's fields; if T is
-// a string, bool, number or a named type of these, the form has one field. Package schema documents
-// the tags of form fields.
+// a string, bool, number or a named type of these, the form has one field, without a label. Package schema
+// documents the tags of form fields. [AskRaw] takes a hand-written form.
 //
 // Until the answer arrives, the error is [ErrInputRequired]: return it. It is [ErrDeclined] or
 // [ErrCancelled] if the user refuses, an [*mcp.CapabilityError] if the client cannot ask its user,
@@ -48,9 +37,9 @@ type AskOptions struct {
 // handler of a tool, prompt or resource. The key identifies the question and must
 // be unique within the call. The question is asked again if the answer does not match the form or
 // if the question has changed. Do not ask for secrets: use [AskURL].
-func Ask[T any](ctx context.Context, key, message string, opts ...AskOptions) (T, error) {
+func Ask[T any](ctx context.Context, key, message string) (T, error) {
 	var answer T
-	err := AskAll(ctx, FormQuestion(key, message, &answer, opts...))
+	err := AskAll(ctx, FormQuestion(key, message, &answer))
 	return answer, err
 }
 

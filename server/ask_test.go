@@ -111,7 +111,7 @@ func TestAsk(t *testing.T) {
 		if err != nil {
 			return "", err
 		}
-		sure, err := server.Ask[bool](ctx, "sure", "Sure about "+to.City+"?", server.AskOptions{Title: "Sure"})
+		sure, err := server.Ask[bool](ctx, "sure", "Sure about "+to.City+"?")
 		return fmt.Sprint(to, sure), err
 	})
 	res, err := s.ServeMCP(t.Context(), request(mcp.MethodCallTool, `{"name":"book"}`))
@@ -133,7 +133,7 @@ func TestAskSingle(t *testing.T) {
 	s := newServer()
 	var params json.RawMessage
 	server.Tool(s, "name", "", func(ctx context.Context, _ anyArgs) (string, error) {
-		return server.Ask[string](ctx, "user_name", "What is your name?", server.AskOptions{Title: "Name"})
+		return server.Ask[string](ctx, "user_name", "What is your name?")
 	})
 	a := &asker{t: t, h: s, req: request(mcp.MethodCallTool, `{"name":"name"}`)}
 	a.answer = func(_ string, q mcp.InputRequest) string {
@@ -141,7 +141,7 @@ func TestAskSingle(t *testing.T) {
 		return accept(`{"value":"Ann"}`)
 	}
 	want(t, a.run(), textResult("Ann"))
-	want(t, string(params), `{"mode":"form","message":"What is your name?","requestedSchema":{"type":"object","required":["value"],"properties":{"value":{"type":"string","title":"Name"}}}}`)
+	want(t, string(params), `{"mode":"form","message":"What is your name?","requestedSchema":{"type":"object","properties":{"value":{"type":"string"}},"required":["value"]}}`)
 }
 
 func TestAskOutcomes(t *testing.T) {

@@ -96,7 +96,7 @@ func (r *toolResult) setAny(out any) error {
 func (r *toolResult) setStructured(out any) error {
 	raw, err := schema.Encode(out)
 	if err != nil {
-		return invalidOutput{err}
+		return invalidOutput(err)
 	}
 	if v := reflect.ValueOf(out); v.Kind() == reflect.Pointer && v.Elem().Kind() == reflect.Pointer && v.Elem().IsNil() {
 		r.nilType = v.Type().Elem()
@@ -106,13 +106,11 @@ func (r *toolResult) setStructured(out any) error {
 	return nil
 }
 
-// invalidOutput is a fault of the handler. The caller gets no details.
-type invalidOutput struct{ err error }
+// errInvalidOutput reports a fault of the handler. The caller gets this text, and the log the error
+// that wraps it.
+var errInvalidOutput = errors.New("the tool's output was invalid: this is a fault of the server, not of the arguments")
 
-func (e invalidOutput) Error() string {
-	return "the tool's output was invalid: this is a fault of the server, not of the arguments"
-}
-func (e invalidOutput) Unwrap() error { return e.err }
+func invalidOutput(err error) error { return fmt.Errorf("%w: %w", errInvalidOutput, err) }
 
 var errNoStructure = errors.New("the tool declares an output schema but returned no structured content")
 
@@ -131,5 +129,5 @@ func (r *toolResult) checkOutput(t *registeredTool) error {
 	if r.nilType != nil {
 		err = fmt.Errorf("the handler returned a nil %s, which its output schema does not allow: %w", r.nilType, err)
 	}
-	return invalidOutput{err}
+	return invalidOutput(err)
 }

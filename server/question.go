@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"reflect"
 
-	"github.com/dowel-mcp/dowel/internal/options"
 	"github.com/dowel-mcp/dowel/internal/rawjson"
 	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/dowel-mcp/dowel/schema"
@@ -46,8 +45,8 @@ func MethodQuestion[P, R any](key string, method mcp.Method[P, R], params P, int
 }
 
 // FormQuestion is the question of [Ask]. The answer is stored in the variable.
-func FormQuestion[T any](key, message string, into *T, opts ...AskOptions) Question {
-	f, err := newForm[T](options.Merge(opts))
+func FormQuestion[T any](key, message string, into *T) Question {
+	f, err := newForm[T]()
 	if err != nil {
 		return Question{key: key, invalid: err}
 	}
@@ -133,12 +132,7 @@ type singleField[T any] struct {
 	Value T `json:"value"`
 }
 
-func newForm[T any](o AskOptions) (f formSchema, err error) {
-	if o.Schema != nil {
-		f.schema, err = compileForm(o.Schema)
-		f.described = o.Schema
-		return f, err
-	}
+func newForm[T any]() (f formSchema, err error) {
 	if t := reflect.TypeFor[T](); t.Kind() == reflect.Struct && !isText(t) {
 		f.schema, err = schema.Form[T]()
 	} else {
@@ -149,11 +143,6 @@ func newForm[T any](o AskOptions) (f formSchema, err error) {
 		return f, err
 	}
 	f.described = f.schema.JSON()
-	if f.single && o.Title != "" {
-		properties := rawjson.Lookup(f.described, "properties")
-		value := rawjson.Set(rawjson.Lookup(properties, "value"), "title", rawjson.AppendString(nil, o.Title))
-		f.described = rawjson.Set(f.described, "properties", rawjson.Set(properties, "value", value))
-	}
 	return f, nil
 }
 

@@ -36,11 +36,14 @@ func TestAskRaw(t *testing.T) {
 func TestAskWithSchema(t *testing.T) {
 	s := newServer()
 	server.Tool(s, "t", "", func(ctx context.Context, _ anyArgs) (string, error) {
-		m, err := server.Ask[map[string]any](ctx, "k", "?", server.AskOptions{Schema: json.RawMessage(`{"type":"object","properties":{"a":{"type":"string","minLength":2}}}`)})
-		return fmt.Sprint(m["a"]), err
+		answer, err := server.AskRaw(ctx, "k", mcp.ElicitParams{Message: "?", RequestedSchema: json.RawMessage(`{"type":"object","properties":{"a":{"type":"string","minLength":2}}}`)})
+		if err != nil {
+			return "", err
+		}
+		return string(answer.Content), nil
 	})
 	got, _ := ask(t, s, "t", map[string]string{"k": accept(`{"a":"xy"}`)})
-	want(t, got, textResult("xy"))
+	want(t, got, textResult(`{"a":"xy"}`))
 	got, _ = ask(t, s, "t", map[string]string{"k": accept(`{"a":"x"}`)})
 	want(t, got, "too many rounds")
 }

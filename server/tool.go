@@ -204,11 +204,11 @@ func collectDefaults(s *schema.Schema) json.RawMessage {
 func (t *registeredTool) decodeArguments(arguments json.RawMessage, in any) error {
 	if t.defaults != nil {
 		if err := schema.Decode(t.defaults, in); err != nil {
-			return invalidArguments{err}
+			return invalidArguments(err)
 		}
 	}
 	if err := schema.Decode(arguments, in); err != nil {
-		return invalidArguments{err}
+		return invalidArguments(err)
 	}
 	return nil
 }
@@ -241,7 +241,7 @@ func (s *Server) callTool(ctx context.Context, req *mcp.Request) (*mcp.Result, e
 		}
 	}
 	if err := t.input.Validate(p.arguments); err != nil {
-		return s.toolError(invalidArguments{err}.Error()), nil
+		return s.toolError(invalidArguments(err).Error()), nil
 	}
 	return s.runTool(c, t)
 }
@@ -267,9 +267,9 @@ func (s *Server) toolFailed(c *call, err error) (*mcp.Result, error) {
 	if passing := passThroughError(c.Context, err); passing != nil {
 		return nil, passing
 	}
-	if invalid, ok := errors.AsType[invalidOutput](err); ok {
-		s.opts.Logger.ErrorContext(c.Context, "a tool's output was invalid", "tool", string(c.params.name), "err", invalid.err)
-		return s.toolError(invalid.Error()), nil
+	if errors.Is(err, errInvalidOutput) {
+		s.opts.Logger.ErrorContext(c.Context, "a tool's output was invalid", "tool", string(c.params.name), "err", err)
+		return s.toolError(errInvalidOutput.Error()), nil
 	}
 	if s.opts.RedactErrors {
 		s.opts.Logger.WarnContext(c.Context, "a tool failed", "tool", string(c.params.name), "err", err)
@@ -278,8 +278,5 @@ func (s *Server) toolFailed(c *call, err error) (*mcp.Result, error) {
 	return s.toolError(err.Error()), nil
 }
 
-// invalidArguments is an error that a model can correct.
-type invalidArguments struct{ err error }
-
-func (e invalidArguments) Error() string { return "invalid arguments: " + e.err.Error() }
-func (e invalidArguments) Unwrap() error { return e.err }
+// invalidArguments returns an error that a model can correct.
+func invalidArguments(err error) error { return fmt.Errorf("invalid arguments: %w", err) }
