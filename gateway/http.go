@@ -11,12 +11,14 @@ import (
 	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/dowel-mcp/dowel/transport/sse"
 	"github.com/dowel-mcp/dowel/transport/streamable"
+	"github.com/dowel-mcp/dowel/transport/websocket"
 )
 
 // HTTPOptions configure an [HTTPHandler]. The zero value suits a listener that only the local
 // machine can reach.
 type HTTPOptions struct {
-	// Streamable are the options of both transports. Guard replaces their guard for all paths.
+	// Streamable are the options of all transports, as far as they apply. Guard replaces their guard
+	// for all paths.
 	Streamable streamable.Options
 	Guard      streamable.Guard
 	// Authorize decides whether a request may use the gateway. client is "", or the name in Clients
@@ -32,13 +34,14 @@ type HTTPOptions struct {
 }
 
 // HTTPHandler serves a gateway over HTTP: all upstreams at /mcp, one at /mcp/NAME, clients of 2024
-// at /sse, and the gateway of one client at /client/NAME/mcp. A client there that has no other
+// at /sse, clients of WebSocket at /ws, and the gateway of one client at /client/NAME/mcp. A client there that has no other
 // principal gets the principal NAME. It is safe for concurrent use.
 type HTTPHandler struct {
 	gateway     *Gateway
 	opts        HTTPOptions
 	endpoint    *streamable.Server
 	sseEndpoint *sse.Server
+	wsEndpoint  *websocket.Server
 
 	mu        sync.Mutex
 	endpoints map[string]*streamable.Server // by path; of single upstreams and clients; nil after Shutdown
@@ -55,6 +58,9 @@ func (g *Gateway) HTTPHandler(opts *HTTPOptions) *HTTPHandler {
 	h := &HTTPHandler{gateway: g, opts: o, endpoints: map[string]*streamable.Server{}}
 	h.endpoint = streamable.Handler(mcp.Chain(g, o.Middleware...), &o.Streamable)
 	h.sseEndpoint = sse.Handler(mcp.Chain(g, o.Middleware...), &o.Streamable)
+	h.wsEndpoint = websocket.Handler(mcp.Chain(g, o.Middleware...), &websocket.Options{
+		ServerOptions: o.Streamable.ServerOptions, Guard: o.Streamable.Guard, Principal: o.Streamable.Principal, KeepAlive: o.Streamable.KeepAlive,
+	})
 	return h
 }
 
@@ -89,6 +95,8 @@ func (h *HTTPHandler) servePath(w http.ResponseWriter, r *http.Request, path str
 		h.endpoint.ServeHTTP(w, r)
 	case path == "/sse":
 		h.sseEndpoint.ServeHTTP(w, r)
+	case path == "/ws":
+		h.wsEndpoint.ServeHTTP(w, r)
 	case strings.HasPrefix(path, "/mcp/"):
 		h.serveUpstream(w, r, path)
 	case strings.HasPrefix(path, "/client/"):
@@ -164,7 +172,7 @@ func (h *HTTPHandler) endpointAt(path string, newGateway func(o *streamable.Opti
 // Shutdown refuses new work and waits for calls in flight, like [streamable.Server.Shutdown].
 func (h *HTTPHandler) Shutdown(ctx context.Context) error {
 	h.mu.Lock()
-	ends := []func(context.Context) error{h.endpoint.Shutdown, h.sseEndpoint.Shutdown}
+	ends := []func(context.Context) error{h.endpoint.Shutdown, h.sseEndpoint.Shutdown, h.wsEndpoint.Shutdown}
 	for _, s := range h.endpoints {
 		ends = append(ends, s.Shutdown)
 	}

@@ -73,6 +73,9 @@ func TestFront(t *testing.T) {
 	if got := names(t, url+"/client/small/mcp", client.Options{}); !slices.Equal(got, []string{"search_tools", "describe_tool", "call_tool", "dowel__status", "every__echo"}) {
 		t.Errorf("%v", got)
 	}
+	if got := names(t, "ws"+strings.TrimPrefix(url, "http")+"/ws", client.Options{}); !slices.Contains(got, "every__echo") {
+		t.Errorf("/ws: %v", got)
+	}
 	for _, path := range []string{"/", "/mcp/none", "/client/none/mcp", "/client/small", "/x"} {
 		resp, err := http.Post(url+path, "application/json", nil)
 		if err != nil {
@@ -98,7 +101,7 @@ func TestToken(t *testing.T) {
 		return "", errors.New("the token is missing")
 	}
 	url := frontOver(t, gateway.HTTPOptions{Authorize: authorize, Page: http.NotFoundHandler()}, true)
-	for _, path := range []string{"/mcp", "/mcp/every", "/sse", "/status.json"} {
+	for _, path := range []string{"/mcp", "/mcp/every", "/sse", "/ws", "/status.json"} {
 		for token, want := range map[string]bool{"": false, "Bearer wrong": false, "Basic right": false, "bearer right": true} {
 			r, err := http.NewRequest(http.MethodGet, url+path, nil)
 			if err != nil {
@@ -119,8 +122,10 @@ func TestToken(t *testing.T) {
 	}
 	http.DefaultClient.CloseIdleConnections()
 	header := func(context.Context) (http.Header, error) { return http.Header{"Authorization": {"Bearer right"}}, nil }
-	if got := names(t, url+"/mcp", client.Options{HTTP: client.HTTP{Header: header}}); !slices.Contains(got, "every__echo") {
-		t.Errorf("%v", got)
+	for _, at := range []string{url + "/mcp", "ws" + strings.TrimPrefix(url, "http") + "/ws"} {
+		if got := names(t, at, client.Options{HTTP: client.HTTP{Header: header}}); !slices.Contains(got, "every__echo") {
+			t.Errorf("%s: %v", at, got)
+		}
 	}
 }
 
@@ -157,7 +162,7 @@ func TestClientToken(t *testing.T) {
 		return resp.StatusCode, string(body), resp.Header
 	}
 	defer http.DefaultClient.CloseIdleConnections()
-	for _, path := range []string{"/mcp/every", "/sse", "/status.json", "/client/other/mcp", "/x"} {
+	for _, path := range []string{"/mcp/every", "/sse", "/ws", "/status.json", "/client/other/mcp", "/x"} {
 		if code, body, _ := status(path, "Bearer of-small"); code != http.StatusForbidden || !strings.Contains(body, "small") {
 			t.Errorf("%s with the client's token: %d %s", path, code, body)
 		}

@@ -13,6 +13,7 @@ import (
 	"github.com/dowel-mcp/dowel/transport/sse"
 	"github.com/dowel-mcp/dowel/transport/stdio"
 	"github.com/dowel-mcp/dowel/transport/streamable"
+	"github.com/dowel-mcp/dowel/transport/websocket"
 )
 
 // connection is one connection to an upstream. All clients share it, or one client has it alone.
@@ -316,7 +317,7 @@ func (u *Upstream) pingConn(ctx context.Context, conn *connection) error {
 // targetIsURL reports whether a target is a URL.
 func targetIsURL(target any) bool {
 	switch target.(type) {
-	case string, streamable.URL, sse.URL:
+	case string, streamable.URL, sse.URL, websocket.URL:
 		return true
 	}
 	return false

@@ -23,6 +23,7 @@ import (
 	"github.com/dowel-mcp/dowel/transport/sse"
 	"github.com/dowel-mcp/dowel/transport/stdio"
 	"github.com/dowel-mcp/dowel/transport/streamable"
+	"github.com/dowel-mcp/dowel/transport/websocket"
 )
 
 // moody is a server that cannot be reached while it is down.
@@ -167,6 +168,50 @@ func TestLostOverHTTP(t *testing.T) {
 			}
 			if h.Upstream("other").State().Since != since {
 				t.Error("another server was restarted")
+			}
+		})
+	}
+}
+
+// The loss of a WebSocket server is noticed with its reason, and so is its return.
+func TestLostOverWebSocket(t *testing.T) {
+	for _, revision := range []mcp.Revision{mcp.LatestRevision, mcp.LatestLegacyRevision} {
+		t.Run(string(revision), func(t *testing.T) {
+			newEndpoint := func() *websocket.Server {
+				return websocket.Handler(echo("web"), &websocket.Options{ServerOptions: transport.ServerOptions{Logger: quiet}})
+			}
+			var serving atomic.Pointer[websocket.Server]
+			first, second := newEndpoint(), newEndpoint()
+			serving.Store(first)
+			s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { serving.Load().ServeHTTP(w, r) }))
+			defer s.Close()
+			defer second.Shutdown(t.Context())
+			h := start(t, hub.Options{MinBackoff: 10 * time.Millisecond, MaxBackoff: 20 * time.Millisecond, PingInterval: 20 * time.Millisecond, Logger: quiet},
+				hub.Definition{Name: "web", Target: "ws" + strings.TrimPrefix(s.URL, "http"), Options: client.Options{Wire: client.Wire{Revision: revision}}})
+			defer h.Close()
+			settled(t, h)
+			u := h.Upstream("web")
+			if s := u.State(); s.Status != hub.Ready {
+				t.Fatalf("%+v", s)
+			}
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			defer cancel()
+			events := h.Events(ctx, hub.StateChanged)
+			if err := first.Shutdown(t.Context()); err != nil {
+				t.Error(err)
+			}
+			for e := range events {
+				if e.State.Status == hub.Failed {
+					if e.State.Err == nil || !strings.Contains(e.State.Err.Error(), "shutting down") || e.State.Diagnosis == nil {
+						t.Errorf("%+v", e.State)
+					}
+					break
+				}
+			}
+			serving.Store(second)
+			until(t, "it is back", func() bool { return u.State().Status == hub.Ready })
+			if got, err := call(t, u, "hi"); err != nil || !strings.Contains(got, "hi") {
+				t.Errorf("%s, %v", got, err)
 			}
 		})
 	}

@@ -84,6 +84,7 @@ func TestUpRefusesStrangers(t *testing.T) {
 	}
 	p.expectSuccess("everything__echo", "tools", "--url", url+"/mcp") // finds the token
 	p.expectSuccess("everything__echo", "tools", "--url", strings.Replace(url, "127.0.0.1", "localhost", 1)+"/sse")
+	p.expectSuccess("everything__echo", "tools", "--url", strings.Replace(url, "http", "ws", 1)+"/ws")
 	p.expectSuccess("Authorization: Bearer ", "status", "--token", "--renew")
 	if code, _ := p.request("GET", url+"/status.json", own); code != 401 {
 		t.Errorf("the replaced token: %d", code)

@@ -13,12 +13,11 @@ var typeNames = map[string]Kind{
 	"stdio": Stdio, "local": Stdio,
 	"http": HTTP, "streamable-http": HTTP, "streamableHttp": HTTP, "streamable_http": HTTP, "streamable": HTTP, "remote": HTTP,
 	"sse": SSE,
+	"ws":  WebSocket, "websocket": WebSocket,
 }
 
 // unsupportedTypes are types that dowel cannot run, with the reason.
 var unsupportedTypes = map[string]string{
-	"ws":            "dowel does not speak MCP over WebSocket",
-	"websocket":     "dowel does not speak MCP over WebSocket",
 	"builtin":       "it is a part of the tool that this file belongs to, and cannot be started outside of it",
 	"platform":      "it is a part of the tool that this file belongs to, and cannot be started outside of it",
 	"frontend":      "it is a part of the tool that this file belongs to, and cannot be started outside of it",
@@ -29,7 +28,7 @@ var unsupportedTypes = map[string]string{
 func (e *entryReader) readType(key string, n *node) {
 	e.readString("type", n, &e.typeText)
 	if n.kind == stringNode && n.text == "" {
-		e.errorf(n.at, `write "stdio", "http" or "sse", or leave it out`, "%s is empty", key)
+		e.errorf(n.at, `write "stdio", "http", "sse" or "ws", or leave it out`, "%s is empty", key)
 	}
 }
 
@@ -53,11 +52,11 @@ func (e *entryReader) resolveKind() {
 	case e.typeText != "" && !known:
 		e.reportUnknownType()
 	case command && url:
-		e.errorf(e.s.Where("url"), "for stdio use command, args and env; for http and sse use url and headers; remove one of them",
+		e.errorf(e.s.Where("url"), "for stdio use command, args and env; for http, sse and ws use url and headers; remove one of them",
 			"the entry has both a command and a url, and cannot be both started and called")
 	case given == Stdio && !command:
 		e.errorf(e.s.Where("type"), "add the program that starts it, and its arguments in args and env", "a server of type %q must have a command", e.typeText)
-	case (given == HTTP || given == SSE) && !url:
+	case (given == HTTP || given == SSE || given == WebSocket) && !url:
 		e.errorf(e.s.Where("type"), "add its url; headers are optional", "a server of type %q must have a url", e.typeText)
 	case !command && !url:
 		e.errorf(e.s.At, "add the program that starts the server, or the URL of one that runs", "the entry has neither a command nor a url")
@@ -79,7 +78,7 @@ func (e *entryReader) reportUnknownType() {
 	names := slices.Sorted(maps.Keys(typeNames))
 	hint := suggestName(e.typeText, names)
 	if hint == "" {
-		hint = `write "stdio", "http" or "sse"`
+		hint = `write "stdio", "http", "sse" or "ws"`
 	}
 	e.errorf(e.s.Where("type"), hint, "unknown server type %q", e.typeText)
 }
@@ -126,8 +125,8 @@ func (e *entryReader) checkURL() {
 	if e.hasError(e.s.Where("url")) || strings.Contains(e.s.URL, "${") || e.d.bareVariables {
 		return // checked after the variables were expanded
 	}
-	if why := urlProblem(e.s.URL); why != "" {
-		e.errorf(e.s.Where("url"), "write a URL such as https://example.com/mcp", "url %s", why)
+	if why := urlProblem(e.s.URL, e.s.Kind); why != "" {
+		e.errorf(e.s.Where("url"), urlHint(e.s.Kind), "url %s", why)
 	}
 }
 
@@ -140,9 +139,17 @@ func (e *entryReader) warnUnused(names ...string) {
 	}
 }
 
-// urlProblem describes the problem of a URL, or returns "". It does not quote the URL, which may
-// hold a secret.
-func urlProblem(text string) string {
+// urlHint shows what the URL of a server looks like.
+func urlHint(k Kind) string {
+	if k == WebSocket {
+		return "write a URL such as wss://example.com/ws"
+	}
+	return "write a URL such as https://example.com/mcp"
+}
+
+// urlProblem describes the problem of the URL of a server, or returns "". It does not quote the URL,
+// which may hold a secret.
+func urlProblem(text string, k Kind) string {
 	u, err := url.Parse(strings.TrimSpace(text))
 	switch {
 	case text == "":
@@ -151,10 +158,16 @@ func urlProblem(text string) string {
 		return "is malformed"
 	case u.Scheme == "unix" || u.Scheme == "pipe":
 		return fmt.Sprintf("begins with %s://, which dowel does not support", u.Scheme)
-	case u.Scheme != "http" && u.Scheme != "https":
+	case k == WebSocket && !isWebSocket(u):
+		return "must begin with wss:// or ws://"
+	case k == Auto && isWebSocket(u):
+	case k != WebSocket && u.Scheme != "http" && u.Scheme != "https":
 		return "must begin with https:// or http://"
-	case u.Host == "":
+	}
+	if u.Host == "" {
 		return "has no host"
 	}
 	return ""
 }
+
+func isWebSocket(u *url.URL) bool { return u.Scheme == "ws" || u.Scheme == "wss" }

@@ -12,7 +12,7 @@ func TestMessages(t *testing.T) {
 		column int // of the entry
 		parts  []string
 	}{
-		{`{"type": "carrier pigeon", "url": "https://h/mcp"}`, 10, []string{`server type "carrier pigeon"`, `"stdio", "http" or "sse"`}},
+		{`{"type": "carrier pigeon", "url": "https://h/mcp"}`, 10, []string{`server type "carrier pigeon"`, `"stdio", "http", "sse" or "ws"`}},
 		{`{"type": "stdio", "args": ["x"]}`, 10, []string{`type "stdio" must have a command`, "args and env"}},
 		{`{"type": "sse", "headers": {}}`, 10, []string{`type "sse" must have a url`, "headers are optional"}},
 		{`{"type": "streamable-http"}`, 10, []string{`type "streamable-http" must have a url`, "headers are optional"}},
@@ -22,6 +22,10 @@ func TestMessages(t *testing.T) {
 		{`{"env": {"A": "b"}}`, 1, []string{"neither a command nor a url", "add the program", "or the URL"}},
 		{`{"command": " "}`, 13, []string{"command is empty", "write the program"}},
 		{`{"url": "example.com"}`, 9, []string{"url must begin with https:// or http://", "write a URL such as"}},
+		{`{"type": "ws", "url": "https://example.com"}`, 23, []string{"url must begin with wss:// or ws://", "write a URL such as wss://"}},
+		{`{"type": "websocket"}`, 10, []string{`type "websocket" must have a url`}},
+		{`{"type": "http", "url": "ws://example.com"}`, 25, []string{"url must begin with https:// or http://"}},
+		{`{"url": "ws:///path"}`, 9, []string{"url has no host"}},
 		{`{"command": "x", "args": "a b"}`, 26, []string{"args must be a list, not a string", `write ["a b"]`}},
 		{`{"command": "x", "env": {"A": []}}`, 31, []string{"env.A must be a string, not a list"}},
 		{`{"url": "https://h/mcp", "headers": "x"}`, 37, []string{"headers must be an object, not a string"}},

@@ -163,7 +163,7 @@ func (e *entryReader) checkModel(m *Model, about string) {
 		e.errorf(m.At, `add "model", the name by which the provider knows it`, "%s names no model", about)
 	}
 	if m.URL != "" && !strings.Contains(m.URL, "${") {
-		if why := urlProblem(m.URL); why != "" {
+		if why := urlProblem(m.URL, HTTP); why != "" {
 			e.errorf(e.s.positions["url"], "write a URL such as http://localhost:11434/v1", "%s.url %s", about, why)
 		}
 	}
@@ -323,7 +323,7 @@ func (m *Model) Resolve(v Variables) (Model, []Problem) {
 		}
 		x.missing = nil
 	}
-	if why := urlProblem(resolved.URL); resolved.URL != "" && why != "" && strings.Contains(m.URL, "${") {
+	if why := urlProblem(resolved.URL, HTTP); resolved.URL != "" && why != "" && strings.Contains(m.URL, "${") {
 		problems = append(problems, Problem{Severity: Error, Position: m.Where("url"), Message: fmt.Sprintf("models.%s.url %s", m.Name, why)})
 	}
 	return resolved, problems

@@ -249,8 +249,8 @@ func (r *resolver) checkValues() {
 		return
 	}
 	r.URL = strings.TrimSpace(r.URL)
-	if why := urlProblem(r.URL); why != "" && !r.isLacking("url") {
-		r.errorf("url", "write a URL such as https://example.com/mcp", "url %s", why)
+	if why := urlProblem(r.URL, r.Kind); why != "" && !r.isLacking("url") {
+		r.errorf("url", urlHint(r.Kind), "url %s", why)
 	}
 	mapTable("headers", r.Headers, func(field, text string) string {
 		if strings.ContainsFunc(text, func(c rune) bool { return unicode.IsControl(c) && c != '\t' }) {

@@ -18,7 +18,10 @@ const (
 	HTTP Kind = "http"
 	// SSE servers speak the HTTP+SSE transport of 2024.
 	SSE Kind = "sse"
-	// Auto servers speak Streamable HTTP, or HTTP+SSE if they do not know that.
+	// WebSocket servers speak MCP over WebSocket.
+	WebSocket Kind = "ws"
+	// Auto servers speak Streamable HTTP, or HTTP+SSE if they do not know that. If the URL is one of
+	// ws or wss, they speak WebSocket.
 	Auto Kind = "auto"
 )
 

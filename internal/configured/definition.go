@@ -13,6 +13,7 @@ import (
 	"github.com/dowel-mcp/dowel/transport/sse"
 	"github.com/dowel-mcp/dowel/transport/stdio"
 	"github.com/dowel-mcp/dowel/transport/streamable"
+	"github.com/dowel-mcp/dowel/transport/websocket"
 )
 
 // newDefinition returns the definition of a resolved server, which the hub starts.
@@ -46,6 +47,8 @@ func dialTarget(d *config.Definition, header func(context.Context) (http.Header,
 		return sse.URL{URL: d.URL, Header: header}
 	case config.HTTP:
 		return streamable.URL{URL: d.URL, Header: header}
+	case config.WebSocket:
+		return websocket.URL{URL: d.URL, Header: header}
 	}
 	return d.URL
 }

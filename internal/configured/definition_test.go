@@ -27,6 +27,7 @@ import (
 	"github.com/dowel-mcp/dowel/transport/sse"
 	"github.com/dowel-mcp/dowel/transport/stdio"
 	"github.com/dowel-mcp/dowel/transport/streamable"
+	"github.com/dowel-mcp/dowel/transport/websocket"
 )
 
 var quiet = slog.New(slog.DiscardHandler)
@@ -107,6 +108,8 @@ func newGuarded(t *testing.T) *guarded {
 	mux := http.NewServeMux()
 	mux.Handle("/mcp", now)
 	mux.Handle("/sse", then)
+	sockets := websocket.Handler(everything.New(), &websocket.Options{ServerOptions: quietly})
+	mux.Handle("/ws", sockets)
 	g.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("Authorization") != "Bearer value of TOKEN" || r.Header.Get("X-Team") != "wood" {
 			g.note("refused " + r.Method)
@@ -121,6 +124,7 @@ func newGuarded(t *testing.T) *guarded {
 		defer cancel()
 		_ = now.Shutdown(ctx)
 		_ = then.Shutdown(ctx)
+		_ = sockets.Shutdown(ctx)
 		g.Close()
 	})
 	return g
@@ -150,9 +154,15 @@ func TestHeaders(t *testing.T) {
 		{"http of before", "/mcp", `, "type": "streamable-http", "revision": "legacy"`, "DELETE GET POST"},
 		{"sse", "/sse", `, "type": "sse"`, "GET POST"},
 		{"sse unsaid", "/sse", "", "GET POST"},
+		{"ws", "/ws", `, "type": "ws"`, "GET"},
+		{"websocket", "/ws", `, "type": "websocket"`, "GET"},
+		{"websocket unsaid", "/ws", "", "GET"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			g := newGuarded(t)
+			if tt.path == "/ws" {
+				g.URL = "ws" + strings.TrimPrefix(g.URL, "http")
+			}
 			d := defined(t, fmt.Sprintf(`{"url": "%s%s", "headers": {"Authorization": "Bearer ${TOKEN}", "X-Team": "wood"}%s}`, g.URL, tt.path, tt.more))
 			h := startHub(t, hub.Options{Logger: quiet}, d)
 			u := h.Upstream("s")

@@ -55,8 +55,8 @@ func findBadDefinition(e *evidence) (finding, bool) {
 		return is(fmt.Sprintf("the URL is malformed: %v", err), "Write the URL as https://host/path.")
 	}
 	switch e.url.Scheme {
-	case "http", "https":
-	case "ws", "wss", "sse":
+	case "http", "https", "ws", "wss":
+	case "sse":
 		return is("MCP does not run over "+e.url.Scheme, "Give the server's http or https URL.")
 	default:
 		return is(fmt.Sprintf("%q is not an http or https URL", shownAddress(e.address)), "Write https:// or http:// in front of the URL.")

@@ -13,6 +13,7 @@ import (
 	"github.com/dowel-mcp/dowel/transport/sse"
 	"github.com/dowel-mcp/dowel/transport/stdio"
 	"github.com/dowel-mcp/dowel/transport/streamable"
+	"github.com/dowel-mcp/dowel/transport/websocket"
 )
 
 // evidence holds everything that is known about a failed start.
@@ -60,6 +61,9 @@ func newEvidence(err error, p Server) evidence {
 		e.address, e.isURL = t.URL, true
 		e.authorized = t.Header != nil
 	case sse.URL:
+		e.address, e.isURL = t.URL, true
+		e.authorized = t.Header != nil
+	case websocket.URL:
 		e.address, e.isURL = t.URL, true
 		e.authorized = t.Header != nil
 	}

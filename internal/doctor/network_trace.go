@@ -237,7 +237,8 @@ func (n *networkTrace) recordExchange(r *http.Request, resp *http.Response) {
 	defer n.mu.Unlock()
 	n.exchanges = append(n.exchanges, x)
 	n.stage = stepHTTP
-	if n.hasAnswer || x.status < 200 || x.status > 299 || media != "application/json" && media != "text/event-stream" {
+	isMessage := x.status >= 200 && x.status <= 299 && (media == "application/json" || media == "text/event-stream")
+	if n.hasAnswer || !isMessage && x.status != http.StatusSwitchingProtocols {
 		return
 	}
 	n.hasAnswer = true

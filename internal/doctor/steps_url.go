@@ -10,6 +10,7 @@ import (
 
 	"github.com/dowel-mcp/dowel/transport/sse"
 	"github.com/dowel-mcp/dowel/transport/streamable"
+	"github.com/dowel-mcp/dowel/transport/websocket"
 )
 
 // instrumentTarget returns the target with an HTTP client that records what happens on the network.
@@ -19,6 +20,9 @@ func (w *examination) instrumentTarget() any {
 		t.Client = w.network.client
 		return t
 	case sse.URL:
+		t.Client = w.network.client
+		return t
+	case websocket.URL:
 		t.Client = w.network.client
 		return t
 	}
@@ -32,6 +36,8 @@ func (w *examination) httpClient() *http.Client {
 	case streamable.URL:
 		return t.Client
 	case sse.URL:
+		return t.Client
+	case websocket.URL:
 		return t.Client
 	}
 	return w.server.Options.HTTP.Client
@@ -55,6 +61,19 @@ func firstSet(names []string) string {
 	return ""
 }
 
+// httpURL returns the URL of the HTTP request that opens a WebSocket connection, and other URLs
+// unchanged.
+func httpURL(u *url.URL) *url.URL {
+	at := *u
+	switch u.Scheme {
+	case "ws":
+		at.Scheme = "http"
+	case "wss":
+		at.Scheme = "https"
+	}
+	return &at
+}
+
 // proxyError means that the proxy settings are unusable.
 type proxyError struct {
 	variable string // the variable that names the proxy; empty if the environment names none
@@ -67,8 +86,9 @@ func (e *proxyError) Unwrap() error { return e.err }
 // checkProxy reports the proxy between this machine and the server.
 func (w *examination) checkProxy() bool {
 	w.network = newNetwork(w.httpClient(), w.mask, w.url)
-	variable := firstSet(proxyVariables(w.url.Scheme))
-	to, err := w.network.proxyFor(w.url)
+	at := httpURL(w.url)
+	variable := firstSet(proxyVariables(at.Scheme))
+	to, err := w.network.proxyFor(at)
 	switch {
 	case err != nil:
 		w.reportFailure(&proxyError{variable, err})

@@ -18,6 +18,7 @@ import (
 	"github.com/dowel-mcp/dowel/transport/memory"
 	"github.com/dowel-mcp/dowel/transport/sse"
 	"github.com/dowel-mcp/dowel/transport/streamable"
+	"github.com/dowel-mcp/dowel/transport/websocket"
 )
 
 // newUnstartedServer returns a server for h that does not log failed handshakes.
@@ -53,6 +54,8 @@ func TestURLsThatWork(t *testing.T) {
 	t.Cleanup(func() { _ = over.Shutdown(context.Background()) })
 	modern := streamable.Handler(exampleServer(), nil)
 	t.Cleanup(func() { _ = modern.Shutdown(context.Background()) })
+	sockets := websocket.Handler(exampleServer(), nil)
+	t.Cleanup(func() { _ = sockets.Shutdown(context.Background()) })
 	for _, test := range []struct {
 		name      string
 		handler   http.Handler
@@ -63,6 +66,8 @@ func TestURLsThatWork(t *testing.T) {
 		{"streamable by URL", modern, func(u string) any { return u }, "2026-07-28, modern", "POST → 200 application/json"},
 		{"streamable", modern, func(u string) any { return streamable.URL{URL: u} }, "2026-07-28, modern", "POST → 200"},
 		{"sse by URL", over, func(u string) any { return u }, "legacy, over the older HTTP+SSE", "GET → 200 text/event-stream"},
+		{"WebSocket by URL", sockets, func(u string) any { return "ws" + strings.TrimPrefix(u, "http") }, "2026-07-28, modern", "GET → 101"},
+		{"WebSocket", sockets, func(u string) any { return websocket.URL{URL: "ws" + strings.TrimPrefix(u, "http")} }, "2026-07-28, modern", "GET → 101"},
 		{"sse", over, func(u string) any { return sse.URL{URL: u} }, "legacy, over the older HTTP+SSE", "GET → 200 text/event-stream"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -191,7 +196,8 @@ func TestDefinitions(t *testing.T) {
 		{"no URL", "", "URL is empty", "https://host/mcp"},
 		{"no scheme", "example.com/mcp?token=abcdefgh", `"example.com/mcp…" is not an http`, "https:// or http:// in front"},
 		{"a user and no scheme", "me:secret-word@example.com/mcp", `"…@example.com/mcp" is not an http`, "in front"},
-		{"a web socket", "wss://example.com/mcp", "does not run over wss", "http or https"},
+		{"a transport as scheme", "sse://example.com/mcp", "does not run over sse", "http or https"},
+		{"no host for WebSocket", websocket.URL{URL: "wss:"}, "names no host", "https://host/path"},
 		{"no host", "https:///mcp", "names no host", "https://host/path"},
 		{"malformed", "https://user:hush-hush@exa mple.com/%zz", "malformed", "https://host/path"},
 		{"malformed for streamable", streamable.URL{URL: "http://[::1"}, "malformed", "https://host/path"},

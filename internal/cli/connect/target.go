@@ -215,8 +215,8 @@ func (f *TargetFlags) ByURL() (Target, error) {
 		return Target{}, exit.Usagef("--env and --dir are for servers that are started; %s runs already", secretmask.Text(f.Url))
 	}
 	u, err := url.Parse(f.Url)
-	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return Target{}, exit.Usagef("--url %s: write a URL such as http://127.0.0.1:8080/mcp", secretmask.URL(f.Url))
+	if err != nil || u.Host == "" || !slices.Contains([]string{"http", "https", "ws", "wss"}, u.Scheme) {
+		return Target{}, exit.Usagef("--url %s: write a URL such as http://127.0.0.1:8080/mcp or ws://127.0.0.1:8080/ws", secretmask.URL(f.Url))
 	}
 	header, err := f.parseHeaders()
 	if err == nil {

@@ -16,6 +16,7 @@ import (
 	"github.com/dowel-mcp/dowel/transport"
 	"github.com/dowel-mcp/dowel/transport/sse"
 	"github.com/dowel-mcp/dowel/transport/streamable"
+	"github.com/dowel-mcp/dowel/transport/websocket"
 )
 
 // serveAdvice ends the refusal of a request without a valid token.
@@ -37,17 +38,20 @@ func serveHTTP(ctx context.Context, f *factory.Factory, name string, h mcp.Handl
 	shared := transport.ServerOptions{Logger: slog.New(f.LogHandler())}
 	current := streamable.Handler(h, &streamable.Options{ServerOptions: shared, Guard: opts.Guard()})
 	legacy := sse.Handler(h, &streamable.Options{ServerOptions: shared, Guard: opts.Guard()})
+	sockets := websocket.Handler(h, &websocket.Options{ServerOptions: shared, Guard: opts.Guard()})
 	mux := http.NewServeMux()
 	mux.Handle("/mcp", current)
 	mux.Handle("/sse", legacy)
+	mux.Handle("/ws", sockets)
 	web := &http.Server{Handler: opts.Protect(access.RequireToken(mux)), ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute}
 	served := make(chan error, 1)
 	go func() { served <- web.Serve(listener) }()
 	at := "http://" + listener.Addr().String()
+	ws := "ws://" + listener.Addr().String() + "/ws"
 	if f.JSON {
-		factory.WriteJSONLine(f.Stdout, map[string]any{"server": name, "url": at + "/mcp", "sse": at + "/sse"})
+		factory.WriteJSONLine(f.Stdout, map[string]any{"server": name, "url": at + "/mcp", "sse": at + "/sse", "ws": ws})
 	} else {
-		fmt.Fprintf(f.Stderr, "Serving %s at %s/mcp, and for clients of 2024 at %s/sse. Ctrl-C stops it.\n", name, at, at)
+		fmt.Fprintf(f.Stderr, "Serving %s at %s/mcp, for clients of 2024 at %s/sse, and for clients of WebSocket at %s. Ctrl-C stops it.\n", name, at, at, ws)
 		if !opts.open {
 			fmt.Fprintf(f.Stderr, "Clients send your token. To try it: dowel tools --url %s/mcp -H \"$(dowel status --token)\"\n", at)
 		}
@@ -59,7 +63,7 @@ func serveHTTP(ctx context.Context, f *factory.Factory, name string, h mcp.Handl
 	}
 	end, cancel := context.WithTimeout(context.WithoutCancel(ctx), daemon.ShutdownTimeout)
 	defer cancel()
-	err = daemon.Shutdown(end, current.Shutdown, legacy.Shutdown)
+	err = daemon.Shutdown(end, current.Shutdown, legacy.Shutdown, sockets.Shutdown)
 	if end.Err() != nil {
 		f.Warn("some calls did not finish within %v and were cancelled", daemon.ShutdownTimeout)
 	}

@@ -32,7 +32,7 @@ func NewCommand(f *factory.Factory) *cobra.Command {
 		Short: "Serve a built-in server over standard input and output, or over HTTP",
 		Long: `Serve a built-in server in every protocol revision. Without flags it is served over standard input and output, as the
 child of a client, until the client closes standard input. With --http it is served over HTTP to any number of clients
-until Ctrl-C: at /mcp (Streamable HTTP), and for clients of 2024 at /sse (HTTP+SSE).
+until Ctrl-C: at /mcp (Streamable HTTP), for clients of 2024 at /sse (HTTP+SSE), and at /ws (WebSocket).
 
 HTTP clients must send your token, which dowel status --token prints as a header. With --open they need none: then every
 program and user of this machine may use the server, so files and shell can be open at a loopback address only. Requests
