@@ -8,6 +8,7 @@ import (
 
 	"github.com/dowel-mcp/dowel/client"
 	"github.com/dowel-mcp/dowel/hub"
+	"github.com/dowel-mcp/dowel/internal/catalog"
 	"github.com/dowel-mcp/dowel/internal/mcpwire"
 	"github.com/dowel-mcp/dowel/internal/rawjson"
 	"github.com/dowel-mcp/dowel/jsonrpc"
@@ -28,7 +29,7 @@ func (g *Gateway) callTool(ctx context.Context, req *mcp.Request) (*mcp.Result, 
 	if name == statusToolName && g.showsAll() {
 		return g.callStatusTool()
 	}
-	item, missing := g.awaitItem(ctx, hub.Tool, name)
+	item, missing := g.awaitItem(ctx, catalog.Tool, name)
 	switch {
 	case item != nil:
 	case missing != nil: // a tool result, so that the model can try something else
@@ -43,7 +44,7 @@ func (g *Gateway) callTool(ctx context.Context, req *mcp.Request) (*mcp.Result, 
 }
 
 // useTool calls the tool of an item. name is the name in the request.
-func (g *Gateway) useTool(ctx context.Context, item *hub.Item, req *mcp.Request, name string) (*mcp.Result, error) {
+func (g *Gateway) useTool(ctx context.Context, item *catalogItem, req *mcp.Request, name string) (*mcp.Result, error) {
 	res, err := g.forwardRequest(ctx, item.Upstream, req, renameMember(req.Params, "name", name, item.Name))
 	if why := describeFailure(ctx, item.Upstream, err); why != "" {
 		return failedResult(why), nil
@@ -53,13 +54,13 @@ func (g *Gateway) useTool(ctx context.Context, item *hub.Item, req *mcp.Request,
 
 // awaitItem returns the tool or prompt of a name. If the name would belong to a starting upstream,
 // it waits for it. If the upstream is missing, item is nil and missing says why.
-func (g *Gateway) awaitItem(ctx context.Context, k hub.Kind, name string) (item *hub.Item, missing *hub.DownError) {
+func (g *Gateway) awaitItem(ctx context.Context, k catalog.Kind, name string) (item *catalogItem, missing *hub.DownError) {
 	c := g.hub.Catalog()
 	if item = g.findItem(c, k, name); item != nil {
 		return item, nil
 	}
 	for _, m := range c.Missing() {
-		if !g.mayOwn(m, name) {
+		if !g.mayOwn(m.Upstream, name) {
 			continue
 		}
 		if u := g.hub.Upstream(m.Upstream); m.State.Status == hub.Starting && u != nil && u.Settle(ctx) {
@@ -105,7 +106,7 @@ func (g *Gateway) getPrompt(ctx context.Context, req *mcp.Request) (*mcp.Result,
 	if err != nil {
 		return nil, err
 	}
-	item, missing := g.awaitItem(ctx, hub.Prompt, name)
+	item, missing := g.awaitItem(ctx, catalog.Prompt, name)
 	switch {
 	case item != nil:
 	case missing != nil:
@@ -209,7 +210,7 @@ func (g *Gateway) resolveReference(ctx context.Context, ref json.RawMessage) (*h
 	switch kind, _ := rawjson.String(rawjson.Lookup(ref, "type")); kind {
 	case mcpwire.RefPrompt:
 		name, _ := rawjson.String(rawjson.Lookup(ref, "name"))
-		item, missing := g.awaitItem(ctx, hub.Prompt, name)
+		item, missing := g.awaitItem(ctx, catalog.Prompt, name)
 		switch {
 		case item != nil:
 			return item.Upstream, renameMember(ref, "name", name, item.Name), nil

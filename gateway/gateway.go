@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/dowel-mcp/dowel/hub"
+	"github.com/dowel-mcp/dowel/internal/catalog"
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
@@ -145,13 +146,13 @@ func (g *Gateway) serveMethod(ctx context.Context, req *mcp.Request) (*mcp.Resul
 	case mcp.MethodDiscover:
 		return g.serveDiscover(ctx)
 	case mcp.MethodListTools:
-		return g.serveList(ctx, req, hub.Tool)
+		return g.serveList(ctx, req, catalog.Tool)
 	case mcp.MethodListPrompts:
-		return g.serveList(ctx, req, hub.Prompt)
+		return g.serveList(ctx, req, catalog.Prompt)
 	case mcp.MethodListResources:
-		return g.serveList(ctx, req, hub.Resource)
+		return g.serveList(ctx, req, catalog.Resource)
 	case mcp.MethodListResourceTemplates:
-		return g.serveList(ctx, req, hub.Template)
+		return g.serveList(ctx, req, catalog.Template)
 	case mcp.MethodCallTool:
 		return g.callTool(ctx, req)
 	case mcp.MethodGetPrompt:
@@ -179,12 +180,12 @@ func (g *Gateway) awaitUpstreams(ctx context.Context) {
 // perCatalog caches a value that depends on the catalog alone.
 type perCatalog[T any] struct {
 	mu   sync.Mutex
-	of   *hub.Catalog
+	of   *itemCatalog
 	made T
 }
 
 // get returns the value for a catalog, and makes it if it is not the cached one.
-func (l *perCatalog[T]) get(c *hub.Catalog, make func() T) T {
+func (l *perCatalog[T]) get(c *itemCatalog, make func() T) T {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.of != c {

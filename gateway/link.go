@@ -30,7 +30,7 @@ func (g *Gateway) rewriteLinks(res *mcp.Result, err error, u *hub.Upstream) (*mc
 // linker replaces the URIs of one upstream's resources.
 type linker struct {
 	gateway  *Gateway
-	catalog  *hub.Catalog
+	catalog  *itemCatalog
 	upstream *hub.Upstream
 }
 

@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	"github.com/dowel-mcp/dowel/hub"
+	"github.com/dowel-mcp/dowel/internal/catalog"
 	"github.com/dowel-mcp/dowel/internal/rawjson"
 	"github.com/dowel-mcp/dowel/mcp"
 )
@@ -18,7 +19,7 @@ const MetaMissing = "dowel/missing"
 type page json.RawMessage
 
 // serveList answers a list request from the catalog. The pages of a catalog are encoded once.
-func (g *Gateway) serveList(ctx context.Context, req *mcp.Request, k hub.Kind) (*mcp.Result, error) {
+func (g *Gateway) serveList(ctx context.Context, req *mcp.Request, k catalog.Kind) (*mcp.Result, error) {
 	if g.relays {
 		return g.relayList(ctx, req)
 	}
@@ -51,7 +52,7 @@ func (g *Gateway) relayList(ctx context.Context, req *mcp.Request) (*mcp.Result,
 }
 
 // encodePages returns the pages of a list, at least one.
-func (g *Gateway) encodePages(c *hub.Catalog, k hub.Kind) (pages []page) {
+func (g *Gateway) encodePages(c *itemCatalog, k catalog.Kind) (pages []page) {
 	var out []byte
 	n := 0
 	g.eachDefinition(c, k, func(raw json.RawMessage) {
@@ -69,7 +70,7 @@ func (g *Gateway) encodePages(c *hub.Catalog, k hub.Kind) (pages []page) {
 }
 
 // openPage begins a page unless it has begun.
-func openPage(out []byte, k hub.Kind) []byte {
+func openPage(out []byte, k catalog.Kind) []byte {
 	if out != nil {
 		return out
 	}
@@ -77,7 +78,7 @@ func openPage(out []byte, k hub.Kind) []byte {
 }
 
 // closePage ends a page. next is the number of the page after it, or 0.
-func (g *Gateway) closePage(c *hub.Catalog, out []byte, next int) page {
+func (g *Gateway) closePage(c *itemCatalog, out []byte, next int) page {
 	out = append(out, ']')
 	if next > 0 {
 		out = append(strconv.AppendInt(append(out, `,"nextCursor":"`...), int64(next), 10), '"')
@@ -96,7 +97,7 @@ type missingServer struct {
 }
 
 // encodeMissing returns the value of [MetaMissing], or nil if no upstream is missing.
-func (g *Gateway) encodeMissing(c *hub.Catalog) []byte {
+func (g *Gateway) encodeMissing(c *itemCatalog) []byte {
 	var all []missingServer
 	for _, m := range c.Missing() {
 		if g.showsUpstream(m.Upstream) {

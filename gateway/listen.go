@@ -57,10 +57,10 @@ type subscription struct {
 	work         sync.WaitGroup
 	filter       mcp.SubscriptionFilter // the client's wish; after the acknowledgement, the honoured part of it
 
-	mu           sync.Mutex
-	changedKinds [4]bool // kinds with changes that the client is not told of yet
-	timer        *time.Timer
-	followers    map[*resourceFollower]struct{} // followers that run
+	mu        sync.Mutex
+	changed   map[string]bool // methods of the notifications that the client has not had yet
+	timer     *time.Timer
+	followers map[*resourceFollower]struct{} // followers that run
 }
 
 // subscribeTimeout limits how long upstreams may take to subscribe to resources before the client
@@ -118,7 +118,7 @@ func (s *subscription) followResources(ctx context.Context) []*resourceFollower 
 
 // newFollowers returns a follower for each upstream with resources to follow. s.mu is held.
 func (s *subscription) newFollowers() (all []*resourceFollower) {
-	var c *hub.Catalog
+	var c *itemCatalog
 	of, followed := map[*hub.Upstream]*resourceFollower{}, s.followedURIs()
 	for _, uri := range s.filter.ResourceSubscriptions {
 		if followed[uri] {
@@ -199,15 +199,19 @@ func (s *subscription) handleEvent(ctx context.Context, e hub.Event) {
 	}
 }
 
-// gatherChanges notes changed kinds, and starts the timer that tells the client.
+// gatherChanges notes changed lists, and starts the timer that tells the client.
 func (s *subscription) gatherChanges(ctx context.Context, e hub.Event) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, k := range e.Changed {
-		s.changedKinds[k] = true
-	}
+	changed := e.Changed
 	if e.Missed > 0 {
-		s.changedKinds = [4]bool{true, true, true, true}
+		changed = []string{mcp.NotificationToolsChanged, mcp.NotificationPromptsChanged, mcp.NotificationResourcesChanged}
+	}
+	if s.changed == nil {
+		s.changed = map[string]bool{}
+	}
+	for _, method := range changed {
+		s.changed[method] = true
 	}
 	if s.timer == nil {
 		s.work.Add(1)
@@ -227,22 +231,22 @@ func (s *subscription) stopTimer() {
 	}
 }
 
-// sendListChanges tells the client of the noted kinds.
+// sendListChanges tells the client of the noted lists.
 func (s *subscription) sendListChanges(ctx context.Context) {
 	s.mu.Lock()
-	kinds := s.changedKinds
-	s.changedKinds, s.timer = [4]bool{}, nil
+	changed := s.changed
+	s.changed, s.timer = nil, nil
 	s.mu.Unlock()
-	for _, change := range []struct {
-		due    bool
+	for _, list := range []struct {
+		wanted bool
 		method string
 	}{
-		{kinds[hub.Tool] && s.filter.ToolsListChanged, mcp.NotificationToolsChanged},
-		{kinds[hub.Prompt] && s.filter.PromptsListChanged, mcp.NotificationPromptsChanged},
-		{(kinds[hub.Resource] || kinds[hub.Template]) && s.filter.ResourcesListChanged, mcp.NotificationResourcesChanged},
+		{s.filter.ToolsListChanged, mcp.NotificationToolsChanged},
+		{s.filter.PromptsListChanged, mcp.NotificationPromptsChanged},
+		{s.filter.ResourcesListChanged, mcp.NotificationResourcesChanged},
 	} {
-		if change.due {
-			s.sendChange(ctx, mcp.Notification{Method: change.method})
+		if list.wanted && changed[list.method] {
+			s.sendChange(ctx, mcp.Notification{Method: list.method})
 		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/dowel-mcp/dowel/hub"
+	"github.com/dowel-mcp/dowel/internal/catalog"
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
@@ -30,7 +31,7 @@ type serverStatus struct {
 // callStatusTool answers a call of dowel__status.
 func (g *Gateway) callStatusTool() (*mcp.Result, error) {
 	tools := map[*hub.Upstream]int{}
-	for _, item := range g.hub.Catalog().Items(hub.Tool) {
+	for _, item := range g.hub.Catalog().Items(catalog.Tool) {
 		tools[item.Upstream]++
 	}
 	all := []serverStatus{}

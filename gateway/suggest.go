@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/dowel-mcp/dowel/hub"
+	"github.com/dowel-mcp/dowel/internal/catalog"
 	"github.com/dowel-mcp/dowel/internal/near"
 )
 
@@ -23,7 +23,7 @@ func (g *Gateway) suggestTool(name string) string {
 	best, least := "", max(3, len(name)/3)
 	server, qualified := g.serverOf(name)
 	var tools []string // the tools of that server
-	for _, item := range g.hub.Catalog().Items(hub.Tool) {
+	for _, item := range g.hub.Catalog().Items(catalog.Tool) {
 		if !g.showsUpstream(item.Upstream.Name()) {
 			continue
 		}
@@ -48,7 +48,7 @@ func (g *Gateway) suggestTool(name string) string {
 // qualified.
 func (g *Gateway) serverOf(name string) (server string, qualified bool) {
 	for _, u := range g.shownUpstreams() {
-		if m := (hub.Missing{Upstream: u.Name()}); m.Owns(name) && len(u.Name()) > len(server) {
+		if catalog.OwnsName(u.Name(), name) && len(u.Name()) > len(server) {
 			server = u.Name()
 		}
 	}

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/dowel-mcp/dowel/hub"
+	"github.com/dowel-mcp/dowel/internal/catalog"
 	"github.com/dowel-mcp/dowel/internal/rawjson"
 	"github.com/dowel-mcp/dowel/internal/search"
 	"github.com/dowel-mcp/dowel/mcp"
@@ -55,14 +55,14 @@ type toolSearch struct {
 }
 
 // eachTool calls yield with the definition of each listed tool.
-func (s *toolSearch) eachTool(c *hub.Catalog, yield func(json.RawMessage)) {
+func (s *toolSearch) eachTool(c *itemCatalog, yield func(json.RawMessage)) {
 	for _, tool := range searchTools {
 		yield(tool)
 	}
 	yield(statusTool)
-	seen := map[*hub.Item]bool{}
+	seen := map[*catalogItem]bool{}
 	for _, name := range s.pinned {
-		if item := c.Find(hub.Tool, name); item != nil && !seen[item] {
+		if item := c.Find(catalog.Tool, name); item != nil && !seen[item] {
 			seen[item] = true
 			yield(item.Definition)
 		}
@@ -94,7 +94,7 @@ type foundTool struct {
 }
 
 // runSearch answers a call of search_tools.
-func (s *toolSearch) runSearch(c *hub.Catalog, arguments json.RawMessage) (*mcp.Result, error) {
+func (s *toolSearch) runSearch(c *itemCatalog, arguments json.RawMessage) (*mcp.Result, error) {
 	var in struct {
 		Query string `json:"query"`
 		Limit int    `json:"limit"`
@@ -105,7 +105,7 @@ func (s *toolSearch) runSearch(c *hub.Catalog, arguments json.RawMessage) (*mcp.
 	if in.Limit <= 0 {
 		in.Limit = defaultHits
 	}
-	items := c.Items(hub.Tool)
+	items := c.Items(catalog.Tool)
 	all := []foundTool{}
 	var text strings.Builder
 	for _, hit := range s.currentIndex(c).Find(in.Query, min(in.Limit, maxHits)) {
@@ -125,10 +125,10 @@ func (s *toolSearch) runSearch(c *hub.Catalog, arguments json.RawMessage) (*mcp.
 }
 
 // currentIndex returns the search index of a catalog, which is made once.
-func (s *toolSearch) currentIndex(c *hub.Catalog) *search.Index {
+func (s *toolSearch) currentIndex(c *itemCatalog) *search.Index {
 	return s.index.get(c, func() *search.Index {
 		var tools []search.Tool
-		for _, item := range c.Items(hub.Tool) {
+		for _, item := range c.Items(catalog.Tool) {
 			tool := search.FromDefinition(item.Upstream.Name(), item.WireName, item.Definition)
 			tool.OwnName = item.LocalName
 			tools = append(tools, tool)
@@ -138,14 +138,14 @@ func (s *toolSearch) currentIndex(c *hub.Catalog) *search.Index {
 }
 
 // describeTool answers a call of describe_tool.
-func (s *toolSearch) describeTool(c *hub.Catalog, arguments json.RawMessage) (*mcp.Result, error) {
+func (s *toolSearch) describeTool(c *itemCatalog, arguments json.RawMessage) (*mcp.Result, error) {
 	var in struct {
 		Name string `json:"name"`
 	}
 	if err := decodeArguments(arguments, &in); err != nil {
 		return failedResult(describeToolName + ": " + err.Error()), nil
 	}
-	item := c.Find(hub.Tool, in.Name)
+	item := c.Find(catalog.Tool, in.Name)
 	if item == nil {
 		return failedResult(s.unknownTool(c, in.Name)), nil
 	}
@@ -157,7 +157,7 @@ func (s *toolSearch) describeTool(c *hub.Catalog, arguments json.RawMessage) (*m
 // they are not compared.
 func (s *toolSearch) callFoundTool(ctx context.Context, g *Gateway, req *mcp.Request, arguments json.RawMessage) (*mcp.Result, error) {
 	name, _ := rawjson.String(rawjson.Lookup(arguments, "name"))
-	item := g.hub.Catalog().Find(hub.Tool, name)
+	item := g.hub.Catalog().Find(catalog.Tool, name)
 	if item == nil {
 		return failedResult(s.unknownTool(g.hub.Catalog(), name)), nil
 	}
@@ -171,11 +171,11 @@ func (s *toolSearch) callFoundTool(ctx context.Context, g *Gateway, req *mcp.Req
 }
 
 // unknownTool returns an error text for an unknown tool, with similar tools.
-func (s *toolSearch) unknownTool(c *hub.Catalog, name string) string {
+func (s *toolSearch) unknownTool(c *itemCatalog, name string) string {
 	text := fmt.Sprintf("There is no tool called %q.", name)
 	var near []string
 	for _, hit := range s.currentIndex(c).Find(name, 5) {
-		near = append(near, c.Items(hub.Tool)[hit.Tool].WireName)
+		near = append(near, c.Items(catalog.Tool)[hit.Tool].WireName)
 	}
 	if near != nil {
 		text += " Perhaps one of these: " + strings.Join(near, ", ") + "."

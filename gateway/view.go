@@ -5,7 +5,13 @@ import (
 	"slices"
 
 	"github.com/dowel-mcp/dowel/hub"
+	"github.com/dowel-mcp/dowel/internal/catalog"
 	"github.com/dowel-mcp/dowel/internal/near"
+)
+
+type (
+	itemCatalog = catalog.Catalog[*hub.Upstream, hub.State]
+	catalogItem = catalog.Item[*hub.Upstream]
 )
 
 // A gateway shows all upstreams under qualified names or, if upstreamName is set, one upstream
@@ -30,7 +36,7 @@ func (g *Gateway) shownUpstreams() []*hub.Upstream {
 
 // eachDefinition calls yield with each definition of a kind, under the gateway's names, in the
 // order of the list.
-func (g *Gateway) eachDefinition(c *hub.Catalog, k hub.Kind, yield func(raw json.RawMessage)) {
+func (g *Gateway) eachDefinition(c *itemCatalog, k catalog.Kind, yield func(raw json.RawMessage)) {
 	switch {
 	case !g.showsAll():
 		for _, item := range c.Items(k) {
@@ -39,20 +45,20 @@ func (g *Gateway) eachDefinition(c *hub.Catalog, k hub.Kind, yield func(raw json
 			}
 		}
 		return
-	case k == hub.Tool && g.search != nil:
+	case k == catalog.Tool && g.search != nil:
 		g.search.eachTool(c, yield)
 		return
 	}
 	for _, item := range c.Items(k) {
 		yield(item.Definition)
 	}
-	if k == hub.Tool {
+	if k == catalog.Tool {
 		yield(statusTool)
 	}
 }
 
 // shownName returns the gateway's name of a tool or prompt.
-func (g *Gateway) shownName(item *hub.Item) string {
+func (g *Gateway) shownName(item *catalogItem) string {
 	if g.showsAll() {
 		return item.WireName
 	}
@@ -61,7 +67,7 @@ func (g *Gateway) shownName(item *hub.Item) string {
 
 // findItem returns the tool or prompt of a name, or nil. A relay returns an item for every name:
 // only the other gateway knows its names, so an unknown name goes there as it is.
-func (g *Gateway) findItem(c *hub.Catalog, k hub.Kind, name string) *hub.Item {
+func (g *Gateway) findItem(c *itemCatalog, k catalog.Kind, name string) *catalogItem {
 	if g.showsAll() {
 		return c.Find(k, name)
 	}
@@ -73,14 +79,14 @@ func (g *Gateway) findItem(c *hub.Catalog, k hub.Kind, name string) *hub.Item {
 	if item := findMisspelled(c, u, k, name); item != nil {
 		return item
 	}
-	return &hub.Item{Upstream: u, Kind: k, Name: name, LocalName: name, WireName: name}
+	return &catalogItem{Upstream: u, Kind: k, Name: name, LocalName: name, WireName: name}
 }
 
 // findMisspelled returns the upstream's tool or prompt that a name with a usual mistake of models
 // means, or nil. The header fields of a call come from the definition, so the mistake must be
 // repaired before the call is forwarded.
-func findMisspelled(c *hub.Catalog, u *hub.Upstream, k hub.Kind, name string) *hub.Item {
-	items := slices.DeleteFunc(slices.Clone(c.Items(k)), func(item *hub.Item) bool { return item.Upstream != u })
+func findMisspelled(c *itemCatalog, u *hub.Upstream, k catalog.Kind, name string) *catalogItem {
+	items := slices.DeleteFunc(slices.Clone(c.Items(k)), func(item *catalogItem) bool { return item.Upstream != u })
 	if i := near.FindVariant(name, len(items), func(i int) string { return items[i].LocalName }); i >= 0 {
 		return items[i]
 	}
@@ -89,7 +95,7 @@ func findMisspelled(c *hub.Catalog, u *hub.Upstream, k hub.Kind, name string) *h
 
 // findResource returns the upstream that has the resource of a URI, nil if none lists it, and the
 // upstream's own URI.
-func (g *Gateway) findResource(c *hub.Catalog, uri string) (*hub.Upstream, string) {
+func (g *Gateway) findResource(c *itemCatalog, uri string) (*hub.Upstream, string) {
 	if g.showsAll() {
 		return c.FindResource(uri)
 	}
@@ -97,17 +103,18 @@ func (g *Gateway) findResource(c *hub.Catalog, uri string) (*hub.Upstream, strin
 }
 
 // shownURI returns the gateway's URI of an upstream's resource.
-func (g *Gateway) shownURI(c *hub.Catalog, u *hub.Upstream, uri string) string {
+func (g *Gateway) shownURI(c *itemCatalog, u *hub.Upstream, uri string) string {
 	if g.showsAll() {
 		return c.WireURI(u, uri)
 	}
 	return uri
 }
 
-// mayOwn reports whether a tool or prompt of that name would belong to the missing upstream.
-func (g *Gateway) mayOwn(m hub.Missing, name string) bool {
+// mayOwn reports whether a tool or prompt of that name would belong to an upstream that is
+// missing from the catalog.
+func (g *Gateway) mayOwn(upstream, name string) bool {
 	if g.showsAll() {
-		return m.Owns(name)
+		return catalog.OwnsName(upstream, name)
 	}
-	return m.Upstream == g.upstreamName
+	return upstream == g.upstreamName
 }

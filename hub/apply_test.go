@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/dowel-mcp/dowel/hub"
+	"github.com/dowel-mcp/dowel/internal/catalog"
 	"github.com/dowel-mcp/dowel/mcp"
 	"go.uber.org/goleak"
 )
@@ -78,7 +79,7 @@ func TestAppliedAllTheTime(t *testing.T) {
 		t.Errorf("%v", names)
 	}
 	want := []string{"same__echo", "child__echo", "ruled__echo_100", "changes__echo", "sometimes__echo"}
-	if got := wires(h.Catalog().Items(hub.Tool)); !slices.Equal(got, want) {
+	if got := wires(h.Catalog().Items(catalog.Tool)); !slices.Equal(got, want) {
 		t.Errorf("%v", got)
 	}
 	h.Close()
@@ -152,12 +153,12 @@ func TestChangedAtOnce(t *testing.T) {
 		if s := u.State(); s.Status != hub.Starting || s.Cause != "the file changed" {
 			t.Errorf("%d: %+v", i, s)
 		}
-		if got := wires(h.Catalog().Items(hub.Tool)); i != 2 && len(got) > 0 {
+		if got := wires(h.Catalog().Items(catalog.Tool)); i != 2 && len(got) > 0 {
 			t.Errorf("%d: it still offers %v", i, got)
 		}
 		settled(t, h)
 	}
-	if got := wires(h.Catalog().Items(hub.Tool)); !slices.Equal(got, []string{"x__echo"}) {
+	if got := wires(h.Catalog().Items(catalog.Tool)); !slices.Equal(got, []string{"x__echo"}) {
 		t.Errorf("%v", got)
 	}
 	announced := 0

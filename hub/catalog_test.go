@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/dowel-mcp/dowel/hub"
+	"github.com/dowel-mcp/dowel/internal/catalog"
 	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/dowel-mcp/dowel/server"
 )
@@ -44,13 +45,13 @@ func TestFind(t *testing.T) {
 		"":                      "",
 	} {
 		got := ""
-		if item := c.Find(hub.Tool, name); item != nil {
+		if item := c.Find(catalog.Tool, name); item != nil {
 			got = item.QualifiedName
 		}
 		if got != want {
 			t.Errorf("%q is %q, want %q", name, got, want)
 		}
-		if item := c.Find(hub.Prompt, name); item != nil {
+		if item := c.Find(catalog.Prompt, name); item != nil {
 			t.Errorf("%q is a prompt: %+v", name, item)
 		}
 	}
@@ -69,12 +70,12 @@ func TestNamesLeadBack(t *testing.T) {
 	h := start(t, hub.Options{Logger: quiet}, definitions...)
 	settled(t, h)
 	seen := map[string]bool{}
-	for _, item := range h.Catalog().Items(hub.Tool) {
+	for _, item := range h.Catalog().Items(catalog.Tool) {
 		if seen[item.WireName] || len(item.WireName) > 64 {
 			t.Errorf("%s of %s is %s", item.Name, item.Upstream.Name(), item.WireName)
 		}
 		seen[item.WireName] = true
-		found := h.Catalog().Find(hub.Tool, item.WireName)
+		found := h.Catalog().Find(catalog.Tool, item.WireName)
 		if found == nil || found.Upstream != item.Upstream || found.Name != item.Name {
 			t.Errorf("%s is %+v, not %s of %s", item.WireName, found, item.Name, item.Upstream.Name())
 		}
@@ -108,14 +109,14 @@ func TestRules(t *testing.T) {
 		h.Apply([]hub.Definition{d}, "the file changed")
 		c := h.Catalog()
 		var got []string
-		for _, item := range c.Items(hub.Tool) {
+		for _, item := range c.Items(catalog.Tool) {
 			got = append(got, strings.TrimPrefix(item.WireName, "s__"))
 		}
 		if strings.Join(got, " ") != tt.want {
 			t.Errorf("%+v: %v, want %s", tt.rules, got, tt.want)
 		}
 		for _, name := range []string{"s__read", "s__write", "s__put"} {
-			if c.Find(hub.Tool, name) != nil && !slices.Contains(got, strings.TrimPrefix(name, "s__")) {
+			if c.Find(catalog.Tool, name) != nil && !slices.Contains(got, strings.TrimPrefix(name, "s__")) {
 				t.Errorf("%+v: %s can be called", tt.rules, name)
 			}
 		}
@@ -123,7 +124,7 @@ func TestRules(t *testing.T) {
 	d := with("s")
 	d.Tools.Describe = map[string]string{"read": "Reads <it>."}
 	h.Apply([]hub.Definition{d}, "the file changed")
-	if item := h.Catalog().Find(hub.Tool, "s__read"); !strings.Contains(string(item.Definition), `"description":"Reads <it>."`) {
+	if item := h.Catalog().Find(catalog.Tool, "s__read"); !strings.Contains(string(item.Definition), `"description":"Reads <it>."`) {
 		t.Errorf("%s", item.Definition)
 	}
 	if s := h.Upstream("s").State(); s.Since != since {
@@ -158,7 +159,7 @@ func TestListThatFails(t *testing.T) {
 			t.Errorf("%s: %+v", method, got)
 		}
 		lists := 0
-		for _, k := range []hub.Kind{hub.Tool, hub.Prompt, hub.Resource, hub.Template} {
+		for _, k := range []catalog.Kind{catalog.Tool, catalog.Prompt, catalog.Resource, catalog.Template} {
 			lists += c.Count(u, k)
 		}
 		if q := u.Quarantined(); lists != 3 || len(q) != 1 || q[0].Name != method || !strings.Contains(q[0].Reason, "the database is gone") {
@@ -174,7 +175,7 @@ func TestRulesChangeWithMore(t *testing.T) {
 	settled(t, h)
 	d.Tools.Hide, d.WatchPaths = []string{"write"}, []string{filepath.Join(t.TempDir(), "x")}
 	h.Apply([]hub.Definition{d}, "the file changed")
-	if item := h.Catalog().Find(hub.Tool, "s__write"); item != nil {
+	if item := h.Catalog().Find(catalog.Tool, "s__write"); item != nil {
 		t.Errorf("%s can still be called", item.WireName)
 	}
 }

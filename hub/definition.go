@@ -1,9 +1,12 @@
 package hub
 
 import (
+	"path"
+	"slices"
 	"time"
 
 	"github.com/dowel-mcp/dowel/client"
+	"github.com/dowel-mcp/dowel/internal/catalog"
 )
 
 // Definition describes one server of a hub. Name and Target are required unless Hold is set.
@@ -87,6 +90,25 @@ type ToolRules struct {
 	Only, Hide []string
 	// Rename maps names to new names, Describe maps names to new descriptions.
 	Rename, Describe map[string]string
+}
+
+// changeTool returns how the rules change a tool.
+func (r *ToolRules) changeTool(tool string) catalog.ToolChange {
+	change := catalog.ToolChange{Hide: !r.allowsTool(tool), Rename: r.Rename[tool]}
+	if text, ok := r.Describe[tool]; ok {
+		change.Describe = &text
+	}
+	return change
+}
+
+// allowsTool reports whether the rules offer a tool. A pattern that cannot be parsed is a plain
+// name.
+func (r *ToolRules) allowsTool(tool string) bool {
+	matches := func(pattern string) bool {
+		ok, err := path.Match(pattern, tool)
+		return ok || err != nil && pattern == tool
+	}
+	return (r.Only == nil || slices.ContainsFunc(r.Only, matches)) && !slices.ContainsFunc(r.Hide, matches)
 }
 
 // Hold says why a server is not started. The zero value does not hold it.

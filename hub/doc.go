@@ -34,7 +34,7 @@
 //
 // # Catalog
 //
-// [Hub.Catalog] lists the items of all upstreams under qualified names: "files.read_file" for
+// The catalog lists the items of all upstreams under qualified names: "files.read_file" for
 // people, "files__read_file" on the wire. A name on the wire matches [A-Za-z0-9_-]{1,64}, depends
 // only on the names of the server and the item, and can be mapped back to both.
 package hub

@@ -16,9 +16,9 @@ type Event struct {
 	Kind     EventKind
 	// State is the new state, in events of kind [StateChanged].
 	State State
-	// Changed are the kinds of items that have changed in the catalog, in events of kind
-	// [CatalogChanged].
-	Changed []Kind
+	// Changed lists the methods of the notifications that announce the change to MCP clients, such
+	// as [mcp.NotificationToolsChanged], in events of kind [CatalogChanged].
+	Changed []string
 	// Line is a line of the server's stderr, in events of kind [StderrWritten].
 	Line string
 	// Missed counts the events that the listener lost before this one, because it was too slow.

@@ -155,7 +155,7 @@ func (h *Hub) Settle(ctx context.Context) bool {
 // AwaitLists waits until the lists of all upstreams that start for the first time are known, or
 // their first attempt has failed. It reports false if ctx ends first.
 func (h *Hub) AwaitLists(ctx context.Context) bool {
-	if !h.Catalog().pending {
+	if !isPending(h.Catalog()) {
 		return true
 	}
 	for _, u := range h.Upstreams() {

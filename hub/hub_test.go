@@ -15,6 +15,7 @@ import (
 
 	"github.com/dowel-mcp/dowel/client"
 	"github.com/dowel-mcp/dowel/hub"
+	"github.com/dowel-mcp/dowel/internal/catalog"
 	"github.com/dowel-mcp/dowel/internal/polltest"
 	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/dowel-mcp/dowel/server"
@@ -76,7 +77,7 @@ func settled(t testing.TB, h *hub.Hub) {
 	}
 }
 
-func wires(items []*hub.Item) (names []string) {
+func wires(items []*catalog.Item[*hub.Upstream]) (names []string) {
 	for _, item := range items {
 		names = append(names, item.WireName)
 	}
@@ -120,10 +121,10 @@ func TestUpstreams(t *testing.T) {
 	)
 	settled(t, h)
 	c := h.Catalog()
-	if got := wires(c.Items(hub.Tool)); !slices.Equal(got, []string{"one__echo", "two__echo"}) {
+	if got := wires(c.Items(catalog.Tool)); !slices.Equal(got, []string{"one__echo", "two__echo"}) {
 		t.Errorf("tools: %v", got)
 	}
-	if got := wires(c.Items(hub.Prompt)); !slices.Equal(got, []string{"one__greet", "two__greet"}) {
+	if got := wires(c.Items(catalog.Prompt)); !slices.Equal(got, []string{"one__greet", "two__greet"}) {
 		t.Errorf("prompts: %v", got)
 	}
 	var missing []string
@@ -173,7 +174,7 @@ func TestApply(t *testing.T) {
 	if s := h.Upstream("same"); s.State().Since != since || s.Server().Info.Name != "a" {
 		t.Error("a server was restarted that has not changed")
 	}
-	if got := wires(h.Catalog().Items(hub.Tool)); !slices.Equal(got, []string{"new__echo", "changed__echo", "same__say"}) {
+	if got := wires(h.Catalog().Items(catalog.Tool)); !slices.Equal(got, []string{"new__echo", "changed__echo", "same__say"}) {
 		t.Errorf("%v", got)
 	}
 	cancel()
@@ -239,7 +240,7 @@ func TestLazyAndIdle(t *testing.T) {
 			if s := u.State(); s.Status != hub.Stopped {
 				t.Errorf("%+v", s)
 			}
-			if got := wires(h.Catalog().Items(hub.Tool)); !slices.Equal(got, []string{"lazy__echo"}) {
+			if got := wires(h.Catalog().Items(catalog.Tool)); !slices.Equal(got, []string{"lazy__echo"}) {
 				t.Errorf("%v", got)
 			}
 			if _, err := call(t, u, "hi"); err != nil {
@@ -267,7 +268,7 @@ func TestFollows(t *testing.T) {
 	settled(t, h)
 	server.Tool(s, "more", "More.", func(context.Context, struct{}) (string, error) { return "", nil })
 	until(t, "the new tool is there", func() bool {
-		return slices.Equal(wires(h.Catalog().Items(hub.Tool)), []string{"s__echo", "s__more"})
+		return slices.Equal(wires(h.Catalog().Items(catalog.Tool)), []string{"s__echo", "s__more"})
 	})
 }
 
@@ -310,7 +311,7 @@ func TestRenamedOntoAnother(t *testing.T) {
 	}
 	h := start(t, hub.Options{}, hub.Definition{Name: "s", Target: s, Policy: hub.Policy{Tools: hub.ToolRules{Rename: map[string]string{"a": "b"}}}})
 	settled(t, h)
-	if got := wires(h.Catalog().Items(hub.Tool)); !slices.Equal(got, []string{"s__b"}) {
+	if got := wires(h.Catalog().Items(catalog.Tool)); !slices.Equal(got, []string{"s__b"}) {
 		t.Errorf("%v", got)
 	}
 	if q := h.Upstream("s").Quarantined(); len(q) != 1 || !strings.Contains(q[0].Reason, "another one has that name") {

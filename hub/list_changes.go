@@ -5,6 +5,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/dowel-mcp/dowel/internal/catalog"
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
@@ -91,18 +92,19 @@ func sleepContext(ctx context.Context, d time.Duration) {
 
 // rereadChanged rereads the lists that a notification is about. An empty method means all.
 func (u *Upstream) rereadChanged(ctx context.Context, conn *connection, method string) {
-	u.rereadLists(ctx, conn, func(k Kind) bool { return method == "" || kindTable[k].changed == method })
+	u.rereadLists(ctx, conn, func(k catalog.Kind) bool { return method == "" || k.ChangedMethod() == method })
 }
 
 // rereadLists rereads the lists of the kinds that stale reports.
-func (u *Upstream) rereadLists(ctx context.Context, conn *connection, stale func(Kind) bool) {
+func (u *Upstream) rereadLists(ctx context.Context, conn *connection, stale func(catalog.Kind) bool) {
 	u.mu.Lock()
 	old := u.lists
 	u.mu.Unlock()
 	if old == nil || ctx.Err() != nil { // the server is restarting
 		return
 	}
-	o := &serverLists{raw: old.raw, instructions: old.instructions, caches: old.caches, problems: old.problems}
+	o := &serverLists{raw: old.raw, instructions: old.instructions, problems: old.problems}
+	o.offered.Caches = old.offered.Caches
 	for k := range kinds {
 		if !stale(k) {
 			continue
@@ -112,7 +114,7 @@ func (u *Upstream) rereadLists(ctx context.Context, conn *connection, stale func
 		if ctx.Err() != nil || isConnectionLost(err) {
 			return
 		}
-		o.raw[k], o.caches[k], o.problems[k] = fresh.raw[k], fresh.caches[k], ""
+		o.raw[k], o.offered.Caches[k], o.problems[k] = fresh.raw[k], fresh.offered.Caches[k], ""
 		if err != nil {
 			o.problems[k] = err.Error()
 		}
@@ -130,8 +132,8 @@ func (u *Upstream) refreshStale(ctx context.Context, conn *connection) {
 		return
 	}
 	c := conn.client.Server().Capabilities
-	stale := func(k Kind) bool {
-		ttl := o.caches[k].TTL
+	stale := func(k catalog.Kind) bool {
+		ttl := o.offered.Caches[k].TTL
 		return hasList(c, k) && (o.problems[k] != "" || !announcesChanges(c, k) && ttl > 0 && age > ttl)
 	}
 	for k := range kinds {
@@ -143,11 +145,11 @@ func (u *Upstream) refreshStale(ctx context.Context, conn *connection) {
 }
 
 // announcesChanges reports whether the server announces changes of its list of a kind.
-func announcesChanges(c mcp.ServerCapabilities, k Kind) bool {
+func announcesChanges(c mcp.ServerCapabilities, k catalog.Kind) bool {
 	switch k {
-	case Tool:
+	case catalog.Tool:
 		return c.Tools != nil && c.Tools.ListChanged
-	case Prompt:
+	case catalog.Prompt:
 		return c.Prompts != nil && c.Prompts.ListChanged
 	}
 	return c.Resources != nil && c.Resources.ListChanged

@@ -11,10 +11,13 @@ import (
 	"sync"
 	"time"
 
+	"github.com/dowel-mcp/dowel/internal/catalog"
 	"github.com/dowel-mcp/dowel/internal/rawjson"
 	"github.com/dowel-mcp/dowel/jsonrpc"
 	"github.com/dowel-mcp/dowel/mcp"
 )
+
+const kinds = catalog.Kinds
 
 // Bounds of a server's lists.
 const (
@@ -27,19 +30,19 @@ const (
 type serverLists struct {
 	raw          [kinds][]json.RawMessage // as the server sent them
 	instructions string                   // the server's instructions for models
-	caches       [kinds]mcp.Cache
-	items        [kinds][]*Item
-	quarantined  []Quarantined
+	offered      catalog.Lists[*Upstream]
+	quarantined  []catalog.Quarantined
 	problems     [kinds]string // why a list was not read to its end, or empty
 }
 
 // applyRules returns a copy with items made from the raw lists.
 func (o *serverLists) applyRules(u *Upstream, rules ToolRules) *serverLists {
-	applied := &serverLists{raw: o.raw, instructions: o.instructions, caches: o.caches, problems: o.problems}
+	applied := &serverLists{raw: o.raw, instructions: o.instructions, problems: o.problems}
+	applied.offered.Caches = o.offered.Caches
 	for k := range kinds {
 		seen := map[string]bool{}
 		for _, raw := range o.raw[k] {
-			item, reason := newItem(u, k, raw, rules)
+			item, reason := catalog.NewItem(u, k, raw, rules.changeTool)
 			switch {
 			case reason == "" && item.Definition != nil && seen[item.LocalName]:
 				reason = "another one has that name: " + item.LocalName
@@ -48,13 +51,13 @@ func (o *serverLists) applyRules(u *Upstream, rules ToolRules) *serverLists {
 			}
 			seen[item.LocalName] = true
 			if reason != "" {
-				applied.quarantined = append(applied.quarantined, Quarantined{k, item.Name, reason})
+				applied.quarantined = append(applied.quarantined, catalog.Quarantined{Kind: k, Name: item.Name, Reason: reason})
 				continue
 			}
-			applied.items[k] = append(applied.items[k], item)
+			applied.offered.Items[k] = append(applied.offered.Items[k], item)
 		}
 		if o.problems[k] != "" {
-			applied.quarantined = append(applied.quarantined, Quarantined{k, kindTable[k].method, o.problems[k]})
+			applied.quarantined = append(applied.quarantined, catalog.Quarantined{Kind: k, Name: k.ListMethod(), Reason: o.problems[k]})
 		}
 	}
 	return applied
@@ -93,14 +96,14 @@ func isConnectionLost(err error) bool {
 const listTimeout = 20 * time.Second
 
 // readListInTime is readList with listTimeout.
-func (o *serverLists) readListInTime(ctx context.Context, conn *connection, k Kind) error {
-	bounded, cancel := context.WithTimeoutCause(ctx, listTimeout, fmt.Errorf("%s: it was not answered within %v", kindTable[k].method, listTimeout))
+func (o *serverLists) readListInTime(ctx context.Context, conn *connection, k catalog.Kind) error {
+	bounded, cancel := context.WithTimeoutCause(ctx, listTimeout, fmt.Errorf("%s: it was not answered within %v", k.ListMethod(), listTimeout))
 	defer cancel()
 	return o.readList(bounded, conn, k)
 }
 
 // readList reads all pages of one list into raw.
-func (o *serverLists) readList(ctx context.Context, conn *connection, k Kind) error {
+func (o *serverLists) readList(ctx context.Context, conn *connection, k catalog.Kind) error {
 	if !hasList(conn.client.Server().Capabilities, k) {
 		return nil
 	}
@@ -110,21 +113,21 @@ func (o *serverLists) readList(ctx context.Context, conn *connection, k Kind) er
 		if cursor != nil {
 			params = fmt.Appendf(nil, `{"cursor":%s}`, cursor)
 		}
-		resp, err := conn.client.RoundTrip(ctx, &mcp.Request{Method: kindTable[k].method, Params: params})
-		if isMethodNotFound(err) && k == Template {
+		resp, err := conn.client.RoundTrip(ctx, &mcp.Request{Method: k.ListMethod(), Params: params})
+		if isMethodNotFound(err) && k == catalog.Template {
 			return nil
 		}
 		if err != nil {
 			return err
 		}
 		if resp.Type != mcp.ResultComplete {
-			return fmt.Errorf("%s: its result is of type %s", kindTable[k].method, resp.Type)
+			return fmt.Errorf("%s: its result is of type %s", k.ListMethod(), resp.Type)
 		}
 		if o.raw[k] == nil {
-			o.caches[k] = resp.Cache
+			o.offered.Caches[k] = resp.Cache
 		}
-		o.caches[k] = narrowestCache(o.caches[k], resp.Cache)
-		for it := rawjson.Array(rawjson.Lookup(resp.Raw, kindTable[k].list)); it.Next(); {
+		o.offered.Caches[k] = catalog.NarrowestCache(o.offered.Caches[k], resp.Cache)
+		for it := rawjson.Array(rawjson.Lookup(resp.Raw, k.ListKey())); it.Next(); {
 			o.raw[k] = append(o.raw[k], bytes.Clone(it.Value))
 		}
 		cursor = rawjson.Lookup(resp.Raw, "nextCursor")
@@ -132,22 +135,22 @@ func (o *serverLists) readList(ctx context.Context, conn *connection, k Kind) er
 		case cursor == nil || rawjson.IsNull(cursor):
 			return nil
 		case seen[string(cursor)]:
-			return fmt.Errorf("%s: the cursor %s comes again and again", kindTable[k].method, cursor)
+			return fmt.Errorf("%s: the cursor %s comes again and again", k.ListMethod(), cursor)
 		case len(o.raw[k]) > maxItems:
-			return fmt.Errorf("%s: there are more than %d", kindTable[k].method, maxItems)
+			return fmt.Errorf("%s: there are more than %d", k.ListMethod(), maxItems)
 		}
 		cursor = bytes.Clone(cursor)
 		seen[string(cursor)] = true
 	}
-	return fmt.Errorf("%s: there are more than %d pages", kindTable[k].method, maxPages)
+	return fmt.Errorf("%s: there are more than %d pages", k.ListMethod(), maxPages)
 }
 
 // hasList reports whether the server declares a list of the kind.
-func hasList(c mcp.ServerCapabilities, k Kind) bool {
+func hasList(c mcp.ServerCapabilities, k catalog.Kind) bool {
 	switch k {
-	case Tool:
+	case catalog.Tool:
 		return c.Tools != nil
-	case Prompt:
+	case catalog.Prompt:
 		return c.Prompts != nil
 	}
 	return c.Resources != nil
@@ -178,11 +181,11 @@ func (u *Upstream) storeLists(ctx context.Context, conn *connection, o *serverLi
 }
 
 // changedKinds returns the kinds with different items in the two lists. nil has no items.
-func (o *serverLists) changedKinds(other *serverLists) (changed []Kind) {
+func (o *serverLists) changedKinds(other *serverLists) (changed []catalog.Kind) {
 	none := &serverLists{}
-	same := func(a, b *Item) bool { return bytes.Equal(a.Definition, b.Definition) }
+	same := func(a, b *item) bool { return bytes.Equal(a.Definition, b.Definition) }
 	for k := range kinds {
-		if !slices.EqualFunc(cmp.Or(o, none).items[k], cmp.Or(other, none).items[k], same) {
+		if !slices.EqualFunc(cmp.Or(o, none).offered.Items[k], cmp.Or(other, none).offered.Items[k], same) {
 			changed = append(changed, k)
 		}
 	}
@@ -198,9 +201,9 @@ func (u *Upstream) reapplyRules() {
 }
 
 // nonEmptyKinds returns the kinds of which the lists have items. nil has none.
-func (o *serverLists) nonEmptyKinds() (some []Kind) {
+func (o *serverLists) nonEmptyKinds() (some []catalog.Kind) {
 	for k := range kinds {
-		if o != nil && len(o.items[k]) > 0 {
+		if o != nil && len(o.offered.Items[k]) > 0 {
 			some = append(some, k)
 		}
 	}
@@ -208,12 +211,16 @@ func (o *serverLists) nonEmptyKinds() (some []Kind) {
 }
 
 // announceChanges publishes that items of these kinds have changed. u.mu is held.
-func (u *Upstream) announceChanges(changed []Kind) {
+func (u *Upstream) announceChanges(changed []catalog.Kind) {
 	u.hub.catalog.invalidate()
 	if len(changed) == 0 {
 		return
 	}
-	u.hub.bus.publish(Event{Upstream: u.name, Kind: CatalogChanged, Changed: changed})
+	var methods []string
+	for _, k := range changed {
+		methods = append(methods, k.ChangedMethod())
+	}
+	u.hub.bus.publish(Event{Upstream: u.name, Kind: CatalogChanged, Changed: slices.Compact(methods)})
 }
 
 // savedLists is the stored form of serverLists.
@@ -233,7 +240,8 @@ func (u *Upstream) loadLists() *serverLists {
 	if !ok || json.Unmarshal(raw, &m) != nil {
 		return nil // unreadable lists count as none
 	}
-	return (&serverLists{raw: m.Raw, instructions: m.Instructions, caches: m.Cache}).applyRules(u, u.def.Tools)
+	o := &serverLists{raw: m.Raw, instructions: m.Instructions, offered: catalog.Lists[*Upstream]{Caches: m.Cache}}
+	return o.applyRules(u, u.def.Tools)
 }
 
 // saveLists saves the lists of a server with that fingerprint for later runs. Incomplete lists are
@@ -242,7 +250,7 @@ func (u *Upstream) saveLists(fingerprint string, o *serverLists) {
 	if u.hub.opts.Cache == nil || fingerprint == "" || o.problems != [kinds]string{} {
 		return
 	}
-	raw, err := json.Marshal(savedLists{o.raw, o.caches, o.instructions})
+	raw, err := json.Marshal(savedLists{o.raw, o.offered.Caches, o.instructions})
 	if err == nil {
 		u.hub.opts.Cache.Save(u.name, fingerprint, raw)
 	}

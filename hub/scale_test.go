@@ -12,6 +12,7 @@ import (
 
 	"github.com/dowel-mcp/dowel/gateway"
 	"github.com/dowel-mcp/dowel/hub"
+	"github.com/dowel-mcp/dowel/internal/catalog"
 	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/dowel-mcp/dowel/server"
 )
@@ -85,7 +86,7 @@ func measureCrowd(t testing.TB, definitions []hub.Definition) (took time.Duratio
 		}
 	}
 	began = time.Now()
-	if n := len(h.Catalog().Items(hub.Tool)); n != crowd*toolsEach {
+	if n := len(h.Catalog().Items(catalog.Tool)); n != crowd*toolsEach {
 		t.Errorf("%d tools", n)
 	}
 	made := time.Since(began)

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/dowel-mcp/dowel/hub"
+	"github.com/dowel-mcp/dowel/internal/catalog"
 	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/dowel-mcp/dowel/server"
 	"github.com/dowel-mcp/dowel/transport/stdio"
@@ -59,7 +60,7 @@ func TestStrangeLists(t *testing.T) {
 	)
 	until(t, "the other one is ready", func() bool { return h.Upstream("other").State().Status == hub.Ready })
 	settled(t, h)
-	if got := wires(h.Catalog().Items(hub.Prompt)); !slices.Equal(got, []string{"grows__greet", "repeats__greet", "endless__greet", "other__greet"}) {
+	if got := wires(h.Catalog().Items(catalog.Prompt)); !slices.Equal(got, []string{"grows__greet", "repeats__greet", "endless__greet", "other__greet"}) {
 		t.Errorf("prompts: %v", got)
 	}
 	var want []string
@@ -68,7 +69,7 @@ func TestStrangeLists(t *testing.T) {
 	}
 	until(t, "what has grown is there", func() bool {
 		var got []string
-		for _, item := range h.Catalog().Items(hub.Tool) {
+		for _, item := range h.Catalog().Items(catalog.Tool) {
 			if strings.HasPrefix(item.WireName, "grows__more") {
 				got = append(got, item.WireName)
 			}
@@ -84,12 +85,12 @@ func TestStrangeLists(t *testing.T) {
 			t.Errorf("%s: %v", u.Name(), err)
 		}
 	}
-	if n := h.Catalog().Count(h.Upstream("endless"), hub.Tool); n > 1000 {
+	if n := h.Catalog().Count(h.Upstream("endless"), catalog.Tool); n > 1000 {
 		t.Errorf("%d tools of an endless list", n)
 	}
 	for name, why := range map[string]string{"repeats": "comes again and again", "endless": "more than 1000 pages"} {
 		u := h.Upstream(name)
-		if !slices.ContainsFunc(u.Quarantined(), func(q hub.Quarantined) bool { return q.Kind == hub.Tool && strings.Contains(q.Reason, why) }) {
+		if !slices.ContainsFunc(u.Quarantined(), func(q catalog.Quarantined) bool { return q.Kind == catalog.Tool && strings.Contains(q.Reason, why) }) {
 			t.Errorf("%s: nobody says that its list of tools %s: %v", name, why, u.Quarantined())
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/dowel-mcp/dowel/client"
+	"github.com/dowel-mcp/dowel/internal/catalog"
 	"github.com/dowel-mcp/dowel/internal/doctor"
 	"github.com/dowel-mcp/dowel/mcp"
 )
@@ -355,7 +356,7 @@ func (u *Upstream) Instructions() string {
 
 // Quarantined returns the items that are not offered because they are broken. The caller must not
 // change the slice.
-func (u *Upstream) Quarantined() []Quarantined {
+func (u *Upstream) Quarantined() []catalog.Quarantined {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if u.lists == nil {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/dowel-mcp/dowel/hub"
+	"github.com/dowel-mcp/dowel/internal/catalog"
 )
 
 // Status is the state of a running dowel.
@@ -103,8 +104,8 @@ func Describe(h *hub.Hub, u *hub.Upstream) Server {
 		d.Problem, d.Advice = s.Diagnosis.Summary, s.Diagnosis.Advice
 	}
 	c := h.Catalog()
-	d.Tools, d.Prompts = c.Count(u, hub.Tool), c.Count(u, hub.Prompt)
-	d.Resources = c.Count(u, hub.Resource) + c.Count(u, hub.Template)
+	d.Tools, d.Prompts = c.Count(u, catalog.Tool), c.Count(u, catalog.Prompt)
+	d.Resources = c.Count(u, catalog.Resource) + c.Count(u, catalog.Template)
 	for _, q := range u.Quarantined() {
 		d.Quarantined = append(d.Quarantined, Quarantined{q.Kind.String(), q.Name, q.Reason})
 	}

@@ -36,6 +36,7 @@ var layers = [][]string{
 	{"internal/builtin", "internal/configured", "internal/control", "internal/session"},
 	{"agent", "console", "gateway", "cluster", "internal/config"},
 	{"hub"},
+	{"internal/catalog"},
 	{"internal/doctor", "internal/search"},
 	{"mcptest"},
 	{"server", "client", "auth"},

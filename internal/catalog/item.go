@@ -1,10 +1,8 @@
-package hub
+package catalog
 
 import (
 	"cmp"
 	"encoding/json"
-	"path"
-	"slices"
 
 	"github.com/dowel-mcp/dowel/internal/rawjson"
 	"github.com/dowel-mcp/dowel/internal/uritemplate"
@@ -13,42 +11,11 @@ import (
 	"github.com/dowel-mcp/dowel/server"
 )
 
-// Kind is the kind of an [Item].
-type Kind int
-
-const (
-	// Tool is a tool, identified by its name.
-	Tool Kind = iota
-	// Prompt is a prompt, identified by its name.
-	Prompt
-	// Resource is a resource, identified by its URI.
-	Resource
-	// Template is a resource template, identified by its URI template.
-	Template
-	kinds
-)
-
-// kindTable holds the protocol's names for each kind.
-var kindTable = [kinds]struct {
-	name, method, list, key, changed string
-}{
-	Tool:     {"tool", mcp.MethodListTools, "tools", "name", mcp.NotificationToolsChanged},
-	Prompt:   {"prompt", mcp.MethodListPrompts, "prompts", "name", mcp.NotificationPromptsChanged},
-	Resource: {"resource", mcp.MethodListResources, "resources", "uri", mcp.NotificationResourcesChanged},
-	Template: {"resource template", mcp.MethodListResourceTemplates, "resourceTemplates", "uriTemplate", mcp.NotificationResourcesChanged},
-}
-
-// String returns the kind in words, such as "resource template".
-func (k Kind) String() string { return kindTable[k].name }
-
-// ListKey returns the member of a list result that holds items of the kind, such as "tools".
-func (k Kind) ListKey() string { return kindTable[k].list }
-
 // Item is one thing that an upstream offers: a tool, a prompt, a resource or a resource template.
 // It is immutable.
-type Item struct {
+type Item[U Upstream] struct {
 	// Upstream is the upstream that offers the item.
-	Upstream *Upstream
+	Upstream U
 	// Kind says which kind of item it is.
 	Kind Kind
 	// Name is the server's own name for it: a name, a URI or a template. LocalName is Name after
@@ -74,10 +41,21 @@ type Quarantined struct {
 	Reason string
 }
 
-// newItem returns the item of a raw definition. The item has no Definition if the rules hide it.
-// reason says why the definition is broken, or is empty.
-func newItem(u *Upstream, k Kind, raw json.RawMessage, rules ToolRules) (item *Item, reason string) {
-	item = &Item{Upstream: u, Kind: k}
+// ToolChange is how the rules of an upstream change one of its tools.
+type ToolChange struct {
+	// Hide leaves the tool out.
+	Hide bool
+	// Rename is the tool's name for clients, Describe its description. Empty and nil keep the
+	// server's own.
+	Rename   string
+	Describe *string
+}
+
+// NewItem returns the item of a raw definition. rules returns the change of a tool by the server's
+// name for it. The item has no Definition if it is hidden. reason says why the definition is broken,
+// or is empty.
+func NewItem[U Upstream](u U, k Kind, raw json.RawMessage, rules func(tool string) ToolChange) (item *Item[U], reason string) {
+	item = &Item[U]{Upstream: u, Kind: k}
 	name, ok := rawjson.String(rawjson.Lookup(raw, kindTable[k].key))
 	if item.Name = name; !ok || name == "" {
 		return item, "it has no " + kindTable[k].key
@@ -91,21 +69,22 @@ func newItem(u *Upstream, k Kind, raw json.RawMessage, rules ToolRules) (item *I
 	}
 	item.LocalDefinition = raw
 	if k == Tool {
-		if !rules.allowsTool(name) {
+		change := rules(name)
+		if change.Hide {
 			return item, ""
 		}
-		local = cmp.Or(rules.Rename[name], name)
-		if item.LocalDefinition, reason = item.toolDefinition(raw, local, rules); reason != "" {
+		local = cmp.Or(change.Rename, name)
+		if item.LocalDefinition, reason = item.toolDefinition(raw, local, change.Describe); reason != "" {
 			return item, reason
 		}
 	}
 	if k == Template {
 		item.template, _ = uritemplate.Parse(name) // nil matches no URI; the template is listed as it is
 	}
-	item.LocalName, item.QualifiedName = local, u.name+"."+local
+	item.LocalName, item.QualifiedName = local, u.Name()+"."+local
 	item.WireName, item.Definition = name, item.LocalDefinition
 	if k == Tool || k == Prompt {
-		item.WireName = wireName(u.name, local)
+		item.WireName = wireName(u.Name(), local)
 		item.Definition = item.wireDefinition()
 	}
 	return item, ""
@@ -122,9 +101,9 @@ func hasDuplicateMember(object json.RawMessage, name string) bool {
 	return n > 1
 }
 
-// toolDefinition checks a tool's definition and applies the rules. reason says why it is broken, or
-// is empty.
-func (item *Item) toolDefinition(raw json.RawMessage, local string, rules ToolRules) (json.RawMessage, string) {
+// toolDefinition checks a tool's definition, and replaces its name and, unless it is nil, its
+// description. The text says why the definition is broken, or is empty.
+func (item *Item[U]) toolDefinition(raw json.RawMessage, local string, description *string) (json.RawMessage, string) {
 	input := rawjson.Lookup(raw, "inputSchema")
 	if input == nil || !rawjson.IsObject(input) {
 		return nil, "its inputSchema is no object"
@@ -139,26 +118,16 @@ func (item *Item) toolDefinition(raw json.RawMessage, local string, rules ToolRu
 	if local != item.Name {
 		raw = replaceText(raw, "name", local)
 	}
-	if text, ok := rules.Describe[item.Name]; ok {
-		raw = replaceText(raw, "description", text)
+	if description != nil {
+		raw = replaceText(raw, "description", *description)
 	}
 	return raw, ""
 }
 
 // CheckHeaders compares the header fields of an HTTP request with the call's arguments, as the
 // tool's definition demands. The error is a protocol error for the client.
-func (item *Item) CheckHeaders(req *mcp.Request) error {
+func (item *Item[U]) CheckHeaders(req *mcp.Request) error {
 	return item.headers.Check(req, rawjson.Lookup(req.Params, "arguments"))
-}
-
-// allowsTool reports whether the rules offer a tool. A pattern that cannot be parsed is a plain
-// name.
-func (r *ToolRules) allowsTool(tool string) bool {
-	matches := func(pattern string) bool {
-		ok, err := path.Match(pattern, tool)
-		return ok || err != nil && pattern == tool
-	}
-	return (r.Only == nil || slices.ContainsFunc(r.Only, matches)) && !slices.ContainsFunc(r.Hide, matches)
 }
 
 // replaceText replaces the value of a member by a string, in the same place.

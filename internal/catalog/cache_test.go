@@ -1,4 +1,4 @@
-package hub
+package catalog
 
 import (
 	"testing"
@@ -13,7 +13,7 @@ func TestNarrowestCache(t *testing.T) {
 		{public, public, public}, {private, private, private}, {public, private, mcp.Cache{TTL: time.Minute, Scope: mcp.CachePrivate}}, {private, public, mcp.Cache{TTL: time.Minute, Scope: mcp.CachePrivate}},
 		{public, mcp.Cache{}, mcp.Cache{Scope: mcp.CachePrivate}}, {mcp.Cache{}, public, mcp.Cache{}},
 	} {
-		if got := narrowestCache(tt.a, tt.b); got != tt.want {
+		if got := NarrowestCache(tt.a, tt.b); got != tt.want {
 			t.Errorf("%+v and %+v make %+v, want %+v", tt.a, tt.b, got, tt.want)
 		}
 	}

@@ -1,4 +1,4 @@
-package hub
+package catalog
 
 import (
 	"encoding/json"
@@ -55,7 +55,7 @@ func foreignMeta(raw json.RawMessage) (members []byte, forged bool) {
 
 // wireDefinition returns the item's definition under WireName. If WireName cannot be mapped back,
 // _meta names the server and the item.
-func (item *Item) wireDefinition() json.RawMessage {
+func (item *Item[U]) wireDefinition() json.RawMessage {
 	raw := replaceText(item.LocalDefinition, "name", item.WireName)
 	if !wirename.Marked(item.WireName) {
 		return raw
@@ -64,7 +64,7 @@ func (item *Item) wireDefinition() json.RawMessage {
 	if len(members) > 0 {
 		members = append(members, ',')
 	}
-	members = rawjson.AppendString(append(members, `"`+wirename.MetaServer+`":`...), item.Upstream.name)
+	members = rawjson.AppendString(append(members, `"`+wirename.MetaServer+`":`...), item.Upstream.Name())
 	members = rawjson.AppendString(append(members, `,"`+wirename.MetaThing+`":`...), item.LocalName)
 	return rawjson.Set(raw, "_meta", wrapObject(members))
 }

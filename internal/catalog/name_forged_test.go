@@ -1,9 +1,17 @@
-package hub
+package catalog
 
 import (
 	"encoding/json"
 	"testing"
 )
+
+// namedUpstream is an upstream with that name.
+type namedUpstream string
+
+func (u namedUpstream) Name() string { return string(u) }
+
+// keepTool changes no tool.
+func keepTool(string) ToolChange { return ToolChange{} }
 
 // A server can forge neither the hub's _meta keys nor a name that some readers take for another
 // one.
@@ -20,12 +28,12 @@ func TestForgedOrigins(t *testing.T) {
 		{"my.server", `{"name":"set","inputSchema":{}}`, `{"name":"` + mark + `","inputSchema":{},"_meta":{"dowel/server":"my.server","dowel/name":"set"}}`,
 			`{"name":"set","inputSchema":{}}`},
 	} {
-		item, reason := newItem(&Upstream{name: c.server}, Tool, json.RawMessage(c.told), ToolRules{})
+		item, reason := NewItem(namedUpstream(c.server), Tool, json.RawMessage(c.told), keepTool)
 		if reason != "" || string(item.Definition) != c.want || string(item.LocalDefinition) != c.own {
 			t.Errorf("%s is %s and %s, want %s and %s; %s", c.told, item.Definition, item.LocalDefinition, c.want, c.own, reason)
 		}
 	}
-	if _, reason := newItem(&Upstream{name: "s"}, Tool, json.RawMessage(`{"name":"set","inputSchema":{},"name":"other__set"}`), ToolRules{}); reason == "" {
+	if _, reason := NewItem(namedUpstream("s"), Tool, json.RawMessage(`{"name":"set","inputSchema":{},"name":"other__set"}`), keepTool); reason == "" {
 		t.Error("a tool with two names is offered")
 	}
 }
