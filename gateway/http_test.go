@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/dowel-mcp/dowel/client"
@@ -191,32 +192,70 @@ func TestLimit(t *testing.T) {
 		}
 		return "", nil
 	})
-	call := func(h mcp.Handler, principal string) error {
-		_, err := h.ServeMCP(t.Context(), &mcp.Request{Method: mcp.MethodCallTool, Params: []byte(`{"name":"wait","arguments":{}}`),
-			Revision: mcp.LatestRevision, Principal: mcp.Principal{ID: principal}})
-		return err
-	}
 	h := mcp.Chain(s, gateway.Limit(gateway.Limits{Concurrent: 1}))
-	done := make(chan error, 2)
+	done := make(chan string, 2)
 	for range 2 {
-		go func() { done <- call(h, "ann") }()
+		go func() { done <- callRefusal(t, h, "ann") }()
 	}
-	if err := <-done; err == nil { // the second of the two, while the first one waits
-		t.Error("a second call runs beside the first")
+	if refusal := <-done; !strings.Contains(refusal, "1 requests of this client are in progress") { // the second one, while the first one waits
+		t.Errorf("a second call runs beside the first: %q", refusal)
 	}
 	close(gate)
-	if err := <-done; err != nil {
+	if refusal := <-done; refusal != "" {
+		t.Error(refusal)
+	}
+}
+
+// callRefusal calls the tool wait and returns the text of a result that is an error, or "".
+func callRefusal(t *testing.T, h mcp.Handler, principal string) string {
+	res, err := h.ServeMCP(t.Context(), &mcp.Request{Method: mcp.MethodCallTool, Params: []byte(`{"name":"wait","arguments":{}}`),
+		Revision: mcp.LatestRevision, Principal: mcp.Principal{ID: principal}})
+	if err != nil {
 		t.Error(err)
+		return ""
 	}
-	limited := mcp.Chain(s, gateway.Limit(gateway.Limits{Rate: 0.001, Burst: 2}))
-	for i, want := range []bool{true, true, false} {
-		if got := call(limited, "ann") == nil; got != want {
-			t.Errorf("call %d passes: %v", i+1, got)
+	if result, ok := res.Value.(*mcp.CallToolResult); ok && result.IsError {
+		return result.Content[0].Text
+	}
+	return ""
+}
+
+// Calls above the rate wait, or get a result that tells a model when to try again. Lists do not count,
+// and clients do not count against each other.
+func TestRateLimit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := server.New("s", "1", nil)
+		server.Tool(s, "wait", "Returns at once.", func(context.Context, struct{}) (string, error) { return "", nil })
+		h := mcp.Chain(s, gateway.Limit(gateway.Limits{Rate: 0.25, Burst: 2}))
+		start := time.Now()
+		for i, want := range []time.Duration{0, 0, 4 * time.Second, 8 * time.Second} {
+			if refusal := callRefusal(t, h, "ann"); refusal != "" || time.Since(start) != want {
+				t.Errorf("call %d after %v: %s", i+1, time.Since(start), refusal)
+			}
 		}
-	}
-	if call(limited, "bob") != nil {
-		t.Error("one client's use counts against another")
-	}
+		refused := make(chan string, 4)
+		for range 4 {
+			go func() { refused <- callRefusal(t, h, "ann") }()
+		}
+		for range 2 {
+			if refusal := <-refused; !strings.Contains(refusal, "15 calls a minute") || !strings.Contains(refusal, "try again in") {
+				t.Errorf("got %q", refusal)
+			}
+		}
+		for range 2 {
+			if refusal := <-refused; refusal != "" {
+				t.Error(refusal)
+			}
+		}
+		for range 10 {
+			if _, err := h.ServeMCP(t.Context(), &mcp.Request{Method: mcp.MethodListTools, Revision: mcp.LatestRevision, Principal: mcp.Principal{ID: "ann"}}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if refusal := callRefusal(t, h, "bob"); refusal != "" {
+			t.Error(refusal)
+		}
+	})
 }
 
 // After Shutdown every path refuses, also a path without earlier requests.
