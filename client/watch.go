@@ -59,6 +59,27 @@ func (c *Client) Watch(ctx context.Context, filter mcp.SubscriptionFilter) (*Wat
 	return w, nil
 }
 
+// OnChange is [Client.Watch] with a function in place of a loop: handle gets each change, one at a
+// time, in both eras of the protocol. If the watch ends with an error, as [Watch.Changes] describes,
+// the last call has that error and no change. A call of handle may still be running when
+// [Watch.Close] returns. [Client.Close] waits for it, so handle must not call that.
+func (c *Client) OnChange(ctx context.Context, filter mcp.SubscriptionFilter, handle func(Change, error)) (*Watch, error) {
+	w, err := c.Watch(ctx, filter)
+	if err != nil {
+		return nil, err
+	}
+	started := c.conn.goUntilClose(func() {
+		for change, err := range w.Changes() {
+			handle(change, err)
+		}
+	})
+	if !started {
+		w.Close()
+		return nil, c.callError(mcp.MethodListen, "", mcp.ErrClosed)
+	}
+	return w, nil
+}
+
 // awaitAcknowledgement waits for the first acknowledgement.
 func (w *Watch) awaitAcknowledgement(first <-chan error) error {
 	limit, cancel := w.client.conn.withConnectLimit(w.ctx, 0)

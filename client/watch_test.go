@@ -11,6 +11,7 @@ import (
 
 	"github.com/dowel-mcp/dowel/client"
 	"github.com/dowel-mcp/dowel/mcp"
+	"github.com/dowel-mcp/dowel/server"
 )
 
 // feed is a server with subscriptions: each acknowledges grant, if it is not empty, and then sends
@@ -92,6 +93,55 @@ func TestWatchDeliversChanges(t *testing.T) {
 			t.Errorf("got %q", got)
 		}
 	})
+}
+
+// OnChange calls its function in both eras, and gives it the error that ends the watch.
+func TestOnChange(t *testing.T) {
+	eras(t, func(t *testing.T, revision mcp.Revision) {
+		s := server.New("s", "1", nil)
+		server.Tool(s, "early", "", func(context.Context, struct{}) (string, error) { return "", nil })
+		server.Resource(s, "x://a", "", func(context.Context, struct{}) (string, error) { return "", nil })
+		c, err := client.Dial(t.Context(), s, &client.Options{Wire: client.Wire{Revision: revision}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		changes := make(chan client.Change, 8)
+		w, err := c.OnChange(t.Context(), mcp.SubscriptionFilter{ToolsListChanged: true, ResourceSubscriptions: []string{"x://a"}}, func(change client.Change, err error) {
+			if err != nil {
+				t.Error(err)
+			}
+			changes <- change
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		server.Tool(s, "late", "", func(context.Context, struct{}) (string, error) { return "", nil })
+		if got := <-changes; got.Method != mcp.NotificationToolsChanged {
+			t.Errorf("%+v", got)
+		}
+		s.Updated("x://a")
+		if got := <-changes; got.Method != mcp.NotificationResourceUpdated || got.URI != "x://a" {
+			t.Errorf("%+v", got)
+		}
+		w.Close()
+		c.Close()
+		if _, err := c.OnChange(t.Context(), mcp.SubscriptionFilter{ToolsListChanged: true}, func(client.Change, error) {}); !errors.Is(err, mcp.ErrClosed) {
+			t.Error(err)
+		}
+	})
+	f := &feed{changes: make(chan mcp.Notification), grant: `{"toolsListChanged":true}`}
+	l := &line{handler: handlers{mcp.MethodListen: f.listen}}
+	c := dialLine(t, l, client.Options{Restart: client.Restart{Max: 0}})
+	ended := make(chan error, 1)
+	_, err := c.OnChange(t.Context(), mcp.SubscriptionFilter{ToolsListChanged: true}, func(_ client.Change, err error) { ended <- err })
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.refuse = mcp.MethodNotFound(mcp.MethodListen)
+	f.changes <- mcp.Notification{}
+	if err := <-ended; err == nil {
+		t.Error("the watch ended without an error")
+	}
 }
 
 func TestWatchThatIsRefused(t *testing.T) {

@@ -32,7 +32,7 @@ func Serve(ctx context.Context, h mcp.Handler, opts ...Options) error {
 	if out == nil {
 		return errors.New("stdio.Serve has been called before in this process: standard output is taken")
 	}
-	return ServeStream(ctx, &standardStreams{standardInput(), out}, h, opts...)
+	return ServeStream(ctx, Join(standardInput(), out), h, opts...)
 }
 
 // ServeStream serves h to one client on a stream of bytes, which it closes. It returns nil when
@@ -60,13 +60,3 @@ func takeStdout() *os.File {
 	os.Stdout = os.Stderr // for code that reads the variable later
 	return out
 }
-
-// standardStreams joins standard input and output into one stream.
-type standardStreams struct {
-	in  io.ReadCloser
-	out *os.File
-}
-
-func (s *standardStreams) Read(p []byte) (int, error)  { return s.in.Read(p) }
-func (s *standardStreams) Write(p []byte) (int, error) { return s.out.Write(p) }
-func (s *standardStreams) Close() error                { return errors.Join(s.in.Close(), s.out.Close()) }

@@ -47,7 +47,10 @@ func (ss *session) newAnswerStream(w http.ResponseWriter, accept acceptedTypes) 
 func (a *answerStream) serveAnswer(r *http.Request, incoming legacyRequest) {
 	w, released := a.pendingWriter, a.hold.(blockedRequest)
 	a.request, a.incoming = r, incoming
-	if server := a.session.server; server.opensStream(a.accept) {
+	switch server := a.session.server; {
+	case server.opts.StreamAtOnce:
+		a.Expire()
+	case server.opensStream(a.accept):
 		server.slowAnswers.Start(&a.slowTimer, a)
 		defer server.slowAnswers.Stop(&a.slowTimer)
 	}

@@ -1,9 +1,13 @@
 package streamable_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"io"
+	"net/http"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -173,4 +177,65 @@ func TestParameters(t *testing.T) {
 			}
 		}
 	})
+}
+
+// With StreamAtOnce, the header of an event stream arrives before the call is done.
+func TestStreamAtOnce(t *testing.T) {
+	gate := make(chan struct{})
+	_, web := serve(t, world(gate), streamable.Options{StreamAtOnce: true, JSONFor: time.Hour, KeepAlive: -1})
+	eachRevision(t, func(t *testing.T, r mcp.Revision) {
+		opened := make(chan struct{}, 100)
+		hc := &http.Client{Transport: answerWatcher{&http.Transport{}, opened}}
+		c := dial(t, web.URL+"/mcp", r, client.Options{HTTP: client.HTTP{Client: hc}})
+		go func() {
+			<-opened // the handler waits for the gate
+			openGate(t, gate)
+		}()
+		if got, err := client.Call[string](t.Context(), c, "wait", nil); err != nil || got != "let go" {
+			t.Errorf("%q, %v", got, err)
+		}
+	})
+	for accept, want := range map[string]string{"application/json": "application/json", "application/json, text/event-stream": "text/event-stream"} {
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, web.URL+"/mcp", strings.NewReader(
+			`{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for name, value := range map[string]string{"Accept": accept, "Content-Type": "application/json", "Mcp-Protocol-Version": "2026-07-28", "Mcp-Method": "tools/list"} {
+			r.Header.Set(name, value)
+		}
+		resp, err := http.DefaultClient.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp.Body.Close()
+		if got := resp.Header.Get("Content-Type"); resp.StatusCode != http.StatusOK || got != want {
+			t.Errorf("%s: %s, %s", accept, resp.Status, got)
+		}
+	}
+	http.DefaultClient.CloseIdleConnections()
+}
+
+// answerWatcher reports each answer to a POST of tools/call that is an event stream.
+type answerWatcher struct {
+	*http.Transport
+	opened chan struct{}
+}
+
+func (a answerWatcher) RoundTrip(r *http.Request) (*http.Response, error) {
+	isCall := false
+	if r.Body != nil {
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			return nil, err
+		}
+		isCall = bytes.Contains(body, []byte(`"tools/call"`))
+		r = r.Clone(r.Context())
+		r.Body = io.NopCloser(bytes.NewReader(body))
+	}
+	resp, err := a.Transport.RoundTrip(r)
+	if err == nil && isCall && resp.Header.Get("Content-Type") == "text/event-stream" {
+		a.opened <- struct{}{}
+	}
+	return resp, err
 }

@@ -104,7 +104,10 @@ func serve(t testing.TB, h mcp.Handler, opts ...streamable.Options) (*streamable
 // dial connects to the server in a revision. All frames are checked against the revision's schema.
 func dial(t testing.TB, url string, revision mcp.Revision, opts client.Options) *client.Client {
 	t.Helper()
-	own := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 64}}
+	own := opts.HTTP.Client
+	if own == nil {
+		own = &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 64}}
+	}
 	opts.Wire.Revision, opts.HTTP.Client, opts.Wire.Verdicts = revision, own, new(transport.Verdicts)
 	if opts.Wire.Tap == nil {
 		opts.Wire.Tap = mcptest.ClientTap(t)

@@ -29,9 +29,13 @@ type response struct {
 	finished bool
 }
 
-// startSlowTimer starts the timer after which the response becomes a stream.
+// startSlowTimer starts the timer after which the response becomes a stream. With
+// [Options.StreamAtOnce] it becomes one now.
 func (r *response) startSlowTimer() {
-	if r.server.opensStream(r.accept) {
+	switch {
+	case r.server.opts.StreamAtOnce && r.accept.stream:
+		r.Expire()
+	case r.server.opensStream(r.accept):
 		r.server.slowAnswers.Start(&r.slowTimer, r)
 	}
 }

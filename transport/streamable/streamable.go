@@ -64,6 +64,11 @@ type Options struct {
 	// for dead. Only a document can set the HTTP status of an error. If JSONFor is negative, only
 	// notifications make a response a stream.
 	JSONFor time.Duration
+	// StreamAtOnce answers every request whose client accepts a stream by an event stream, and sends
+	// its header before the request is served. JSONFor has no effect then, and errors of the
+	// handler have status 200. The answer to initialize remains a document, because its header
+	// contains the session id.
+	StreamAtOnce bool
 	// KeepAlive is the idle time after which an event stream sends a comment, 15 s if it is 0. A
 	// negative value disables it.
 	KeepAlive time.Duration
