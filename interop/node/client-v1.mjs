@@ -1,9 +1,10 @@
-// A legacy client, the TypeScript SDK v1, against a server on stdio or HTTP. Prints one JSON line per check.
+// A legacy client, the TypeScript SDK v1, against a server on stdio, HTTP or WebSocket. Prints one JSON line per check.
 
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { SSEClientTransport } from '@modelcontextprotocol/sdk/client/sse.js';
 import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js';
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
+import { WebSocketClientTransport } from '@modelcontextprotocol/sdk/client/websocket.js';
 import {
     CreateMessageRequestSchema, ElicitRequestSchema, ListRootsRequestSchema
 } from '@modelcontextprotocol/sdk/types.js';
@@ -40,7 +41,7 @@ async function connect(line) {
     client.setRequestHandler(ElicitRequestSchema, request => peer.answers.elicit(request.params));
     client.setRequestHandler(CreateMessageRequestSchema, request => peer.answers.sample(request.params));
     client.setRequestHandler(ListRootsRequestSchema, request => peer.answers.roots(request.params));
-    await peer.connect(transportOf({ StdioClientTransport, StreamableHTTPClientTransport, SSEClientTransport }, line));
+    await peer.connect(transportOf({ StdioClientTransport, StreamableHTTPClientTransport, SSEClientTransport, WebSocketClientTransport }, line));
     return peer;
 }
 

@@ -4,7 +4,7 @@ import { servers } from './servers.mjs';
 import { must, Report, same } from './report.mjs';
 import { willing } from './questions.mjs';
 
-const synopsis = '[--server NAME] [--era modern|auto] [--carrier stdio] COMMAND ARG… | … --carrier http|sse URL';
+const synopsis = '[--server NAME] [--era modern|auto] [--carrier stdio] COMMAND ARG… | … --carrier http|sse|ws URL';
 
 /** Reads the synopsis. */
 export function commandLine(script) {
@@ -16,7 +16,7 @@ export function commandLine(script) {
         options[name] = words.shift();
     }
     if (words.length === 0) usage(script, 'no server');
-    if (!['stdio', 'http', 'sse'].includes(options.carrier)) usage(script, '--carrier is stdio, http or sse');
+    if (!['stdio', 'http', 'sse', 'ws'].includes(options.carrier)) usage(script, '--carrier is stdio, http, sse or ws');
     if (!servers[options.server]) usage(script, `--server is one of ${Object.keys(servers).join(', ')}`);
     return { ...options, ...servers[options.server], command: words[0], args: words.slice(1) };
 }
@@ -27,9 +27,10 @@ function usage(script, problem) {
 }
 
 /** The transport of an SDK that the command line asks for; both SDKs call theirs the same. */
-export function transportOf({ StdioClientTransport, StreamableHTTPClientTransport, SSEClientTransport }, line) {
+export function transportOf({ StdioClientTransport, StreamableHTTPClientTransport, SSEClientTransport, WebSocketClientTransport }, line) {
     switch (line.carrier) {
         case 'http': return new StreamableHTTPClientTransport(new URL(line.command));
+        case 'ws': return new WebSocketClientTransport(new URL(line.command));
         case 'sse': return new SSEClientTransport(new URL(line.command));
         default: return new StdioClientTransport({ command: line.command, args: line.args, env: process.env, stderr: 'ignore' });
     }
