@@ -7,8 +7,10 @@ import (
 	"os"
 
 	"github.com/dowel-mcp/dowel/internal/cli"
+	"github.com/dowel-mcp/dowel/internal/modelkeys"
 )
 
 func main() {
+	modelkeys.Hide()
 	os.Exit(cli.Run(context.Background(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 }

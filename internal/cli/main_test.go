@@ -15,6 +15,7 @@ import (
 
 	"github.com/dowel-mcp/dowel/internal/cli/connect"
 	"github.com/dowel-mcp/dowel/internal/clitest"
+	"github.com/dowel-mcp/dowel/internal/modelkeys"
 	"github.com/dowel-mcp/dowel/internal/polltest"
 	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/dowel-mcp/dowel/server"
@@ -49,6 +50,7 @@ func TestMain(m *testing.M) {
 			os.Exit(1)
 		}
 	default:
+		modelkeys.Hide()
 		connect.WatchWire = checkWire
 		os.Exit(Run(context.Background(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 	}

@@ -120,7 +120,7 @@ func TestShellHasNoModelKeys(t *testing.T) {
 	p.expectSuccess("none none\n", "call", "shell.run", show)
 	p.expectSuccess("three none\n", "call", "shell.run", show, "--env", "OPENAI_API_KEY=three")
 	p.expectSuccess("none two\n", "call", "shell.run", show, "-O", "keys=ANTHROPIC_API_KEY")
-	p.expectFailure(exit.Usage, "want OPENAI_API_KEY", "serve", "shell", "keys=HOME")
+	p.expectFailure(exit.Usage, "want OPENAI_API_KEY or ANTHROPIC_API_KEY", "serve", "shell", "keys=HOME")
 }
 
 // Once added to the user's servers, they work in the folder of the servers add command.

@@ -6,6 +6,8 @@ import (
 	"regexp"
 	"runtime"
 	"strings"
+
+	"github.com/dowel-mcp/dowel/internal/modelkeys"
 )
 
 // Scope says whether a file belongs to the user or to a project.
@@ -49,7 +51,7 @@ func (o Options) withDefaults() Options {
 		o.GOOS = runtime.GOOS
 	}
 	if o.Env == nil {
-		o.Env = os.LookupEnv
+		o.Env = modelkeys.LookupEnv
 	}
 	return o
 }

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/dowel-mcp/dowel/internal/modelkeys"
 	"github.com/dowel-mcp/dowel/transport/stdio"
 )
 
@@ -102,6 +103,12 @@ func findProcessExit(e *evidence) (finding, bool) {
 // matchComplaint finds a cause in the server's output.
 func (e *evidence) matchComplaint() (finding, bool) {
 	words := strings.Join(append(e.lastStderr(), e.stdoutLines...), "\n")
+	for _, name := range modelkeys.Names {
+		if strings.Contains(words, name) && !e.isSet(name) {
+			return finding{stepHandshake, name + " is not set; servers do not inherit the keys of models",
+				fmt.Sprintf(`If the server may have this key, add "env": {"%[1]s": "${%[1]s}"} to its entry.`, name)}, true
+		}
+	}
 	for _, c := range complaints {
 		if m := c.pattern.FindStringSubmatchIndex(words); m != nil {
 			return finding{stepHandshake, expandTemplate(c, c.summary, words, m), expandTemplate(c, c.advice, words, m)}, true

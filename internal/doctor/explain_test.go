@@ -304,3 +304,15 @@ func TestMask(t *testing.T) {
 		t.Errorf("half a secret is told: %s", got[280:])
 	}
 }
+
+// A server that asks for the key of a model, which it does not inherit, gets the line for its entry.
+func TestExplainModelKey(t *testing.T) {
+	p := Server{Name: "s", Target: stdio.Command{Path: "server"}}
+	d := Explain(&stdio.ExitError{Command: "server", Stderr: "KeyError: 'OPENAI_API_KEY'"}, p)
+	checkContains(t, d.Summary, "OPENAI_API_KEY is not set")
+	checkContains(t, d.Advice, `add "env": {"OPENAI_API_KEY": "${OPENAI_API_KEY}"}`)
+	p.Target = stdio.Command{Path: "server", Env: map[string]string{"OPENAI_API_KEY": "given"}}
+	if d = Explain(&stdio.ExitError{Command: "server", Stderr: "OPENAI_API_KEY is invalid"}, p); strings.Contains(d.Advice, `"env"`) {
+		t.Errorf("the key is given, and still: %s", d.Advice)
+	}
+}

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/dowel-mcp/dowel/internal/modelkeys"
 	"github.com/dowel-mcp/dowel/internal/process"
 )
 
@@ -58,6 +59,11 @@ func (o *Options) resolveProgram() (p program, err error) {
 // setEnvironment gives a command the environment of this process, except the [ModelKeys] that are
 // not in o.Keys. It leaves c alone if none of these is set: c then inherits the environment.
 func (o *Options) setEnvironment(c *process.Command) {
+	for _, name := range o.Keys {
+		if value, ok := modelkeys.LookupEnv(name); ok {
+			c.Env[name] = value
+		}
+	}
 	passes := func(name string) bool { return !slices.Contains(ModelKeys, name) || slices.Contains(o.Keys, name) }
 	if !slices.ContainsFunc(ModelKeys, func(name string) bool { _, set := os.LookupEnv(name); return set && !passes(name) }) {
 		return

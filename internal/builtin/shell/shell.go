@@ -66,6 +66,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/dowel-mcp/dowel/internal/modelkeys"
 	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/dowel-mcp/dowel/server"
 )
@@ -86,7 +87,7 @@ const (
 
 // ModelKeys are the environment variables of this process that shells do not inherit unless
 // [Options].Keys names them. They must not be changed.
-var ModelKeys = []string{"OPENAI_API_KEY", "ANTHROPIC_API_KEY"}
+var ModelKeys = modelkeys.Names
 
 // Options configure a [Server]. The zero value is ready.
 type Options struct {

@@ -15,6 +15,7 @@ import (
 	"github.com/dowel-mcp/dowel/internal/builtin"
 	"github.com/dowel-mcp/dowel/internal/builtin/shell"
 	"github.com/dowel-mcp/dowel/internal/cli/exit"
+	"github.com/dowel-mcp/dowel/internal/modelkeys"
 	"github.com/dowel-mcp/dowel/internal/secretmask"
 	"github.com/dowel-mcp/dowel/internal/suggest"
 	"github.com/dowel-mcp/dowel/internal/term"
@@ -194,7 +195,23 @@ func (f *TargetFlags) BuiltIn(name string) (Target, error) {
 	}
 	t, err := f.Started(command)
 	t.Name, t.Origin = name, "built into dowel"
+	if child, ok := t.Dial.(stdio.Command); ok && name == "shell" {
+		passModelKeys(child.Env, options["keys"])
+	}
 	return t, err
+}
+
+// passModelKeys adds the model keys that a shell server is to hand on, separated by commas, to its
+// environment, because processes do not inherit them.
+func passModelKeys(env map[string]string, keys string) {
+	for name := range strings.SplitSeq(keys, ",") {
+		if _, given := env[name]; given || !slices.Contains(shell.ModelKeys, name) {
+			continue
+		}
+		if value, ok := modelkeys.LookupEnv(name); ok {
+			env[name] = value
+		}
+	}
 }
 
 // joinModelKeys returns the variables of model keys that --env sets, separated by commas. The shell

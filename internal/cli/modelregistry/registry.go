@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
-	"os"
 	"slices"
 	"strings"
 
@@ -19,6 +18,7 @@ import (
 	"github.com/dowel-mcp/dowel/internal/cli/exit"
 	"github.com/dowel-mcp/dowel/internal/cli/factory"
 	"github.com/dowel-mcp/dowel/internal/config"
+	"github.com/dowel-mcp/dowel/internal/modelkeys"
 	"github.com/dowel-mcp/dowel/internal/secretmask"
 	"github.com/dowel-mcp/dowel/internal/suggest"
 	"github.com/dowel-mcp/dowel/internal/term"
@@ -237,5 +237,5 @@ Set DOWEL_MODEL to leave out --model, or define models in your dowel.json:
 
 // New returns the registry of a configuration and the process's environment. set must not be nil.
 func New(f *factory.Factory, set *config.Set) *Registry {
-	return &Registry{Set: set, warn: f.Warn, getenv: os.Getenv}
+	return &Registry{Set: set, warn: f.Warn, getenv: modelkeys.Getenv}
 }

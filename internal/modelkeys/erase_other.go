@@ -1,0 +1,5 @@
+//go:build !linux
+
+package modelkeys
+
+func eraseEnviron([]string) {}
