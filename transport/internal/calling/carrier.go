@@ -8,11 +8,10 @@ import (
 	"time"
 
 	"github.com/dowel-mcp/dowel/internal/mcpwire"
-	"github.com/dowel-mcp/dowel/transport"
-	"github.com/dowel-mcp/dowel/transport/internal/frames"
-
 	"github.com/dowel-mcp/dowel/jsonrpc"
 	"github.com/dowel-mcp/dowel/mcp"
+	"github.com/dowel-mcp/dowel/transport"
+	"github.com/dowel-mcp/dowel/transport/internal/frames"
 )
 
 // Carrier sends each message separately, as HTTP does. It is safe for concurrent use.

@@ -5,12 +5,11 @@ import (
 	"maps"
 	"sync"
 
-	"github.com/dowel-mcp/dowel/transport/internal/frames"
-
 	"github.com/dowel-mcp/dowel/internal/mcpwire"
 	"github.com/dowel-mcp/dowel/internal/rawjson"
 	"github.com/dowel-mcp/dowel/jsonrpc"
 	"github.com/dowel-mcp/dowel/mcp"
+	"github.com/dowel-mcp/dowel/transport/internal/frames"
 )
 
 // modernEra is the era of revisions 2026-07-28 and later, in which each request carries its own

@@ -6,12 +6,11 @@ import (
 	"runtime/debug"
 	"time"
 
-	"github.com/dowel-mcp/dowel/transport/internal/frames"
-
 	"github.com/dowel-mcp/dowel/internal/mcpwire"
 	"github.com/dowel-mcp/dowel/internal/rawjson"
 	"github.com/dowel-mcp/dowel/jsonrpc"
 	"github.com/dowel-mcp/dowel/mcp"
+	"github.com/dowel-mcp/dowel/transport/internal/frames"
 )
 
 // maxQuestions is the highest number of questions that a server may ask at the same time. Many

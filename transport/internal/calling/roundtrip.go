@@ -7,12 +7,11 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/dowel-mcp/dowel/transport"
-
 	"github.com/dowel-mcp/dowel/internal/mcpwire"
 	"github.com/dowel-mcp/dowel/internal/rawjson"
 	"github.com/dowel-mcp/dowel/jsonrpc"
 	"github.com/dowel-mcp/dowel/mcp"
+	"github.com/dowel-mcp/dowel/transport"
 )
 
 // RoundTrip implements [mcp.Transport].

@@ -4,11 +4,10 @@ import (
 	"sync"
 
 	"github.com/dowel-mcp/dowel/internal/mcpwire"
-	"github.com/dowel-mcp/dowel/transport"
-	"github.com/dowel-mcp/dowel/transport/internal/frames"
-
 	"github.com/dowel-mcp/dowel/jsonrpc"
 	"github.com/dowel-mcp/dowel/mcp"
+	"github.com/dowel-mcp/dowel/transport"
+	"github.com/dowel-mcp/dowel/transport/internal/frames"
 )
 
 // responseBatch collects the responses to a batch of requests (revision 2025-03-26) and writes

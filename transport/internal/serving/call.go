@@ -9,12 +9,11 @@ import (
 	"sync"
 
 	"github.com/dowel-mcp/dowel/internal/mcpwire"
-	"github.com/dowel-mcp/dowel/transport"
-	"github.com/dowel-mcp/dowel/transport/internal/frames"
-
 	"github.com/dowel-mcp/dowel/internal/rawjson"
 	"github.com/dowel-mcp/dowel/jsonrpc"
 	"github.com/dowel-mcp/dowel/mcp"
+	"github.com/dowel-mcp/dowel/transport"
+	"github.com/dowel-mcp/dowel/transport/internal/frames"
 )
 
 // maxRounds is the highest number of input_required results that one call of a legacy client may

@@ -3,13 +3,13 @@ package serving
 import (
 	"errors"
 	"fmt"
-	"github.com/dowel-mcp/dowel/internal/timeout"
-	"github.com/dowel-mcp/dowel/transport"
-	"github.com/dowel-mcp/dowel/transport/internal/frames"
 	"io"
 
+	"github.com/dowel-mcp/dowel/internal/timeout"
 	"github.com/dowel-mcp/dowel/jsonrpc"
 	"github.com/dowel-mcp/dowel/mcp"
+	"github.com/dowel-mcp/dowel/transport"
+	"github.com/dowel-mcp/dowel/transport/internal/frames"
 )
 
 // errShutdown is the cause of a subscription's context when the server ends the subscription.

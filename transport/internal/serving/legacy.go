@@ -10,12 +10,11 @@ import (
 	"slices"
 	"time"
 
-	"github.com/dowel-mcp/dowel/transport/internal/frames"
-
 	"github.com/dowel-mcp/dowel/internal/mcpwire"
 	"github.com/dowel-mcp/dowel/internal/rawjson"
 	"github.com/dowel-mcp/dowel/jsonrpc"
 	"github.com/dowel-mcp/dowel/mcp"
+	"github.com/dowel-mcp/dowel/transport/internal/frames"
 )
 
 // This file implements era for a session: revisions 2025-11-25 and earlier.

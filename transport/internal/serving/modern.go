@@ -7,12 +7,11 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/dowel-mcp/dowel/transport/internal/frames"
-
 	"github.com/dowel-mcp/dowel/internal/mcpwire"
 	"github.com/dowel-mcp/dowel/internal/rawjson"
 	"github.com/dowel-mcp/dowel/jsonrpc"
 	"github.com/dowel-mcp/dowel/mcp"
+	"github.com/dowel-mcp/dowel/transport/internal/frames"
 )
 
 // modern is the era of revisions 2026-07-28 and later, in which each request carries its own

@@ -12,11 +12,10 @@ import (
 	"time"
 
 	"github.com/dowel-mcp/dowel/internal/mcpwire"
-	"github.com/dowel-mcp/dowel/transport/internal/frames"
-
 	"github.com/dowel-mcp/dowel/internal/rawjson"
 	"github.com/dowel-mcp/dowel/jsonrpc"
 	"github.com/dowel-mcp/dowel/mcp"
+	"github.com/dowel-mcp/dowel/transport/internal/frames"
 )
 
 // session is the state that the handshake of a legacy client opened: identity, capabilities and

@@ -1,0 +1,105 @@
+// Package audit writes the audit log: one line of JSON for each request and each decision. Package
+// gateway writes the requests, the program's agent its decisions, to the same file.
+package audit
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"sync"
+	"time"
+
+	"github.com/dowel-mcp/dowel/internal/rawjson"
+)
+
+// Record is a line of the audit log: a client's request for something that an upstream does, or an
+// agent's decision on a call.
+type Record struct {
+	// Time is when the request came or the decision was made.
+	Time time.Time `json:"time"`
+	// Client is the principal of the request, else the name that the client gives itself.
+	Client string `json:"client,omitzero"`
+	// Method is the method of the request.
+	Method string `json:"method"`
+	// Server is the upstream. Name is the upstream's tool, prompt or URI.
+	Server string `json:"server,omitzero"`
+	Name   string `json:"name,omitzero"`
+	// Outcome of a request is "ok", "tool error", "input required", "error" or "cancelled"; of a
+	// decision, "allowed" or "refused". Error has the text of an error or a cancellation.
+	Outcome string `json:"outcome"`
+	Error   string `json:"error,omitzero"`
+	// By is the source of a decision: "mode", "annotation", "session", "always" or "user". Reason
+	// says it in words.
+	By     string `json:"by,omitzero"`
+	Reason string `json:"reason,omitzero"`
+	// Milliseconds is the duration. Sent and Received are the sizes of params and result in bytes.
+	Milliseconds float64 `json:"ms"`
+	Sent         int     `json:"sent"`
+	Received     int     `json:"received"`
+	// Arguments are included only with [Options].Arguments.
+	Arguments json.RawMessage `json:"arguments,omitzero"`
+}
+
+// Options configure a [Log]. The zero value is ready for use. gateway.AuditOptions has the same
+// fields.
+type Options struct {
+	// Arguments makes records include arguments, which may hold secrets.
+	Arguments bool
+	// Mask replaces secrets in errors, reasons and arguments. nil replaces nothing.
+	Mask func(string) string
+	// OnError is called when writing fails, once until a write succeeds again. nil ignores
+	// failures.
+	OnError func(error)
+}
+
+// Log writes records. It is safe for concurrent use.
+type Log struct {
+	w    io.Writer
+	opts Options
+
+	mu     sync.Mutex
+	failed bool
+}
+
+// NewLog returns a log. Each record is one Write to w, so several processes can append to the same
+// file.
+func NewLog(w io.Writer, o Options) *Log { return &Log{w: w, opts: o} }
+
+// Write writes a record. It drops the arguments unless the options include them, and masks secrets.
+// Arguments that are no JSON after masking are left out.
+func (l *Log) Write(r Record) {
+	r.Arguments = l.maskArguments(r.Arguments)
+	r.Error, r.Reason = l.maskText(r.Error), l.maskText(r.Reason)
+	line, err := json.Marshal(r)
+	if err != nil {
+		err = errors.Join(errors.New("a record cannot be encoded"), err)
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if err == nil {
+		_, err = l.w.Write(append(line, '\n'))
+	}
+	if err != nil && !l.failed && l.opts.OnError != nil {
+		l.opts.OnError(err)
+	}
+	l.failed = err != nil
+}
+
+// maskArguments returns the arguments to record, or nil.
+func (l *Log) maskArguments(raw json.RawMessage) json.RawMessage {
+	if !l.opts.Arguments {
+		return nil
+	}
+	if masked := []byte(l.maskText(string(raw))); rawjson.CheckAll(masked) == nil {
+		return masked
+	}
+	return nil
+}
+
+// maskText applies Mask.
+func (l *Log) maskText(text string) string {
+	if l.opts.Mask == nil {
+		return text
+	}
+	return l.opts.Mask(text)
+}
