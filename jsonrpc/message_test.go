@@ -67,7 +67,7 @@ func TestParseRefuses(t *testing.T) {
 		{``, CodeParse, `null`}, {`x`, CodeParse, `null`}, {`{"jsonrpc":"2.0","id":1,"method":"m"`, CodeParse, `1`}, {`{"jsonrpc":"2.0","id":1,"method":"m"}}`, CodeParse, `1`},
 		{`{"jsonrpc":"2.0","id":1,"method":"m"}{}`, CodeParse, `1`}, {"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"\xff\"}", CodeParse, `1`},
 		{"{\"result\":{\"text\":\"\xff\"},\"jsonrpc\":\"2.0\",\"id\":7}", CodeParse, `7`}, {"{\"result\":{\"id\":7,\"text\":\"\xff\"}}", CodeParse, `null`},
-		{`{"jsonrpc":"2.0","id":1,"method":"m","params":` + strings.Repeat(`{"a":`, 300) + `1` + strings.Repeat(`}`, 300) + `}`, CodeInvalidRequest, `1`},
+		{`{"jsonrpc":"2.0","id":1,"method":"m","params":` + strings.Repeat(`{"a":`, 1100) + `1` + strings.Repeat(`}`, 1100) + `}`, CodeInvalidRequest, `1`},
 		{"\ufeff{}", CodeParse, `null`}, {`{'id':1}`, CodeParse, `null`}, {`{"id":01}`, CodeParse, `null`},
 		// no object
 		{`null`, CodeInvalidRequest, `null`}, {`1`, CodeInvalidRequest, `null`}, {`"{}"`, CodeInvalidRequest, `null`}, {`[]`, CodeInvalidRequest, `null`},

@@ -3,6 +3,7 @@ package catalog
 import (
 	"cmp"
 	"encoding/json"
+	"fmt"
 
 	"github.com/dowel-mcp/dowel/internal/rawjson"
 	"github.com/dowel-mcp/dowel/internal/uritemplate"
@@ -63,6 +64,9 @@ func NewItem[U Upstream](u U, k Kind, raw json.RawMessage, rules func(tool strin
 	if hasDuplicateMember(raw, kindTable[k].key) { // readers disagree about which one counts
 		return item, "it has more than one " + kindTable[k].key
 	}
+	if depth := rawjson.Depth(raw); depth > maxItemDepth {
+		return item, fmt.Sprintf("it is nested %d levels deep, and clients read at most %d", depth, maxItemDepth)
+	}
 	local := name
 	if k == Tool || k == Prompt {
 		raw = withoutForgedMeta(raw)
@@ -89,6 +93,10 @@ func NewItem[U Upstream](u U, k Kind, raw json.RawMessage, rules func(tool strin
 	}
 	return item, ""
 }
+
+// maxItemDepth limits the nesting of a definition. Clients refuse a whole list if one of its items
+// is deeper than their JSON reader allows.
+const maxItemDepth = 120
 
 // hasDuplicateMember reports whether an object has a member more than once.
 func hasDuplicateMember(object json.RawMessage, name string) bool {

@@ -88,8 +88,15 @@ func errorWithoutPath(err error) string {
 	return err.Error()
 }
 
-// readText reads a file, but at most limit+1 bytes.
+// errPipe is the error for a named pipe. To open it waits until another program writes.
+var errPipe = errors.New("it is a named pipe: want a regular file")
+
+// readText reads a file, but at most limit+1 bytes. It reads pipes only if this process has them
+// open, such as /dev/fd/63 of a shell's <(…).
 func readText(path string, limit int64) ([]byte, error) {
+	if info, err := os.Stat(path); err == nil && info.Mode()&fs.ModeNamedPipe != 0 && !strings.HasPrefix(path, "/dev/fd/") && !strings.HasPrefix(path, "/proc/self/fd/") {
+		return nil, &fs.PathError{Op: "open", Path: path, Err: errPipe}
+	}
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, err

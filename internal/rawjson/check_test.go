@@ -127,7 +127,7 @@ func TestCheckReturnsTheEnd(t *testing.T) {
 	}
 }
 
-func TestDepth(t *testing.T) {
+func TestMaxDepth(t *testing.T) {
 	for _, tt := range []struct {
 		open, close string
 		levels      int // that one pair adds

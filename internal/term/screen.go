@@ -206,8 +206,8 @@ func (s *Screen) Clean(text string) string {
 
 var escapeSequence = regexp.MustCompile(`\x1b(\[[0-?]*[ -/]*[@-~]|[\]PX^_][^\x07\x1b]*(\x07|\x1b\\)?)`)
 
-// Printable removes control sequences, control characters and bidirectional overrides from text. It
-// keeps line breaks and tabs. Use [Reveal] if the user decides about the text.
+// Printable removes control sequences, control characters, bidirectional overrides and characters
+// of zero width from text. It keeps line breaks, tabs, and the joiners that scripts and emoji need. Use [Reveal] if the user decides about the text.
 func Printable(text string) string {
 	if !strings.ContainsFunc(text, isControl) && utf8.ValidString(text) {
 		return text
@@ -224,7 +224,10 @@ func Printable(text string) string {
 // isControl reports whether Printable removes r.
 func isControl(r rune) bool {
 	const bidi = "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
-	return unicode.IsControl(r) && r != '\n' && r != '\t' || strings.ContainsRune(bidi, r)
+	const zeroWidth = "\u180e\u200b\u2060\u2061\u2062\u2063\u2064\ufeff\u115f\u1160\u3164\uffa0"
+	const firstTag, lastTag = 0xe0000, 0xe007f // an invisible copy of ASCII
+	return unicode.IsControl(r) && r != '\n' && r != '\t' || strings.ContainsRune(bidi, r) ||
+		strings.ContainsRune(zeroWidth, r) || r >= firstTag && r <= lastTag
 }
 
 // Reveal escapes control characters, bidirectional overrides and invisible characters of text. It

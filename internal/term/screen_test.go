@@ -34,6 +34,8 @@ func TestPrintable(t *testing.T) {
 		{"a\rb\x00c\x7f\u009bd", "abcd"},
 		{"user\u202egpj.exe", "usergpj.exe"},
 		{"bad \xff byte", "bad \uFFFD byte"},
+		{"in\u200bvis\u2060ib\ufeffle\U000e0041\U000e007f", "invisible"},
+		{"👩\u200d🚀 ❤\ufe0f می\u200cخواهم", "👩\u200d🚀 ❤\ufe0f می\u200cخواهم"},
 	} {
 		if got := Printable(test.text); got != test.want {
 			t.Errorf("%q: got %q, want %q", test.text, got, test.want)

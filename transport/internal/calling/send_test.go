@@ -79,7 +79,7 @@ func TestAnUnreadableAnswerEndsItsCall(t *testing.T) {
 	for name, answer := range map[string]string{
 		"Latin-1":             "{\"jsonrpc\":\"2.0\",\"id\":2,\"result\":{\"content\":[{\"type\":\"text\",\"text\":\"\xff\"}]}}",
 		"Latin-1, id last":    "{\"result\":{\"content\":[{\"type\":\"text\",\"text\":\"\xff\"}]},\"jsonrpc\":\"2.0\",\"id\":2}",
-		"too deep":            `{"jsonrpc":"2.0","id":2,"result":{"content":` + strings.Repeat("[", 300) + strings.Repeat("]", 300) + `}}`,
+		"too deep":            `{"jsonrpc":"2.0","id":2,"result":{"content":` + strings.Repeat("[", 1100) + strings.Repeat("]", 1100) + `}}`,
 		"cut short":           `{"jsonrpc":"2.0","result":{"content":[]`,
 		"an error without id": `{"jsonrpc":"2.0","error":{"code":-32700,"message":"what?"}}`,
 		"in a batch":          `[{"jsonrpc":"2.0","id":2,"result":{"resultType":"complete","tools":[],"ttlMs":0,"cacheScope":"public"}}]`,

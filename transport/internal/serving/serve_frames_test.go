@@ -23,7 +23,7 @@ func TestUnusableFrames(t *testing.T) {
 		{"a brace", `{`, parse}, {"half a name", `{"a`, parse}, {"no value", `{"a":`, parse}, {"half a result", `{"id":1,"result":`, parse}, {"half an error", `{"method":"m","error":"`, parse},
 		{"two messages", `{"jsonrpc":"2.0","method":"a"}{"jsonrpc":"2.0","method":"b"}`, parse},
 		{"invalid UTF-8", "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"\xff\"}", parse},
-		{"nested too deeply", `{"jsonrpc":"2.0","id":1,"method":"tools/list","params":` + strings.Repeat(`{"a":`, 300) + `1` + strings.Repeat(`}`, 300) + `}`, one},
+		{"nested too deeply", `{"jsonrpc":"2.0","id":1,"method":"tools/list","params":` + strings.Repeat(`{"a":`, 1100) + `1` + strings.Repeat(`}`, 1100) + `}`, one},
 		{"a bomb", strings.Repeat(`{"a":`, 100_000), invalid},
 		{"a bomb of lists is a batch", strings.Repeat("[", 100_000), invalid},
 		{"text", `"x"`, invalid},
