@@ -3,6 +3,8 @@ package schema
 import (
 	"fmt"
 	"strings"
+
+	"github.com/dowel-mcp/dowel/internal/subschema"
 )
 
 // dialect is the year or number of a JSON Schema draft.
@@ -76,40 +78,15 @@ func (d dialect) idKeyword() string {
 // refAlone reports whether a $ref makes its schema ignore all other keywords.
 func (d dialect) refAlone() bool { return d < draft2019 }
 
-// shape says where the subschemas of a keyword are.
-type shape uint8
-
-const (
-	single shape = 1 << iota // the value is one
-	listed                   // the items are
-	named                    // the members' values are
-)
-
-// subschemaShape says where a keyword holds subschemas, in any dialect; 0 where it holds none.
-func subschemaShape(keyword string) shape {
-	switch keyword {
-	case "$defs", "definitions", "properties", "patternProperties", "dependencies", "dependentSchemas":
-		return named
-	case "allOf", "anyOf", "oneOf", "prefixItems":
-		return listed
-	case "items":
-		return single | listed
-	case "additionalProperties", "propertyNames", "additionalItems", "contains", "not", "if", "then", "else",
-		"unevaluatedItems", "unevaluatedProperties", "contentSchema":
-		return single
-	}
-	return 0
-}
-
 // listSubschemas returns the subschemas that the keyword m holds.
 func (m member) listSubschemas() []*tree {
-	shape, v := subschemaShape(m.name), m.value
+	shape, v := subschema.ShapeOf(m.name), m.value
 	switch {
-	case v.kind == '[' && shape&listed != 0:
+	case v.kind == '[' && shape&subschema.Listed != 0:
 		return v.items
-	case shape&single != 0:
+	case shape&subschema.Single != 0:
 		return []*tree{v}
-	case shape&named == 0:
+	case shape&subschema.Named == 0:
 		return nil
 	}
 	var all []*tree

@@ -83,7 +83,7 @@
 //
 // [Decode], [Encode] and [AppendEncode] hold the options that agree with the inference:
 // case-sensitive names, [] and {} for nil slices and maps, durations as strings, sorted maps.
-// [Headers] applies MCP's x-mcp-header rules, [Form] makes the flat schemas of form elicitation.
+// [Form] makes the flat schemas of form elicitation.
 //
 // A Schema never changes; everything here is safe for concurrent use.
 package schema

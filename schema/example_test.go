@@ -86,13 +86,3 @@ func ExampleDecode() {
 	// <nil> 1h30m0s
 	// /wait: must be a duration such as "1h30m" (got "soon")
 }
-
-func ExampleHeaders() {
-	headers, err := schema.Headers([]byte(`{"properties":{"region":{"type":"string","x-mcp-header":"Region"}}}`))
-	fmt.Println(headers, err)
-	_, err = schema.Headers([]byte(`{"properties":{"sizes":{"items":{"type":"string","x-mcp-header":"Size"}}}}`))
-	fmt.Println(err)
-	// Output:
-	// [{Region [region] string}] <nil>
-	// schema: x-mcp-header below items of "sizes": only properties that are reached through properties alone can be headers
-}

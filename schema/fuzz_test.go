@@ -5,6 +5,7 @@ import (
 	"errors"
 	"testing"
 
+	"github.com/dowel-mcp/dowel/internal/toolheader"
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
@@ -79,7 +80,7 @@ func wellFormed(text []byte) bool {
 func onlySpace(text []byte) bool { return len(bytes.Trim(text, " \n\r\t")) == 0 }
 
 // FuzzCompile compares Compile with the library, which must accept every schema that Compile
-// accepts. Neither Compile nor Headers may panic.
+// accepts. Neither Compile nor toolheader.List may panic.
 func FuzzCompile(f *testing.F) {
 	for _, schema := range agreeSchemas {
 		f.Add([]byte(schema))
@@ -90,7 +91,7 @@ func FuzzCompile(f *testing.F) {
 		if len(raw) > 4096 {
 			return
 		}
-		_, _ = Headers(raw)
+		_, _ = toolheader.List(raw)
 		s, err := Compile(raw)
 		if err != nil {
 			return

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/dowel-mcp/dowel/internal/toolheader"
 	"github.com/go-json-experiment/json/jsontext"
 )
 
@@ -205,8 +206,8 @@ func TestTags(t *testing.T) {
 			t.Errorf(" got %s\nwant %s", got, want[i])
 		}
 	}
-	headers, err := s.Headers()
-	if want := []Header{{"X-A", []string{"a"}, "string"}, {"Flag", []string{"h"}, "boolean"}, {"k", []string{"k"}, "integer"}}; err != nil || !reflect.DeepEqual(headers, want) {
+	headers, err := toolheader.List(s.JSON())
+	if want := []toolheader.Header{{Name: "X-A", Path: []string{"a"}}, {Name: "Flag", Path: []string{"h"}}, {Name: "k", Path: []string{"k"}}}; err != nil || !reflect.DeepEqual(headers, want) {
 		t.Errorf("headers %v, %v", headers, err)
 	}
 	if p := s.Properties()[0]; p.Name != "a" || p.Title != "T" || p.Description != `A "doc"` || p.Type != "string" || !p.Required || s.Properties()[5].Required {

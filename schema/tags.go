@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/dowel-mcp/dowel/internal/toolheader"
 	"github.com/go-json-experiment/json"
 )
 
@@ -345,7 +346,7 @@ func (t *fieldTags) applyHeader() error {
 	if !ok {
 		return nil
 	}
-	if !isToken(name) {
+	if !toolheader.IsName(name) {
 		return t.errorf("header", "is not an HTTP field name")
 	}
 	switch {

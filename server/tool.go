@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"reflect"
 
+	"github.com/dowel-mcp/dowel/internal/mcpwire"
 	"github.com/dowel-mcp/dowel/internal/options"
 	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/dowel-mcp/dowel/schema"
@@ -112,7 +113,7 @@ type registeredTool struct {
 	item     Item
 	input    *schema.Schema
 	output   *schema.Schema // nil if none is declared
-	headers  Headers
+	headers  mcpwire.ToolHeaders
 	defaults json.RawMessage // an object of the optional arguments' defaults; nil without any
 	run      func(c *call, r *toolResult) error
 }
@@ -163,11 +164,10 @@ func (t *registeredTool) checkDescription(described mcp.Tool) error {
 	if t.input.Type() != "object" {
 		return fmt.Errorf("input: the schema must have type object (got %.80s)", t.input.JSON())
 	}
-	declared, err := t.input.Headers()
-	if err != nil {
+	var err error
+	if t.headers, err = mcpwire.ReadToolHeaders(t.input.JSON()); err != nil {
 		return fmt.Errorf("input: %w", err)
 	}
-	t.headers = newHeaders(declared)
 	described.InputSchema = t.input.JSON()
 	if t.output != nil {
 		described.OutputSchema = t.output.JSON()
@@ -236,7 +236,7 @@ func (s *Server) callTool(ctx context.Context, req *mcp.Request) (*mcp.Result, e
 		return s.toolError(err.Error()), nil
 	}
 	if t.headers != nil {
-		if err := t.headers.Check(req, p.arguments); err != nil {
+		if err := t.headers.CheckRequest(req, p.arguments); err != nil {
 			return nil, err
 		}
 	}

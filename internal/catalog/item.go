@@ -5,11 +5,11 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"github.com/dowel-mcp/dowel/internal/mcpwire"
 	"github.com/dowel-mcp/dowel/internal/rawjson"
 	"github.com/dowel-mcp/dowel/internal/uritemplate"
 	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/dowel-mcp/dowel/schema"
-	"github.com/dowel-mcp/dowel/server"
 )
 
 // Item is one thing that an upstream offers: a tool, a prompt, a resource or a resource template.
@@ -29,7 +29,7 @@ type Item[U Upstream] struct {
 	// follow the definition's rules.
 	Definition, LocalDefinition json.RawMessage
 
-	headers  server.Headers        // a tool's parameters that header fields mirror
+	headers  mcpwire.ToolHeaders   // a tool's parameters that header fields mirror
 	template *uritemplate.Template // of a resource template; nil if it cannot be parsed
 }
 
@@ -120,7 +120,7 @@ func (item *Item[U]) toolDefinition(raw json.RawMessage, local string, descripti
 		return nil, "its inputSchema is broken: " + err.Error()
 	}
 	var err error
-	if item.headers, err = server.NewHeaders(input); err != nil {
+	if item.headers, err = mcpwire.ReadToolHeaders(input); err != nil {
 		raw = rawjson.Replace(raw, "inputSchema", withoutHeaderMarks(input))
 	}
 	if local != item.Name {
@@ -135,7 +135,7 @@ func (item *Item[U]) toolDefinition(raw json.RawMessage, local string, descripti
 // CheckHeaders compares the header fields of an HTTP request with the call's arguments, as the
 // tool's definition demands. The error is a protocol error for the client.
 func (item *Item[U]) CheckHeaders(req *mcp.Request) error {
-	return item.headers.Check(req, rawjson.Lookup(req.Params, "arguments"))
+	return item.headers.CheckRequest(req, rawjson.Lookup(req.Params, "arguments"))
 }
 
 // replaceText replaces the value of a member by a string, in the same place.

@@ -8,7 +8,7 @@ import (
 
 	"github.com/dowel-mcp/dowel/internal/mcpwire"
 	"github.com/dowel-mcp/dowel/internal/rawjson"
-	"github.com/dowel-mcp/dowel/schema"
+	"github.com/dowel-mcp/dowel/internal/toolheader"
 )
 
 // toolHeaders knows which arguments of the server's tools are mirrored into header fields. It
@@ -16,7 +16,7 @@ import (
 // concurrent use.
 type toolHeaders struct {
 	mu    sync.RWMutex
-	tools map[string][]schema.Header
+	tools map[string][]toolheader.Header
 }
 
 // maxHeaderTools bounds the tools that are remembered.
@@ -59,10 +59,10 @@ func (b *toolHeaders) isUsed() bool {
 }
 
 func (b *toolHeaders) learnTool(name string, input json.RawMessage) error {
-	var headers []schema.Header
+	var headers []toolheader.Header
 	var err error
 	if bytes.Contains(input, []byte("x-mcp-header")) {
-		headers, err = schema.Headers(input)
+		headers, err = toolheader.List(input)
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -70,7 +70,7 @@ func (b *toolHeaders) learnTool(name string, input json.RawMessage) error {
 	case len(headers) == 0:
 		delete(b.tools, name)
 	case b.tools == nil:
-		b.tools = map[string][]schema.Header{name: headers}
+		b.tools = map[string][]toolheader.Header{name: headers}
 	default:
 		if !isKnown && len(b.tools) >= maxHeaderTools {
 			b.evictOne()
@@ -107,12 +107,10 @@ func (b *toolHeaders) addFields(h http.Header, params json.RawMessage) {
 
 // mirroredValue returns the value of a header field. ok is false if the argument is missing or
 // cannot be mirrored.
-func mirroredValue(header schema.Header, arguments []byte) (string, bool) {
-	raw := arguments
-	for _, name := range header.Path {
-		if raw = rawjson.Lookup(raw, name); raw == nil {
-			return "", false
-		}
+func mirroredValue(header toolheader.Header, arguments []byte) (string, bool) {
+	raw := header.Lookup(arguments)
+	if raw == nil {
+		return "", false
 	}
 	return mcpwire.HeaderArgument(raw)
 }

@@ -1,4 +1,4 @@
-package schema
+package toolheader
 
 import (
 	"reflect"
@@ -6,17 +6,17 @@ import (
 	"testing"
 )
 
-func TestHeaders(t *testing.T) {
-	got, err := Headers([]byte(`{"type":"object","properties":{
+func TestList(t *testing.T) {
+	got, err := List([]byte(`{"type":"object","properties":{
 		"region":{"type":"string","x-mcp-header":"Region"},
 		"x-mcp-header":{"type":"string"},
 		"nested":{"type":"object","properties":{"deep":{"properties":{"n":{"type":"integer","x-mcp-header":"N_1"}}},"flag":{"type":"boolean","x-mcp-header":"flag"}}},
 		"items":{"type":"array","items":{"properties":{"x-mcp-header":{"type":"string"}}},"default":{"x-mcp-header":"no schema"}}
 	},"anyOf":[{"required":["region"]}]}`))
 	want := []Header{
-		{"Region", []string{"region"}, "string"},
-		{"N_1", []string{"nested", "deep", "n"}, "integer"},
-		{"flag", []string{"nested", "flag"}, "boolean"},
+		{"Region", []string{"region"}},
+		{"N_1", []string{"nested", "deep", "n"}},
+		{"flag", []string{"nested", "flag"}},
 	}
 	if err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("got %v, %v", got, err)
@@ -53,8 +53,9 @@ func TestHeaderViolations(t *testing.T) {
 		{`{"$defs":{"d":` + marked + `},"properties":{"a":{"$ref":"#/$defs/d"}}}`, `below $defs`},
 		{`{"definitions":{"d":{"properties":{"x":{"items":` + marked + `}}}}}`, `x-mcp-header below definitions`},
 		{`{`, `malformed JSON`},
+		{property(`{"type":"string","type":"number","x-mcp-header":"A"}`), `two members of one name`},
 	} {
-		if _, err := Headers([]byte(c.raw)); err == nil || !strings.Contains(err.Error(), c.want) {
+		if _, err := List([]byte(c.raw)); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s:\n got %v\nwant %s", c.raw, err, c.want)
 		}
 	}
