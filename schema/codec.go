@@ -47,13 +47,8 @@ func decodeDuration(d *jsontext.Decoder, to *time.Duration) error {
 			return nil
 		}
 	}
-	return unfit(fmt.Sprintf("must be a duration such as \"1h30m\" (got %s)", quoteText([]byte(token.String()))))
+	return &ValidationError{Issues: []Issue{{Message: fmt.Sprintf("must be a duration such as \"1h30m\" (got %s)", quoteText([]byte(token.String())))}}}
 }
-
-// unfit is an error about the value, not about the Go type.
-type unfit string
-
-func (u unfit) Error() string { return string(u) }
 
 // Decode reads one JSON value into v, a pointer. Names match exactly, and null clears. Unknown
 // members are ignored: [Schema.Validate] refuses them. The error is a [*SyntaxError] or, if the
@@ -79,11 +74,11 @@ func decodeError(data []byte, err error) error {
 		return fmt.Errorf("schema: %w", err)
 	}
 	issue := Issue{Path: string(semantic.JSONPointer), fault: faultType}
-	var bad unfit
+	var bad *ValidationError
 	var badTime *time.ParseError
 	switch {
 	case errors.As(err, &bad):
-		issue.Message = string(bad)
+		issue.Message = bad.Error()
 	case errors.As(err, &badTime):
 		issue.Message = fmt.Sprintf("must be a time such as \"2006-01-02T15:04:05Z\" (got %s)", quoteText([]byte(badTime.Value)))
 	case semantic.JSONKind == 0: // the Go type is at fault

@@ -114,11 +114,11 @@ func (x *explanation) addWrongType(want kinds, got []byte) {
 	if got[0] == 'n' && x.optional {
 		hint = "; leave the property out instead"
 	}
-	x.addIssue(faultType, "must be %s (got %s%s)", want, describeValue(got), hint)
+	x.addIssue(faultType, "must be %s (got %s%s)", want.listTypes(), describeValue(got), hint)
 }
 
 func (x *explanation) addNotInEnum(e *enumRule, got []byte) {
-	x.addIssue(faultValue, "must be %s (got %s)", e, describeValue(got))
+	x.addIssue(faultValue, "must be %s (got %s)", e.listValues(), describeValue(got))
 }
 
 func (x *explanation) addUnknown(o *objectRule, name string) {

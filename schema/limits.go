@@ -1,6 +1,9 @@
 package schema
 
-import "errors"
+import (
+	"errors"
+	"fmt"
+)
 
 // Limits of a schema and of one validation.
 const (
@@ -32,9 +35,9 @@ var (
 	// that leaves the document or that goes round in circles, a pattern that Go's
 	// regexp cannot run, a schema beyond the bounds.
 	ErrUnsupported = errors.New("unsupported schema")
-	// ErrOutside is wrapped, beside ErrUnsupported, where a $ref leaves the
-	// document.
-	ErrOutside = errors.New("a $ref leaves the document")
+	// ErrOutside is wrapped by the errors of [Compile] for a $ref that leaves the document. It wraps
+	// ErrUnsupported.
+	ErrOutside = fmt.Errorf("%w", ErrUnsupported)
 	// ErrTooComplex is wrapped by the error of [Schema.Validate] when checking
 	// the value would cost more than the bound in the package comment.
 	ErrTooComplex = errors.New("validation exceeds its work bound")

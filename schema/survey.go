@@ -252,12 +252,7 @@ func pointsToNothing(ref *tree) error {
 	return fmt.Errorf("$ref %s points to nothing", quoteText([]byte(ref.text)))
 }
 
-// outsideError is for a $ref that leaves the document.
-type outsideError string
-
-func (ref outsideError) Error() string {
-	return fmt.Sprintf("%v: $ref %s leaves the document, and nothing is fetched; put its target under $defs", ErrUnsupported, quoteText([]byte(ref)))
+// outsideError returns the error of a $ref that leaves the document.
+func outsideError(ref string) error {
+	return fmt.Errorf("%w: $ref %s leaves the document, and nothing is fetched; put its target under $defs", ErrOutside, quoteText([]byte(ref)))
 }
-
-// Is reports which of the package's errors it is.
-func (outsideError) Is(target error) bool { return target == ErrUnsupported || target == ErrOutside }

@@ -66,8 +66,8 @@ func joinWords(words []string, last string) string {
 	return b.String()
 }
 
-// String is "a string", or "a string or null".
-func (k kinds) String() string {
+// listTypes returns "a string", or "a string or null".
+func (k kinds) listTypes() string {
 	var words []string
 	for i, name := range kindNames {
 		switch bit := kinds(1) << i; {
@@ -86,8 +86,8 @@ func (k kinds) String() string {
 	return strings.Join(words, " or ")
 }
 
-// String describes the values of an enumeration: `one of "a", "b"`.
-func (e *enumRule) String() string {
+// listValues describes the values of an enumeration: `one of "a", "b"`.
+func (e *enumRule) listValues() string {
 	const most = 20
 	var b strings.Builder
 	if len(e.values) > 1 {
