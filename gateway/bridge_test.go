@@ -331,17 +331,28 @@ func TestOlderClientGoes(t *testing.T) {
 	}
 }
 
-// Questions of two calls on a shared connection cannot be told apart.
+// On a shared connection a client gets the questions of its own call while another client's question
+// is open, and both are answered in any order.
 func TestSharedConnection(t *testing.T) {
 	bubble(t, gateway.Options{}, func(t *testing.T, g *gateway.Gateway, _ *wires) {
-		first := request("ada", askOnce)
-		keys, state := asks(t, g, first)
-		res, err := g.ServeMCP(t.Context(), request("eve", askOnce))
-		if got := text(t, res, err); !strings.Contains(got, "is refused") || !strings.Contains(got, "run its calls one at a time") {
+		asker := func(who string) *mcp.Request {
+			return request(who, fmt.Sprintf(`{"name":"a__ask","arguments":{"tag":%q,"times":2}}`, who))
+		}
+		ada, eve := asker("ada"), asker("eve")
+		adaKeys, adaState := asks(t, g, ada)
+		start := time.Now()
+		eveKeys, eveState := asks(t, g, eve)
+		if waited := time.Since(start); waited > 5*time.Second {
+			t.Errorf("the second call waits %v for a user of another client", waited)
+		}
+		adaKeys, adaState = asks(t, g, answered(ada, adaState, adaKeys...))
+		eveKeys, eveState = asks(t, g, answered(eve, eveState, eveKeys...))
+		res, err := g.ServeMCP(t.Context(), answered(eve, eveState, eveKeys...))
+		if got := text(t, res, err); got != "eveAda.Ada." {
 			t.Errorf("the second call: %s", got)
 		}
-		res, err = g.ServeMCP(t.Context(), answered(first, state, keys...))
-		if got := text(t, res, err); got != "Ada." {
+		res, err = g.ServeMCP(t.Context(), answered(ada, adaState, adaKeys...))
+		if got := text(t, res, err); got != "adaAda.Ada." {
 			t.Errorf("the first call: %s", got)
 		}
 	})
