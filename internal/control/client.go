@@ -72,6 +72,16 @@ func (c *Client) Reload(ctx context.Context) error {
 	return c.call(ctx, http.MethodPost, "/v1/reload", nil)
 }
 
+// Authorize returns an error if a server of the running dowel started this process, which must not
+// change the user's decisions then. It returns nil if no dowel runs.
+func (c *Client) Authorize(ctx context.Context) error {
+	err := c.call(ctx, http.MethodPost, "/v1/authorize", nil)
+	if err != nil && err.Error() == ErrOwnServer.Error() {
+		return ErrOwnServer
+	}
+	return nil // without a dowel, or with an older one, there is nothing to ask
+}
+
 // Yield asks the running dowel to let this process take its place. [Listen] succeeds soon
 // afterwards.
 func (c *Client) Yield(ctx context.Context) error {

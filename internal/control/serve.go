@@ -34,13 +34,14 @@ var ErrNoServer = errors.New("there is no such server")
 func Handler(life context.Context, c Controller, h *hub.Hub, gateway http.Handler) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /v1/status", func(w http.ResponseWriter, r *http.Request) { writeJSON(w, c.Status()) })
-	mux.HandleFunc("POST /v1/reload", func(w http.ResponseWriter, r *http.Request) { writeOutcome(w, c.Reload(r.Context())) })
+	mux.HandleFunc("POST /v1/reload", refuseOwnServers(func(w http.ResponseWriter, r *http.Request) { writeOutcome(w, c.Reload(r.Context())) }))
+	mux.HandleFunc("POST /v1/authorize", refuseOwnServers(func(w http.ResponseWriter, _ *http.Request) { writeOutcome(w, nil) }))
 	mux.HandleFunc("POST /v1/yield", func(w http.ResponseWriter, r *http.Request) { writeOutcome(w, c.Yield(r.Context())) })
-	mux.HandleFunc("GET /v1/token", func(w http.ResponseWriter, r *http.Request) { writeToken(w, r, c, false) })
-	mux.HandleFunc("POST /v1/token/renew", func(w http.ResponseWriter, r *http.Request) { writeToken(w, r, c, true) })
-	mux.HandleFunc("POST /v1/servers/{name}/{verb}", func(w http.ResponseWriter, r *http.Request) {
+	mux.HandleFunc("GET /v1/token", refuseOwnServers(func(w http.ResponseWriter, r *http.Request) { writeToken(w, r, c, false) }))
+	mux.HandleFunc("POST /v1/token/renew", refuseOwnServers(func(w http.ResponseWriter, r *http.Request) { writeToken(w, r, c, true) }))
+	mux.HandleFunc("POST /v1/servers/{name}/{verb}", refuseOwnServers(func(w http.ResponseWriter, r *http.Request) {
 		writeOutcome(w, c.Do(r.Context(), r.PathValue("name"), r.PathValue("verb")))
-	})
+	}))
 	mux.HandleFunc("GET /v1/servers/{name}/logs", func(w http.ResponseWriter, r *http.Request) { streamLogs(w, r, h, life) })
 	mux.HandleFunc("GET /v1/events", func(w http.ResponseWriter, r *http.Request) { serveEvents(w, r, h, life) })
 	if gateway != nil {

@@ -97,7 +97,7 @@ func (d *Daemon) serveControl(l net.Listener) func(context.Context) error {
 		Guard:      streamable.Guard{Off: true}, Middleware: d.gatewayMiddleware(),
 	})
 	events, endEvents := context.WithCancel(context.Background())
-	server := &http.Server{Handler: control.Handler(events, d, d.Hub, handler), ReadHeaderTimeout: 10 * time.Second}
+	server := &http.Server{Handler: control.Handler(events, d, d.Hub, handler), ReadHeaderTimeout: 10 * time.Second, ConnContext: control.ConnContext}
 	served := make(chan struct{})
 	go func() {
 		defer close(served)

@@ -105,7 +105,8 @@ func (p *program) wrapInSandbox(o *Options) error {
 	if o.Dir, err = filepath.EvalSymlinks(o.Dir); err != nil { // bwrap cannot mount at a symbolic link
 		return fmt.Errorf("the folder of the shells: %w", err)
 	}
-	args := append(sandboxOptions(o.Dir, homeFolders(), o.Network), "--", p.command.Path)
+	args := append(sandboxOptions(o.Dir, homeFolders(), o.Network), hideFolders(o.Dir, dowelFolders(homeFolders()))...)
+	args = append(args, "--", p.command.Path)
 	if err := testSandbox(bwrap, args); err != nil {
 		return err
 	}
@@ -155,6 +156,31 @@ func sandboxOptions(dir string, homes []string, network bool) []string {
 		return append(args, "--chdir", dir) // these folders must stay read-only
 	}
 	return append(args, "--bind", dir, dir, "--chdir", dir)
+}
+
+// hideFolders returns the options of bwrap that put empty folders in place of existing ones. A folder
+// that holds the shell's own folder dir stays.
+func hideFolders(dir string, folders []string) (args []string) {
+	for _, folder := range folders {
+		folder, err := filepath.EvalSymlinks(folder)
+		if err == nil && !containsPath(folder, dir) {
+			args = append(args, "--tmpfs", folder)
+		}
+	}
+	return args
+}
+
+// dowelFolders returns the folders of dowel's socket, state and configuration.
+func dowelFolders(homes []string) (all []string) {
+	for _, name := range []string{"XDG_RUNTIME_DIR", "XDG_STATE_HOME", "XDG_CONFIG_HOME"} {
+		if folder := os.Getenv(name); filepath.IsAbs(folder) {
+			all = append(all, filepath.Join(folder, "dowel"))
+		}
+	}
+	for _, home := range homes {
+		all = append(all, filepath.Join(home, ".local", "state", "dowel"), filepath.Join(home, ".config", "dowel"))
+	}
+	return all
 }
 
 // containsPath reports whether inner is dir or lies within it.

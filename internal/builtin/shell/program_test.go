@@ -340,3 +340,25 @@ func TestTool(t *testing.T) {
 		})
 	}
 }
+
+// The sandbox hides the socket, the state and the configuration of dowel, also below the shell's own
+// folder, unless the shell works there.
+func TestSandboxHidesDowel(t *testing.T) {
+	home := t.TempDir()
+	state, config := filepath.Join(home, ".local", "state", "dowel"), filepath.Join(home, "conf", "dowel")
+	for _, folder := range []string{state, config} {
+		if err := os.MkdirAll(folder, 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Setenv("XDG_CONFIG_HOME", filepath.Join(home, "conf"))
+	t.Setenv("XDG_STATE_HOME", "")
+	t.Setenv("XDG_RUNTIME_DIR", "")
+	folders := dowelFolders([]string{home})
+	if got, want := strings.Join(hideFolders(home, folders), " "), "--tmpfs "+config+" --tmpfs "+state; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	if got, want := strings.Join(hideFolders(state, folders), " "), "--tmpfs "+config; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}

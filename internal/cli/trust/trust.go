@@ -65,9 +65,13 @@ tools of a server. This works for your own servers, not for servers of a project
 type Options struct{ yes, folder, list, revoke, tool bool }
 
 func runTrust(ctx context.Context, f *factory.Factory, where factory.Places, names []string, opts Options) error {
-	switch {
-	case opts.list:
+	if opts.list {
 		return listTrusted(f, names)
+	}
+	if err := factory.RunningDaemon().Authorize(ctx); err != nil {
+		return err
+	}
+	switch {
 	case opts.tool:
 		return trustTools(f, names, opts.revoke)
 	case (opts.yes || opts.revoke) && len(names) == 0:
