@@ -7,14 +7,14 @@ import (
 )
 
 // Estimates in tokens. Each provider counts in its own way and reports the count only with its
-// reply. Until then four ASCII characters, or one other character, count as a token. That is near
+// reply. Until then four ASCII characters, or one other character, count as a token. This is close
 // for English and JSON, and too high for most other texts.
 const (
-	messageOverhead    = 4
+	messageOverhead    = 4 // added to the content of a message
 	toolOverhead       = 8
 	blockOverhead      = 8
-	imageTokens        = 1500
-	soundBytesPerToken = 1600 // a token
+	imageTokens        = 1500 // whatever its size
+	audioBytesPerToken = 1600
 )
 
 // estimateText estimates the tokens of a text.
@@ -49,7 +49,7 @@ func estimateBlock(c *mcp.Content) int {
 	case c.Type == mcp.ContentImage:
 		return imageTokens
 	case c.Type == mcp.ContentAudio:
-		return blockOverhead + len(c.Data)/soundBytesPerToken
+		return blockOverhead + len(c.Data)/audioBytesPerToken
 	case c.Resource != nil && c.Resource.Blob != nil && strings.HasPrefix(c.Resource.MIMEType, "image/"):
 		return imageTokens
 	case c.Resource != nil:

@@ -102,7 +102,9 @@ func freePort(t *testing.T) string {
 // The servers that are served over HTTP, by the name that their tests have.
 
 func dowelService(t *testing.T) func(string) []string {
-	return func(port string) []string { return []string{built(t, "dowel"), "serve", "everything", "--http", port, "--open"} }
+	return func(port string) []string {
+		return []string{built(t, "dowel"), "serve", "everything", "--http", port, "--open"}
+	}
 }
 
 // goService is a server on a Go SDK: gosdk-server or mcpgo-server.

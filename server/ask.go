@@ -59,14 +59,14 @@ func AskAll(ctx context.Context, questions ...Question) error {
 		return errCannotAsk
 	}
 	var asked []openQuestion
-	var visits []Question
+	var pendingURLs []Question
 	var failed error
 	var needs mcp.ClientCapabilities // of all questions
 	for _, q := range questions {
 		open, err := c.prepareQuestion(ctx, q, &needs)
 		switch {
 		case errors.Is(err, errURLPending):
-			visits = append(visits, q)
+			pendingURLs = append(pendingURLs, q)
 		case err != nil && failed == nil:
 			failed = err
 		case open != nil:
@@ -77,7 +77,7 @@ func AskAll(ctx context.Context, questions ...Question) error {
 	case failed != nil:
 		return failed
 	case len(asked) == 0:
-		return c.awaitURLs(ctx, visits)
+		return c.awaitURLs(ctx, pendingURLs)
 	}
 	if missing, any := mcpwire.MissingCapabilities(c.req.Capabilities(), needs); any {
 		return &mcp.CapabilityError{Required: missing}

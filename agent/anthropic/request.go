@@ -20,8 +20,8 @@ const (
 	emptyText = "(nothing)"
 )
 
-// placeholderTool is sent if no tool is offered any more but the conversation holds calls: the API
-// then demands tools.
+// placeholderTool is sent if the conversation holds calls but no tool is offered any more. The API
+// refuses calls in a request without tools.
 var placeholderTool = &tool{Name: "no_tool", Description: "There are no tools at present. Do not call this.",
 	InputSchema: json.RawMessage(`{"type":"object"}`)}
 
@@ -56,9 +56,9 @@ func (m *Model) messagesRequest(c agent.Conversation) *messagesRequest {
 	return r
 }
 
-// setThinking asks the model to think. The API takes a budget only if thoughts stand before the
-// last calls. If those are another model's or forgotten, the rest of the turn goes without a
-// budget.
+// setThinking asks the model to think. The API accepts a thinking budget only if the last message
+// with calls begins with its thoughts. They are missing if another model made the calls or if they
+// were dropped; then the request has no budget.
 func (m *Model) setThinking(r *messagesRequest) {
 	switch budget := m.opts.Thinking; {
 	case budget == 0:
@@ -70,8 +70,8 @@ func (m *Model) setThinking(r *messagesRequest) {
 	}
 }
 
-// lastCallsLackThoughts reports whether the conversation ends with results of calls that no
-// thought stands before.
+// lastCallsLackThoughts reports whether the conversation ends with the results of calls, and the
+// message with these calls does not begin with a thought.
 func lastCallsLackThoughts(turns []turn) bool {
 	n := len(turns)
 	if n < 2 || turns[n-1].Content[0].Type != "tool_result" {
@@ -80,9 +80,9 @@ func lastCallsLackThoughts(turns []turn) bool {
 	return turns[n-2].Content[0].raw == nil // a thought is a raw block
 }
 
-// markCacheEnds marks the ends of the user's last two messages for the prompt cache. The second
-// mark is the end of the previous request: the API finds a cached prefix only within some blocks
-// before a mark.
+// markCacheEnds marks the ends of the user's last two messages for the prompt cache. The earlier
+// one was the end of the previous request. It is marked because the API looks for a cached prefix
+// only at a mark and a few blocks before it.
 func markCacheEnds(turns []turn) {
 	marks := 2
 	for i := len(turns) - 1; i >= 0 && marks > 0; i-- {
@@ -117,7 +117,7 @@ func (m *Model) turnsOf(messages []agent.Message) []turn {
 type turnWriter struct {
 	*Model
 	turns   []turn
-	calls   int             // so far
+	calls   int             // number of calls so far, for made-up ids
 	sentIDs map[string]bool // ids of calls, as they are sent
 	open    []sentCallID    // calls of the last message that have no result yet
 }

@@ -34,8 +34,8 @@ type Options struct {
 	Tools  int // 0: one
 }
 
-// patience limits the time until a child has started, and until it has answered.
-const patience = 30 * time.Second
+// answerTimeout bounds the start of a child, each of its answers, and its end.
+const answerTimeout = 30 * time.Second
 
 // New prepares a child and, for HTTP, starts it. The caller must call Close.
 func New(o Options) (*Child, error) {
@@ -71,9 +71,10 @@ func (c *Child) start() error {
 	return c.Met()
 }
 
-// Met waits until the child has started. On stdio, the client must have started it.
+// Met waits until the child has dialed the side channel, and reads its address. On stdio, the
+// client must have started the child.
 func (c *Child) Met() error {
-	_ = c.listen.SetDeadline(time.Now().Add(patience))
+	_ = c.listen.SetDeadline(time.Now().Add(answerTimeout))
 	channel, err := c.listen.Accept()
 	if err != nil {
 		return fmt.Errorf("waiting for the server's side channel: %w", err)
@@ -90,14 +91,14 @@ func (c *Child) Met() error {
 }
 
 func (c *Child) read(v any) error {
-	_ = c.channel.SetDeadline(time.Now().Add(patience))
+	_ = c.channel.SetDeadline(time.Now().Add(answerTimeout))
 	if err := c.in.Decode(v); err != nil {
 		return fmt.Errorf("the server's side channel: %w", err)
 	}
 	return nil
 }
 
-// Used asks for the usage of the child; with collect, once garbage is gone.
+// Used returns the usage of the child. If collect is set, the child first collects garbage.
 func (c *Child) Used(collect bool) (u Usage, err error) {
 	question := "n"
 	if collect {
@@ -117,7 +118,7 @@ func (c *Child) Close() error {
 	}
 	var err error
 	if c.process != nil {
-		end := time.AfterFunc(patience, func() { _ = c.process.Process.Kill() })
+		end := time.AfterFunc(answerTimeout, func() { _ = c.process.Process.Kill() })
 		err = c.process.Wait()
 		end.Stop()
 	}

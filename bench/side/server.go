@@ -15,16 +15,17 @@ import (
 	"github.com/dowel-mcp/dowel/bench/peers"
 )
 
-// Command is the first argument of a server in a process of its own.
+// Command is the first argument of this binary when it runs as a server for a [Child].
 const Command = "serve"
 
-// hello is the first line that a server writes.
+// hello is the first line that a server writes to the side channel.
 type hello struct {
-	URL    string // where it listens; empty on stdio
-	Unable string // why it does not serve
+	URL    string // the server's address; empty on stdio
+	Unable string // why the peer cannot serve this; empty if it can
 }
 
-// Serve is the whole program of such a server: args come after Command. Where the channel ends the process does.
+// Serve runs such a server. args are the arguments after Command. The process exits when the side
+// channel is closed.
 func Serve(args []string) error {
 	flags := flag.NewFlagSet(Command, flag.ContinueOnError)
 	name := flags.String("peer", "", "")
@@ -68,7 +69,8 @@ func serveHTTP(channel net.Conn, s peer.Server, era peer.Era, stream bool) error
 	return http.Serve(l, h)
 }
 
-// answer answers questions for the usage until the channel ends.
+// answer writes first and then the usage of this process for each byte read, until the channel
+// ends. A byte 'c' asks for a garbage collection before.
 func answer(channel net.Conn, first hello) {
 	out, in := json.NewEncoder(channel), bufio.NewReader(channel)
 	err := out.Encode(first)

@@ -19,16 +19,17 @@ import (
 	"github.com/dowel-mcp/dowel/transport/streamable"
 )
 
-// The contestants of a call through the gateway: all are dowel, client and server.
+// The contestants of gateways. All of them are dowel, with the same client and server; they differ
+// in the HTTP handler between the two.
 const (
 	direct  = "direct"
 	proxy   = "ReverseProxy"
 	through = "gateway"
 )
 
-// gateways is a call through dowel's gateway to a server in the same process, beside the same call without the gateway; and, as
-// the floor of what something in between costs, one through net/http/httputil.ReverseProxy, which adds a second exchange
-// over HTTP.
+// gateways measures a call through dowel's gateway to a server in the same process, and the same
+// call without the gateway. A call through httputil.ReverseProxy shows the least that a hop costs:
+// like the gateway, it adds a second exchange over HTTP.
 func gateways() (items []Item) {
 	for _, era := range []peer.Era{peer.Modern, peer.Legacy} {
 		for _, width := range []int{1, 64} {
@@ -42,7 +43,7 @@ func gateways() (items []Item) {
 				Rows:        []Row{{string(era) + ", " + flight, Time, Bound{Base: 1.3}}},
 				Contestants: []string{direct, proxy, through},
 				Measure: func(ctx context.Context, contestant string, o Options) (Result, error) {
-					return between(ctx, contestant, era, width, o.withDefaults())
+					return measureGateway(ctx, contestant, era, width, o.withDefaults())
 				},
 			})
 		}
@@ -50,9 +51,10 @@ func gateways() (items []Item) {
 	return items
 }
 
-func between(ctx context.Context, contestant string, era peer.Era, width int, o Options) (Result, error) {
+// measureGateway measures echo calls through the contestant's handler, width of them in flight.
+func measureGateway(ctx context.Context, contestant string, era peer.Era, width int, o Options) (Result, error) {
 	s := dowel.Peer{}.NewServer(1).(*dowel.Server)
-	h, tool, end, err := front(ctx, contestant, s)
+	h, tool, end, err := newHop(ctx, contestant, s)
 	if err != nil {
 		return nil, err
 	}
@@ -75,10 +77,11 @@ func between(ctx context.Context, contestant string, era peer.Era, width int, o 
 	})
 }
 
-// front returns what stands in front of the server, the name of its tool there, and what ends it.
-func front(ctx context.Context, contestant string, s *dowel.Server) (h http.Handler, tool string, end func(), err error) {
+// newHop returns the contestant's handler for requests to s, the name under which it offers the
+// server's tool, and a function that stops it.
+func newHop(ctx context.Context, contestant string, s *dowel.Server) (h http.Handler, tool string, end func(), err error) {
 	if contestant == through {
-		g, end, err := gatewayOf(ctx, s)
+		g, end, err := newGateway(ctx, s)
 		return g, "s__echo", end, err
 	}
 	h, err = s.Handler(peer.Modern, false)
@@ -92,7 +95,8 @@ func front(ctx context.Context, contestant string, s *dowel.Server) (h http.Hand
 	return p, "echo", behind.Close, err
 }
 
-func gatewayOf(ctx context.Context, s *dowel.Server) (http.Handler, func(), error) {
+// newGateway returns the handler of a gateway over s, and a function that stops it.
+func newGateway(ctx context.Context, s *dowel.Server) (http.Handler, func(), error) {
 	quiet := slog.New(slog.DiscardHandler)
 	all := hub.New(&hub.Options{Logger: quiet})
 	all.Apply([]hub.Definition{{Name: "s", Target: s.Server}}, "the measurement begins")

@@ -15,7 +15,7 @@ func TestWatchInVain(t *testing.T) {
 		t.Run(revision, func(t *testing.T) {
 			t.Parallel()
 			out := runDowel(t, "", withTestServer(t, "watch", "test://nope", "test://item/7", "--count", "1", "--timeout", "10s", "--revision", revision)...)
-			if out.code != exit.Timeout || !strings.Contains(out.stderr, "0 of 1 changes came: timed out: not done within 10s") || !strings.Contains(out.stderr, "test://nope") {
+			if out.code != exit.Timeout || !strings.Contains(out.stderr, "saw 0 of 1 changes: timed out: not done within 10s") || !strings.Contains(out.stderr, "test://nope") {
 				t.Errorf("%+v", out)
 			}
 			if strings.Contains(out.stderr, "test://item/7") {

@@ -41,8 +41,8 @@ func (s *Source) setWatch(w *fileWatch) {
 	s.watch = w
 }
 
-// watchedPaths returns the paths of all files that matter, including files that do not exist. s.mu
-// is held.
+// watchedPaths returns the paths of the configuration files and of the files that definitions read,
+// including files that do not exist. s.mu is held.
 func (s *Source) watchedPaths() []string {
 	paths := slices.Sorted(maps.Keys(s.reads))
 	for _, f := range s.set.Files {
@@ -51,16 +51,17 @@ func (s *Source) watchedPaths() []string {
 	return paths
 }
 
-// fileWatch watches files, and runs timers of files in their grace. The methods of nil do nothing.
+// fileWatch watches files, and runs a timer for each file that is in its grace. On a nil fileWatch,
+// watchPaths does nothing.
 type fileWatch struct {
 	watcher *watch.Watcher
 	paths   []string
 	warn    func(error)
 	timers  map[string]*time.Timer // by path
-	work    sync.WaitGroup
+	work    sync.WaitGroup         // the timers that have not ended
 }
 
-// runLater calls do after a time, unless a timer of the path runs already. The source is locked.
+// runLater calls do after a time, unless the path already has a timer. Source.mu is held.
 func (w *fileWatch) runLater(path string, after time.Duration, do func()) {
 	if w.timers[path] != nil {
 		return
@@ -75,8 +76,9 @@ func (w *fileWatch) runLater(path string, after time.Duration, do func()) {
 	})
 }
 
-// stopTimers stops the timers, and waits for running calls. The source is not locked and does not
-// have this watch any more.
+// stopTimers stops the timers, and waits for the calls of those that have fired. The calls take
+// Source.mu, so the caller must not hold it. The watch must be removed from the source first, so
+// that no new timer starts.
 func (w *fileWatch) stopTimers() {
 	for _, timer := range w.timers {
 		if timer.Stop() {
@@ -86,14 +88,15 @@ func (w *fileWatch) stopTimers() {
 	w.work.Wait()
 }
 
-// watchPaths watches these paths only. It reports whether they differ from the current ones.
+// watchPaths watches these paths only. It reports whether they differ from the previous ones.
+// Source.mu is held.
 func (w *fileWatch) watchPaths(paths []string) bool {
 	if w == nil || slices.Equal(paths, w.paths) {
 		return false
 	}
 	w.paths = paths
 	if err := w.watcher.Set(watch.Targets{Files: paths}); err != nil && w.warn != nil {
-		w.warn(fmt.Errorf("the files are not watched: %w", err))
+		w.warn(fmt.Errorf("cannot watch the configuration files for changes: %w", err))
 	}
 	return true
 }

@@ -70,9 +70,9 @@ type Source struct {
 	servers      []*config.Server            // the effective ones, in order
 	lastValid    map[entryKey]*config.Server // each entry when it was last valid
 	staleReasons map[*config.Server]string   // why entries that were valid are not valid any more
-	stayedAway   map[string]bool             // files that were missing or empty for the whole grace
+	stayedBlank  map[string]bool             // files that were missing or empty for the whole grace
 	blankReads   []string                    // missing or empty files that the current definition reads
-	definitions  map[entryKey]hub.Definition // last ones without missing files
+	definitions  map[entryKey]hub.Definition // of each entry, the last one that read no missing file
 	reads        map[string]bool             // files that definitions read: envFile and ${file:…}
 	watch        *fileWatch                  // nil outside Changes
 }
@@ -83,7 +83,7 @@ func New(h *hub.Hub, o Options) *Source {
 	if o.Logger == nil {
 		o.Logger = slog.Default()
 	}
-	return &Source{hub: h, opts: o, lastGood: map[string][]*config.Server{}, stayedAway: map[string]bool{}, definitions: map[entryKey]hub.Definition{}}
+	return &Source{hub: h, opts: o, lastGood: map[string][]*config.Server{}, stayedBlank: map[string]bool{}, definitions: map[entryKey]hub.Definition{}}
 }
 
 // Load reads the files and applies their servers to the hub. A file that has become unreadable
@@ -122,7 +122,7 @@ func (s *Source) keepValid(list []*config.Server) []*config.Server {
 		at := entryKey{server.Path, server.Name}
 		if was := s.lastValid[at]; !server.Valid() && was != nil && !server.Disabled {
 			list[i] = was
-			stale[was] = "its entry has become wrong, and it runs as before: " + describeProblems(server.Problems)
+			stale[was] = "its entry is not valid any more, so the last valid one still runs: " + describeProblems(server.Problems)
 			if s.staleReasons[was] != stale[was] {
 				s.opts.Logger.Warn(stale[was], "server", server.Name)
 			}
@@ -162,7 +162,7 @@ func (s *Source) effectiveServers() (list []*config.Server) {
 // applyDefinitions applies the definitions to the hub. s.mu is held.
 func (s *Source) applyDefinitions(cause string) {
 	s.hub.Apply(s.buildDefinitions(), cause)
-	if s.watch.watchPaths(s.watchedPaths()) { // what has changed before it was watched is read again
+	if s.watch.watchPaths(s.watchedPaths()) { // read newly watched files again: they may have changed before
 		s.hub.Apply(s.buildDefinitions(), cause)
 	}
 }
@@ -237,7 +237,7 @@ func (s *Source) recordingVariables() config.Variables {
 		if err != nil || len(bytes.TrimSpace(text)) == 0 {
 			s.blankReads = append(s.blankReads, path)
 		} else {
-			delete(s.stayedAway, path)
+			delete(s.stayedBlank, path)
 		}
 	})
 }

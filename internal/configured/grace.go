@@ -12,14 +12,14 @@ import (
 // is empty, or missing within the grace. s.mu is held.
 func (s *Source) isBeingWritten(f config.File) bool {
 	if !f.Missing {
-		delete(s.stayedAway, f.Path)
+		delete(s.stayedBlank, f.Path)
 	}
 	switch {
 	case len(s.lastGood[f.Path]) == 0 || s.watch == nil:
 		return false
 	case f.Empty:
 		s.set.Problems = append(s.set.Problems, config.Problem{
-			Severity: config.Error, Position: config.Position{Path: f.Path}, Message: "the file is empty, and what it said before holds",
+			Severity: config.Error, Position: config.Position{Path: f.Path}, Message: "the file is empty, so its last content still applies",
 			Hint: "write {} to have no servers",
 		})
 		return true
@@ -29,28 +29,28 @@ func (s *Source) isBeingWritten(f config.File) bool {
 	return s.inGrace(f.Path)
 }
 
-// lookInterval and looks say how often endGrace looks for a file, at the end of its grace.
+// staysBlank looks at a file this often, with this pause in between.
 const (
 	lookInterval = 10 * time.Millisecond
 	looks        = 25
 )
 
-// endGrace loads the files after the grace of a missing or empty file. On a busy machine the grace
-// may pass without a look at the file, and a program that rewrites the file all the time may have
-// removed it just now. So endGrace looks for a while, and the grace begins anew if the file appears.
+// endGrace loads the files after the grace of a missing or empty file. A program that rewrites the
+// file often may have removed it just now, so one look does not tell that the file is gone. endGrace
+// looks several times. If the file appears, it has another grace.
 func (s *Source) endGrace(path string) {
-	stays := staysAway(path)
+	stays := staysBlank(path)
 	s.mu.Lock()
 	if s.watch != nil {
 		delete(s.watch.timers, path)
 	}
-	s.stayedAway[path] = stays
+	s.stayedBlank[path] = stays
 	s.mu.Unlock()
 	s.Load(filepath.Base(path) + " was removed")
 }
 
-// staysAway reports whether a file is missing or empty each time that it looks.
-func staysAway(path string) bool {
+// staysBlank reports whether a file is missing or empty at every look.
+func staysBlank(path string) bool {
 	for range looks {
 		if info, err := os.Stat(path); err == nil && info.Size() > 0 {
 			return false
@@ -69,10 +69,10 @@ func (s *Source) readsFileBeingWritten() (soon bool) {
 	return soon
 }
 
-// inGrace reports whether a file that is missing or empty may still be in the hands of a program
-// that writes it. Then it also makes the files load again after the grace. s.mu is held.
+// inGrace reports whether a program may still be writing a file that is missing or empty. If so, the
+// files are loaded again after the grace. s.mu is held.
 func (s *Source) inGrace(path string) bool {
-	if s.watch == nil || s.stayedAway[path] {
+	if s.watch == nil || s.stayedBlank[path] {
 		return false
 	}
 	s.watch.runLater(path, s.opts.MissingGrace, func() { s.endGrace(path) })

@@ -283,7 +283,7 @@ func TestEntryThatBecomesWrong(t *testing.T) {
 		if w.expect("a ready"); w.since()["a"] != since || len(set.Problems) == 0 {
 			t.Errorf("%v", set.Problems)
 		}
-		if note := w.hub.Upstream("a").Definition().Note; !strings.Contains(note, "runs as before") || !strings.Contains(note, "dowel.json:1:") {
+		if note := w.hub.Upstream("a").Definition().Note; !strings.Contains(note, "the last valid one still runs") || !strings.Contains(note, "dowel.json:1:") {
 			t.Errorf("%q", note)
 		}
 	}

@@ -13,7 +13,7 @@ type Values map[string]Value
 // empty list and an empty array are undefined; an empty string is defined.
 type Value struct {
 	kind    kind
-	partial bool // while matching: text is perhaps only a prefix of it
+	partial bool // while matching: text was cut by a prefix modifier, so the value may be longer
 	text    string
 	items   []string // of a list; of an array each key and its value
 }

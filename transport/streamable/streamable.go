@@ -36,7 +36,7 @@ import (
 const (
 	defaultMaxBody     = 4 << 20 // bytes
 	defaultBodyTimeout = 30 * time.Second
-	defaultStreamAfter = time.Second
+	defaultJSONFor     = time.Second
 	defaultSessionIdle = 30 * time.Minute
 	defaultSessionLife = 24 * time.Hour
 	defaultMaxSessions = 10_000
@@ -50,8 +50,8 @@ type Options struct {
 	transport.ServerOptions
 	// Guard decides which hosts and web pages may reach the server.
 	Guard Guard
-	// Principal returns the verified sender of a request, as far as a handler or proxy in front has
-	// authenticated it. It may be called concurrently. nil means ServerOptions.Principal.
+	// Principal returns the user whom a handler or proxy in front of the Server has verified for
+	// this request. It may be called concurrently. nil means ServerOptions.Principal.
 	Principal func(*http.Request) mcp.Principal
 
 	// MaxBody is the largest request body in bytes, 4 MiB if it is 0. A larger one is answered with
@@ -60,9 +60,9 @@ type Options struct {
 	// BodyTimeout bounds how long the body of a request may take to arrive, 30 s if it is 0.
 	BodyTimeout time.Duration
 	// JSONFor is how long a response without notifications may remain one JSON document, 1 s if it is
-	// 0. A call that takes longer is answered by an event stream, so that no proxy takes the connection
-	// for dead. Only a document can set the HTTP status of an error. If JSONFor is negative, only
-	// notifications make a response a stream.
+	// 0. A call that takes longer is answered by an event stream, because proxies close connections
+	// that are silent for long. Only a document can set the HTTP status of an error. If JSONFor is
+	// negative, only notifications make a response a stream.
 	JSONFor time.Duration
 	// StreamAtOnce answers every request whose client accepts a stream by an event stream, and sends
 	// its header before the request is served. JSONFor has no effect then, and errors of the
@@ -112,7 +112,7 @@ type SessionOptions struct {
 func (o *Options) setDefaults(h mcp.Handler) {
 	setDefault(&o.MaxBody, defaultMaxBody)
 	setDefault(&o.BodyTimeout, defaultBodyTimeout)
-	setDefault(&o.JSONFor, defaultStreamAfter)
+	setDefault(&o.JSONFor, defaultJSONFor)
 	if o.Principal == nil {
 		principal := o.ServerOptions.Principal
 		o.Principal = func(*http.Request) mcp.Principal { return principal }
@@ -187,7 +187,7 @@ func Handler(h mcp.Handler, opts *Options) *Server {
 	s.bodies = httpwire.NewBodyReader(s.opts.MaxBody, s.opts.BodyTimeout)
 	s.slowAnswers = timeout.New(s.opts.JSONFor)
 	if s.opts.JSONFor < 0 {
-		s.slowAnswers = timeout.New(defaultStreamAfter) // for clients that accept no JSON document
+		s.slowAnswers = timeout.New(defaultJSONFor) // for clients that accept no JSON document
 	}
 	s.edge = serving.NewEdge(h, s.opts.ServerOptions)
 	s.headers = mirroredHeaders{s.opts.Extensions}

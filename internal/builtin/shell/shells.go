@@ -43,8 +43,8 @@ func (s *Server) openShell(ctx context.Context, principal, handle string) (*shel
 	return sh, nil
 }
 
-// reservePlace counts a shell that is about to be opened. The caller must call tasks.Done, for which
-// Close waits.
+// reservePlace adds to s.opening if another shell is allowed. When the shell has started or has
+// failed to, the caller must subtract it again and call tasks.Done; Close waits for that.
 func (s *Server) reservePlace() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -136,7 +136,7 @@ func (s *Server) expireShell(sh *shell) {
 }
 
 // restartShell ends a shell and opens a new one under its handle. Other calls that wait for the old
-// shell return its end.
+// shell return when it ends.
 func (s *Server) restartShell(ctx context.Context, old *shell) (*shell, error) {
 	s.mu.Lock()
 	if s.closed {

@@ -51,9 +51,9 @@ func (r *Renderer) showDecision(e agent.Approval) {
 }
 
 func (r *Renderer) writeRefusal(c *shownCall, why string) {
-	const facts = "· not run: "
-	room := r.Side.Width() - utf8.RuneCountInString(c.tool+facts) - min(utf8.RuneCountInString(why), 40) - len("–   ")
-	r.writeRemark("%s %s%s %s", r.Side.Yellow("–"), r.Side.Bold(c.tool), Spaced(r.Side.Cyan(BrieflyInput(c.input, room))), r.Side.Dim(facts+term.Line(why)))
+	const notRun = "· not run: "
+	room := r.Side.Width() - utf8.RuneCountInString(c.tool+notRun) - min(utf8.RuneCountInString(why), 40) - len("–   ")
+	r.writeRemark("%s %s%s %s", r.Side.Yellow("–"), r.Side.Bold(c.tool), Spaced(r.Side.Cyan(BrieflyInput(c.input, room))), r.Side.Dim(notRun+term.Line(why)))
 }
 
 // showResult shows the outcome of a call: its time and size, its error, or its refusal.
@@ -131,8 +131,8 @@ func ResultText(r mcp.ToolResultContent) string {
 	return strings.Join(parts, "\n")
 }
 
-// describeSize describes a result's size in bytes, its media, and an estimate of its tokens: one
-// for four characters.
+// describeSize describes a result: its size in bytes, its media types, and its tokens, estimated at
+// four characters each.
 func describeSize(r mcp.ToolResultContent) string {
 	bytes, characters := 0, 0
 	var others []string

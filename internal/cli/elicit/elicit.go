@@ -24,9 +24,9 @@ import (
 // the terminal. It is not safe for concurrent use; a client asks one question at a time.
 type Asker struct {
 	Out     *term.Screen
-	In      *term.Lines // nil without a terminal
-	Origin  string      // where the asking server comes from
-	Answers []toolargs.Argument
+	In      *term.Lines         // nil without a terminal
+	Origin  string              // the server's URL or command line, shown with its name
+	Answers []toolargs.Argument // from --answer
 	Warn    func(format string, args ...any)
 }
 

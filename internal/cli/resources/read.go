@@ -21,7 +21,7 @@ func NewReadCommand(f *factory.Factory) *cobra.Command {
 	c := conn.Command(&cobra.Command{
 		Use:   "read SERVER URI",
 		Short: "Read a resource",
-		Long: `Read a resource and print its contents: text unchanged, and a line about binary contents.
+		Long: `Read a resource and print its contents: text unchanged, and a line that describes each binary content.
 
 ` + connect.NamingHelp,
 		Example: `  dowel read everything test://static-text
@@ -30,13 +30,13 @@ func NewReadCommand(f *factory.Factory) *cobra.Command {
 	}, func(ctx context.Context, t connect.Target, rest []string) error {
 		return runRead(ctx, conn, t, rest, output)
 	})
-	c.Flags().StringVarP(&output, "output", "o", "", "save binary contents in this `file`, or the text if there are none; - is stdout")
+	c.Flags().StringVarP(&output, "output", "o", "", "save binary contents in this `file`, or the text if nothing is binary; - is stdout")
 	return c
 }
 
 func runRead(ctx context.Context, conn *connect.Connection, t connect.Target, rest []string, output string) error {
 	if len(rest) != 1 {
-		return exit.Usagef("one URI is read at a time: write SERVER URI, or URI with --url or a command after --")
+		return exit.Usagef("read takes one URI: write SERVER URI, or URI with --url or a command after --")
 	}
 	uri := rest[0]
 	return conn.Do(ctx, t, func(c *client.Client) error {

@@ -94,16 +94,17 @@ func runWatch(ctx context.Context, conn *connect.Connection, t connect.Target, o
 	case errors.Is(err, errLimitReached):
 		return nil
 	case opts.count > 0 && errors.Is(err, context.DeadlineExceeded):
-		return fmt.Errorf("%d of %d changes came: %w", show.shownCount(), opts.count, err)
+		return fmt.Errorf("saw %d of %d changes: %w", show.shownCount(), opts.count, err)
 	}
 	return err
 }
 
 // errLimitReached is the cause of a context that ended because --count was reached.
-var errLimitReached = errors.New("all requested changes have come")
+var errLimitReached = errors.New("the number of changes in --count was reached")
 
-// waitWithoutChanges waits while the connection to a server that announces no changes lasts. It may
-// be lost and restored, and the server may log.
+// waitWithoutChanges waits until ctx ends or the connection fails for good. It is for a server that
+// announces no changes: the user still sees its log messages, and whether the connection is lost
+// and restored.
 func waitWithoutChanges(ctx context.Context, f *factory.Factory, c *client.Client, failed <-chan error) error {
 	f.Warn("%s announces no changes; only its connection and, with --log, its messages are watched", c.Server().Info.Name)
 	select {
@@ -200,7 +201,7 @@ func warnUnwatched(ctx context.Context, f *factory.Factory, c *client.Client, wa
 		agreed = append(agreed, uri)
 	}
 	for _, uri := range findUnlisted(ctx, c, agreed) {
-		f.Warn("the server does not list the resource %s: it may never announce a change of it", uri)
+		f.Warn("the server does not list the resource %s and may never announce its changes", uri)
 	}
 }
 

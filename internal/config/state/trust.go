@@ -55,7 +55,7 @@ func (s *State) Grants() (all []Grant) {
 	return all
 }
 
-// Distrust undoes Trust.
+// Distrust removes the user's trust in a server of a file.
 func (s *State) Distrust(file, name string) error {
 	file = absolutePath(file)
 	return s.updateFile(func(now fileContent) []valueChange {

@@ -1,4 +1,5 @@
-// Package checks is what the Go clients of this module try on a server, whatever SDK they are written with.
+// Package checks has the checks that the Go clients of this module run against a server. Each
+// client is written with another SDK and implements [Client]; the checks are the same.
 package checks
 
 import (
@@ -14,39 +15,41 @@ import (
 	"github.com/dowel-mcp/dowel/interop/peers/report"
 )
 
-// The roots, the model's words and the form's content that a client answers when it is asked.
+// The answers of a client to a server's questions: its only root, the model's reply, and the value
+// of name fields in forms.
 const (
 	RootURI   = "file:///srv/interop-root"
 	ModelSaid = "Paris"
 	UserName  = "ada"
 )
 
-// Form is the content that a client accepts a form with: something for each field that the servers here ask for.
+// Form is the content with which a client accepts every form. It has a value for each field that
+// the servers of this module ask for.
 var Form = map[string]any{
 	"username": UserName, "email": "ada@example.com", "name": UserName, "color": "blue", "ok": true, "context": "a test",
 }
 
-// Client is an SDK's client, reduced to what the checks need.
+// Client adapts the client of an SDK to the checks.
 type Client interface {
 	// Version is the revision that was negotiated.
 	Version() string
 	// List returns the names or URIs of all pages of a list: tools, prompts, resources, templates.
 	List(ctx context.Context, kind string) ([]string, error)
-	// Call calls a tool. progress, where it is not nil, is told of each progress notification.
+	// Call calls a tool. If progress is not nil, it is called for each progress notification.
 	Call(ctx context.Context, tool string, args map[string]any, progress func(done float64)) (Result, error)
-	// SetLevel asks for log messages of a level and above, for the calls that follow.
+	// SetLevel asks for log messages of this level and above during later calls.
 	SetLevel(ctx context.Context, level string) error
-	// Read reads a resource of one part.
+	// Read reads a resource that has a single part.
 	Read(ctx context.Context, uri string) (Part, error)
 	// Prompt returns the text of a prompt.
 	Prompt(ctx context.Context, name string, args map[string]string) (string, error)
 	// Complete completes an argument of a prompt.
 	Complete(ctx context.Context, prompt, argument, value string) ([]string, error)
-	// Watch asks to be told when a resource is updated.
+	// Watch subscribes to updates of a resource.
 	Watch(ctx context.Context, uri string) error
 	// Ping pings a legacy server.
 	Ping(ctx context.Context) error
-	// IsCode says whether err is the server's error with this JSON-RPC code.
+	// IsCode reports whether err is an error of the server with this JSON-RPC code.
 	IsCode(err error, code int) bool
 	// Close ends the connection.
 	Close() error
@@ -57,7 +60,7 @@ type Result struct {
 	Text    string
 	Kinds   []string // the type of each content block
 	IsError bool
-	// Structured is the structured content as JSON, empty where there is none.
+	// Structured is the structured content as JSON, or "".
 	Structured string
 }
 
@@ -67,13 +70,14 @@ type Part struct {
 	Blob                string // base64
 }
 
-// Heard counts what a server told or asked its client, by method. It is safe for concurrent use.
+// Heard counts the notifications and questions of a server that its client has received, by method.
+// It is safe for concurrent use.
 type Heard struct {
 	mu    sync.Mutex
 	count map[string]int
 }
 
-// Add counts one.
+// Add counts one message.
 func (h *Heard) Add(method string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -83,21 +87,21 @@ func (h *Heard) Add(method string) {
 	h.count[method]++
 }
 
-// Count returns how often a method was heard.
+// Count returns the number of messages with a method.
 func (h *Heard) Count(method string) int {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.count[method]
 }
 
-// wait waits until a method has been heard more often than before.
+// wait waits until more than before messages of a method have been received.
 func (h *Heard) wait(method string, before int, limit time.Duration) error {
 	for end := time.Now().Add(limit); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
 		if h.Count(method) > before {
 			return nil
 		}
 	}
-	return fmt.Errorf("%s was not heard within %v", method, limit)
+	return fmt.Errorf("the client did not receive %s within %v", method, limit)
 }
 
 const (
@@ -107,7 +111,7 @@ const (
 	modern           = "2026-07-28"
 )
 
-// Run runs all checks. heard is where the client counts notifications and the server's questions.
+// Run runs all checks. The client must count the server's notifications and questions in heard.
 func Run(r *report.Report, c Client, heard *Heard) {
 	s := suite{r, c, heard}
 	s.lists()
@@ -125,7 +129,7 @@ type suite struct {
 	heard *Heard
 }
 
-// run runs a check with a context that ends with the check's time.
+// run runs a check with a context that ends after report.Limit.
 func (s suite) run(name string, check func(ctx context.Context) error) {
 	s.Run(name, func() error {
 		ctx, cancel := context.WithTimeout(context.Background(), report.Limit)
@@ -249,7 +253,7 @@ func (s suite) progress(ctx context.Context) error {
 		defer mu.Unlock()
 		steps = append(steps, done)
 	})
-	time.Sleep(100 * time.Millisecond) // an SDK may deliver notifications beside the result
+	time.Sleep(100 * time.Millisecond) // an SDK may deliver notifications after the result
 	mu.Lock()
 	defer mu.Unlock()
 	return errors.Join(err, same("progress", fmt.Sprint(steps), fmt.Sprint([]float64{0, 50, 100})))
@@ -275,7 +279,8 @@ func (s suite) completion(ctx context.Context) error {
 	return err
 }
 
-// cancelled cancels a call that waits for nothing else, and asks the server whether it has noticed.
+// cancelled cancels a call that ends only when it is cancelled, and then asks the server whether
+// its handler was cancelled.
 func (s suite) cancelled(ctx context.Context) error {
 	before, err := s.c.Call(ctx, contract.Cancelled, nil, nil)
 	if err != nil {
@@ -292,10 +297,10 @@ func (s suite) cancelled(ctx context.Context) error {
 			return err
 		}
 	}
-	return errors.New("the server's call goes on")
+	return errors.New("the server's handler was not cancelled")
 }
 
-// logging expects the three messages of the tool from the level info on, and none of them from error on.
+// logging expects the tool's three messages at level info, and none of them at level error.
 func (s suite) logging(ctx context.Context) error {
 	const method = "notifications/message"
 	count := func(level string) (int, error) {
@@ -304,19 +309,20 @@ func (s suite) logging(ctx context.Context) error {
 		}
 		before := s.heard.Count(method)
 		_, err := s.c.Call(ctx, contract.Logging, nil, nil)
-		time.Sleep(200 * time.Millisecond) // they may come beside the result
+		time.Sleep(200 * time.Millisecond) // the messages may arrive after the result
 		return s.heard.Count(method) - before, err
 	}
 	loud, err := count("info")
 	quiet, quietErr := count("error")
-	return errors.Join(err, quietErr, same("messages from info on", loud, 3), same("messages from error on", quiet, 0))
+	return errors.Join(err, quietErr, same("messages at level info", loud, 3), same("messages at level error", quiet, 0))
 }
 
+// refused checks that ask fails with one of the codes.
 func (s suite) refused(name string, ask func(ctx context.Context) error, codes ...int) {
 	s.run(name, func(ctx context.Context) error {
 		err := ask(ctx)
 		if err == nil {
-			return errors.New("it was answered")
+			return errors.New("the request succeeded")
 		}
 		if !slices.ContainsFunc(codes, func(code int) bool { return s.c.IsCode(err, code) }) {
 			return fmt.Errorf("got %w, want one of the codes %v", err, codes)
@@ -364,7 +370,8 @@ func (s suite) reads() {
 	})
 }
 
-// asks checks a tool that asks the client something by method.
+// asks checks a tool that asks the client a question with this method. want is part of the tool's
+// text.
 func (s suite) asks(name, method, tool string, args map[string]any, want string) {
 	s.run(name, func(ctx context.Context) error {
 		before := s.heard.Count(method)
