@@ -1,4 +1,5 @@
-// Command bench measures dowel beside its peers and a floor, in one run, and writes tables and a plot.
+// Command bench compares dowel with other implementations of the protocol (peers) and with the
+// least code that does the same work (the floor). It writes tables and a plot.
 //
 //	go run . [-rounds 9] [-time 300ms] [-only REGEXP] [-json FILE] [-from FILE] [-o FILE] [-svg FILE]
 package main
@@ -30,7 +31,8 @@ func main() {
 	}
 }
 
-// run is what the command line says: this binary is also the processes that it starts, which signals end at once.
+// run runs the benchmark. bench starts itself as the processes that measure and serve, so run first
+// looks for their commands; only the benchmark itself handles signals.
 func run() error {
 	if len(os.Args) > 1 {
 		switch os.Args[1] {
@@ -45,7 +47,7 @@ func run() error {
 	return bench(ctx)
 }
 
-// line is the command line.
+// line holds the flags of the command line.
 type line struct {
 	rounds              int
 	time                time.Duration
@@ -64,7 +66,7 @@ func bench(ctx context.Context) error {
 	flag.StringVar(&l.plot, "svg", "", "a file to write the plot to")
 	flag.Parse()
 	if flag.NArg() > 0 {
-		return fmt.Errorf("what is %q? There are flags only; see -help", flag.Arg(0))
+		return fmt.Errorf("unexpected argument %q: bench takes flags only, see -help", flag.Arg(0))
 	}
 	items, err := chosen(l.only)
 	if err != nil {
@@ -87,7 +89,7 @@ func chosen(only string) ([]work.Item, error) {
 	}
 	items := slices.DeleteFunc(work.All(), func(i work.Item) bool { return !pattern.MatchString(i.Name) })
 	if len(items) == 0 {
-		return nil, fmt.Errorf("-only %s leaves nothing to measure", only)
+		return nil, fmt.Errorf("-only %s matches no item: want a regular expression for names such as call/memory", only)
 	}
 	return items, nil
 }

@@ -1,5 +1,6 @@
-// Package peer is what every implementation satisfies that is measured: one typed echo tool, written as a user of that
-// implementation would write it, with validation of its input on where there is any.
+// Package peer defines the interface through which the benchmark uses every implementation of the
+// protocol. Each has one typed echo tool, written as a user of that implementation would write it.
+// If the implementation can validate input, validation is on.
 package peer
 
 import (
@@ -8,7 +9,7 @@ import (
 	"net/http"
 )
 
-// Era is a revision of the protocol that stands for its era.
+// Era is one of the protocol's two eras, represented by a revision.
 type Era string
 
 // The eras.
@@ -19,13 +20,15 @@ const (
 
 // Peer is an implementation of the protocol. Its methods can be called concurrently.
 type Peer interface {
-	// Name is what the tables call it.
+	// Name returns the implementation's name in the tables.
 	Name() string
-	// Module is the Go module whose version the report states; empty for a floor.
+	// Module returns the path of the measured Go module, or "" for a floor. The report states its
+	// version.
 	Module() string
-	// Remarks are what it does otherwise than the others, in sentences for the reader of the tables.
+	// Remarks returns sentences about differences from the other implementations, for the reader of
+	// the tables.
 	Remarks() []string
-	// NewServer makes a server with that many tools: echo, and others of a usual size.
+	// NewServer returns a server with this many tools: echo, and others of a usual size.
 	NewServer(tools int) Server
 	// Dial connects a client that speaks the era.
 	Dial(context.Context, Target, Era) (Session, error)
@@ -37,14 +40,14 @@ type Server interface {
 	Stdio(context.Context) error
 	// Serve serves one client on a stream, until the client closes it.
 	Serve(context.Context, io.ReadWriteCloser) error
-	// Handler is the server's HTTP endpoint for clients of the era. It answers calls by event streams where stream is set, by
-	// JSON documents where it is not.
+	// Handler returns the server's HTTP endpoint for clients of the era. It answers calls with event
+	// streams if stream is set, and with JSON documents otherwise.
 	Handler(era Era, stream bool) (http.Handler, error)
-	// Change tells every client that asked for it of one change.
+	// Change sends one change to every subscribed client.
 	Change()
 }
 
-// Target is where a client finds its server: one of the first four is set.
+// Target says how a client reaches its server. Exactly one of the first four fields is set.
 type Target struct {
 	Server  Server // of the same peer, in this process
 	Stream  io.ReadWriteCloser
@@ -52,7 +55,7 @@ type Target struct {
 	URL     string
 
 	HTTP     *http.Client // for URL
-	OnChange func()       // is called for every change the client hears of; nil: it does not listen
+	OnChange func()       // called for every change that the client receives; nil: no subscription
 }
 
 // Session is a client that is connected. It is safe for concurrent use.
@@ -64,22 +67,23 @@ type Session interface {
 	Close() error
 }
 
-// Unable is the error of what a peer cannot do: the reason, in words for a footnote.
+// Unable is the error of a peer that does not support the measured work. Its text is the footnote
+// that says why.
 type Unable string
 
 func (u Unable) Error() string { return string(u) }
 
-// Echo is the arguments of the echo tool, for the floors.
+// Echo has the arguments of the echo tool, for the floors.
 type Echo struct {
 	Message string `json:"message"`
 }
 
-// What the tools beside echo are called and say.
+// The description of echo, and the name and description of the other tools.
 const (
 	EchoDescription   = "Says it again."
 	SearchName        = "search_issues_%d"
 	SearchDescription = "Searches issues and pull requests in repositories that the user can see. Supports qualifiers such as is:open and label:bug."
 )
 
-// Watched is the resource that changes, where a peer tells of changes by one.
+// Watched is the resource whose updates Change announces, for peers that announce resource updates.
 const Watched = "bench://watched"

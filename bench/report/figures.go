@@ -1,4 +1,4 @@
-// Package report makes tables and a plot of what was measured.
+// Package report writes tables and a plot of measured figures.
 package report
 
 import (
@@ -10,7 +10,7 @@ import (
 	"github.com/dowel-mcp/dowel/bench/work"
 )
 
-// figures are the results of a run: by item, contestant and round.
+// figures holds the samples of a run by item, contestant and round.
 type figures map[string]map[string]map[int]rounds.Sample
 
 func figuresOf(run rounds.Run) figures {
@@ -27,7 +27,7 @@ func figuresOf(run rounds.Run) figures {
 	return all
 }
 
-// values are a contestant's figures, one for each round that has one.
+// values returns a contestant's figures of all rounds, sorted.
 func (f figures) values(item, contestant string, figure work.Figure) (all []float64) {
 	for _, s := range f[item][contestant] {
 		if value, ok := s.Result[figure]; ok {
@@ -38,7 +38,8 @@ func (f figures) values(item, contestant string, figure work.Figure) (all []floa
 	return all
 }
 
-// ratios are those of one contestant to another, within each round that both have figures in.
+// ratios returns the figure of one contestant divided by the figure of another, for each round that
+// has both, sorted.
 func (f figures) ratios(item, of, to string, figure work.Figure) (all []float64) {
 	for round, s := range f[item][of] {
 		above, ok1 := s.Result[figure]
@@ -51,7 +52,7 @@ func (f figures) ratios(item, of, to string, figure work.Figure) (all []float64)
 	return all
 }
 
-// lead is how many times ours the best rival's figure is, and who that is.
+// lead returns the best rival's figure as a multiple of ours, and the rival's name.
 func (f figures) lead(item work.Item, figure work.Figure) (factor float64, rival string) {
 	factor = math.Inf(1)
 	for _, r := range item.Rivals() {
@@ -62,7 +63,7 @@ func (f figures) lead(item work.Item, figure work.Figure) (factor float64, rival
 	return factor, rival
 }
 
-// reason says why a contestant has no figure.
+// reason returns a sentence that says why a contestant has no figure.
 func (f figures) reason(item, contestant string) string {
 	for _, s := range f[item][contestant] {
 		if s.Unable != "" {
@@ -75,7 +76,7 @@ func (f figures) reason(item, contestant string) string {
 	return contestant + " was not measured."
 }
 
-// median is of sorted values, of which there is one at least.
+// median returns the median of sorted values. There must be at least one.
 func median(sorted []float64) float64 {
 	middle := len(sorted) / 2
 	if len(sorted)%2 == 0 {
@@ -84,7 +85,7 @@ func median(sorted []float64) float64 {
 	return sorted[middle]
 }
 
-// times writes a factor.
+// times formats a factor with three digits.
 func times(factor float64) string {
 	switch {
 	case factor >= 99.5:
@@ -95,7 +96,7 @@ func times(factor float64) string {
 	return fmt.Sprintf("%.2f", factor)
 }
 
-// written writes a figure with its unit.
+// written formats a figure with its unit.
 func written(value float64, figure work.Figure) string {
 	switch figure {
 	case work.Time, work.CPU:
@@ -124,7 +125,7 @@ func scaled(value, step float64, units ...string) string {
 	return fmt.Sprintf("%.*f %s", digits, value, units[unit])
 }
 
-// thousands writes a count.
+// thousands formats a count with commas.
 func thousands(value float64) string {
 	s := fmt.Sprintf("%.0f", value)
 	for at := len(s) - 3; at > 0 && s[at-1] != '-'; at -= 3 {

@@ -9,30 +9,31 @@ import (
 	"slices"
 )
 
-// What stands around the part of a file that is written by a program.
+// The marks around the generated part of a file.
 const (
 	begin = "<!-- what follows is written by make bench -->\n"
 	end   = "<!-- what precedes is written by make bench -->\n"
 )
 
-// WriteFile puts the page between the two marks of a file, or makes the file, marks and all. A file without them is left alone:
-// the error says what it lacks.
+// WriteFile replaces the text between the two marks of a file by the page. If the file does not exist
+// or is empty, it writes the marks too. A file without the marks is not changed: the error names
+// them.
 func WriteFile(name string, page []byte) error {
-	before, after, err := around(name)
+	before, after, err := readAround(name)
 	if err != nil {
 		return err
 	}
 	return os.WriteFile(name, slices.Concat(before, []byte(begin+"\n"), page, []byte("\n"+end), after), 0o644)
 }
 
-// Check returns the error that WriteFile would.
+// Check returns the error that WriteFile would return if the file can be written.
 func Check(name string) error {
-	_, _, err := around(name)
+	_, _, err := readAround(name)
 	return err
 }
 
-// around is what stands around the marks of a file.
-func around(name string) (before, after []byte, err error) {
+// readAround returns the text of a file before its first mark and after its second.
+func readAround(name string) (before, after []byte, err error) {
 	old, err := os.ReadFile(name)
 	if len(old) == 0 && (err == nil || errors.Is(err, fs.ErrNotExist)) {
 		return nil, nil, nil

@@ -13,15 +13,15 @@ import (
 	"github.com/dowel-mcp/dowel/bench/work"
 )
 
-// page is the Markdown that is being written.
+// page collects the Markdown.
 type page struct {
 	bytes.Buffer
 	figures
 	notes []string
 }
 
-// Markdown is the tables of the items, with the machine, the versions and how to read them. Plot is where the plot is, as a link
-// from the page; empty: there is none.
+// Markdown returns the tables of the items, with the machine, the versions and an explanation. plot
+// is the relative link to the plot, or "".
 func Markdown(run rounds.Run, items []work.Item, plot string) []byte {
 	p := &page{figures: figuresOf(run)}
 	p.head(run, plot)
@@ -88,7 +88,7 @@ func (p *page) table(items []work.Item) {
 	p.absolutes(items)
 }
 
-// factors is a row of factors.
+// factors writes a row of the table: the factors of all contestants, and the bound.
 func (p *page) factors(item work.Item, row work.Row) {
 	fmt.Fprintf(p, "| %s |", row.Title)
 	for _, name := range item.Contestants {
@@ -106,7 +106,7 @@ func (p *page) factors(item work.Item, row work.Row) {
 	fmt.Fprintf(p, " %s | %s |\n", bound, holds)
 }
 
-// factor is a cell: the base's figure itself, the others' as factors; goroutines are counted.
+// factor formats a cell: a factor to the base, but for the base and for goroutines the figure itself.
 func (p *page) factor(item work.Item, name string, figure work.Figure) string {
 	values := p.values(item.Name, name, figure)
 	if len(values) == 0 {
@@ -125,7 +125,7 @@ func (p *page) factor(item work.Item, name string, figure work.Figure) string {
 	return times(median(ratios)) + " ×"
 }
 
-// holds writes a row's bound, and whether it holds.
+// holds formats a row's bound, and says whether it holds.
 func (p *page) holds(item work.Item, row work.Row, ahead float64, rival string) (bound, verdict string) {
 	var bounds, broken []string
 	if row.Base > 0 {
@@ -150,7 +150,8 @@ func (p *page) holds(item work.Item, row work.Row, ahead float64, rival string) 
 	return strings.Join(bounds, ", "), "**no** (" + strings.Join(broken, ", ") + ")"
 }
 
-// most says how far the floor itself is ahead of the best rival: nobody is ahead by much more.
+// most says by how much the base is ahead of the best rival. No implementation can be ahead by much
+// more, so this puts a broken bound into proportion.
 func (p *page) most(item work.Item, figure work.Figure) string {
 	least := math.Inf(1)
 	for _, rival := range item.Rivals() {
@@ -164,7 +165,8 @@ func (p *page) most(item work.Item, figure work.Figure) string {
 	return fmt.Sprintf("; the %s itself is %s × ahead", item.Base(), times(least))
 }
 
-// absolutes is the same as figures: with allocations and bytes where they were counted.
+// absolutes writes a second table with the figures themselves, and with allocations and bytes if
+// they were counted.
 func (p *page) absolutes(items []work.Item) {
 	first := items[0]
 	fmt.Fprintf(p, "\n<details><summary>In figures</summary>\n\n| what |")
@@ -197,7 +199,7 @@ func (p *page) absolute(item, name string, figure work.Figure) string {
 	return cell
 }
 
-// note makes a footnote, and returns the reference to it.
+// note adds a footnote, unless the page has it already, and returns the reference to it.
 func (p *page) note(text string) string {
 	at := slices.Index(p.notes, text)
 	if at < 0 {

@@ -16,7 +16,7 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 )
 
-// looks are how the contestants are drawn, the floor being the line at 1.
+// looks are the marks of the contestants. The floor is drawn as a line at 1.
 var looks = []struct {
 	name  string
 	shape draw.GlyphDrawer
@@ -30,13 +30,14 @@ var looks = []struct {
 
 // plotted is a row of the plot.
 type plotted struct {
-	item   string // its name is the row's too
+	item   string // also the title of the row
 	base   string
 	figure work.Figure
 }
 
-// Plot writes a plot of the times to a file, in the format that its name ends in: svg, say. Each row of the tables that states a
-// time is a row of it, and each contestant a mark at its factor to the floor.
+// Plot writes a plot of the times to a file. The extension of its name selects the format, such as
+// .svg. Each time in the tables becomes a row, with a mark for each contestant at its factor to the
+// floor.
 func Plot(file string, run rounds.Run, items []work.Item) error {
 	f := figuresOf(run)
 	rows := rowsOf(items)
@@ -94,7 +95,7 @@ func save(p *plot.Plot, file string, height vg.Length) error {
 	return os.WriteFile(file, out.Bytes(), 0o644)
 }
 
-// one is the line at 1, which is the floor.
+// one returns the line at 1 for the floor.
 func one(rows int) (*plotter.Line, error) {
 	line, err := plotter.NewLine(plotter.XYs{{X: 1, Y: -0.5}, {X: 1, Y: float64(rows) - 0.5}})
 	if err == nil {
@@ -106,7 +107,7 @@ func one(rows int) (*plotter.Line, error) {
 var ticks = []plot.Tick{{Value: 0.5, Label: "½"}, {Value: 1, Label: "1"}, {Value: 2, Label: "2"}, {Value: 5, Label: "5"}, {Value: 10, Label: "10"},
 	{Value: 20, Label: "20"}, {Value: 50, Label: "50"}, {Value: 100, Label: "100"}, {Value: 200, Label: "200"}, {Value: 500, Label: "500"}, {Value: 1000, Label: "1000"}}
 
-// rowsOf is the rows from the bottom up, as a plot counts.
+// rowsOf returns the rows from the bottom to the top.
 func rowsOf(items []work.Item) (rows []plotted) {
 	for _, item := range items {
 		for _, row := range item.Rows {
@@ -119,7 +120,7 @@ func rowsOf(items []work.Item) (rows []plotted) {
 	return rows
 }
 
-// marks are the places of a contestant's marks. What was not measured has none.
+// marks returns the positions of a contestant's marks, without rows that it was not measured in.
 func (f figures) marks(rows []plotted, contestant string) (marks plotter.XYs) {
 	for i, row := range rows {
 		if ratios := f.ratios(row.item, contestant, row.base, row.figure); len(ratios) > 0 {

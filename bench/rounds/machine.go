@@ -10,7 +10,7 @@ import (
 	"github.com/dowel-mcp/dowel/bench/peers"
 )
 
-// machine is the machine in words.
+// machine describes the machine: its system, Go version, cores and processor.
 func machine() string {
 	words := fmt.Sprintf("%s/%s, %s, %d cores", runtime.GOOS, runtime.GOARCH, runtime.Version(), runtime.NumCPU())
 	info, err := os.ReadFile("/proc/cpuinfo")
@@ -25,7 +25,7 @@ func machine() string {
 	return words
 }
 
-// load is the load averages of the machine; empty where it does not say.
+// load returns the load averages of the machine, or "" if the system does not report them.
 func load() string {
 	averages, err := os.ReadFile("/proc/loadavg")
 	fields := strings.Fields(string(averages))
@@ -35,7 +35,7 @@ func load() string {
 	return strings.Join(fields[:3], ", ")
 }
 
-// versions are those of the modules that are measured, as this binary was built with them.
+// versions returns the versions of the measured modules in this binary, by module path.
 func versions() map[string]string {
 	all := map[string]string{}
 	info, ok := debug.ReadBuildInfo()

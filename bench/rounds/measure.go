@@ -17,20 +17,21 @@ import (
 	"github.com/dowel-mcp/dowel/bench/work"
 )
 
-// Command is the first argument of a process that measures one item for one contestant.
+// Command is the first argument of this binary when it measures one item for one contestant.
 const Command = "measure"
 
-// Sample is what one measurement came to: a result, or why there is none.
+// Sample is one measurement: its result, or the reason why it has none.
 type Sample struct {
 	Item       string      `json:"item"`
 	Contestant string      `json:"contestant"`
 	Round      int         `json:"round"`
 	Result     work.Result `json:"result,omitempty"`
-	Unable     string      `json:"unable,omitempty"` // what the contestant cannot do
-	Failed     string      `json:"failed,omitempty"` // what went wrong
+	Unable     string      `json:"unable,omitempty"` // why the contestant cannot do the item
+	Failed     string      `json:"failed,omitempty"` // the error of the measurement
 }
 
-// Measure is the whole program of such a process: args come after Command. It prints the sample as one line of JSON.
+// Measure runs such a measurement. args are the arguments after Command. It prints the sample as one
+// line of JSON.
 func Measure(ctx context.Context, args []string) error {
 	flags := flag.NewFlagSet(Command, flag.ContinueOnError)
 	name := flags.String("item", "", "")
@@ -46,7 +47,7 @@ func Measure(ctx context.Context, args []string) error {
 			return measure(ctx, item, *contestant, o)
 		}
 	}
-	return fmt.Errorf("there is no item %q", *name)
+	return fmt.Errorf("unknown item %q", *name)
 }
 
 func measure(ctx context.Context, item work.Item, contestant string, o work.Options) error {
@@ -64,21 +65,22 @@ func measure(ctx context.Context, item work.Item, contestant string, o work.Opti
 	return json.NewEncoder(os.Stdout).Encode(s)
 }
 
-// patience is how long a measurement may take beside the time that it repeats its operation for.
-const patience = 90 * time.Second
+// setupTimeout bounds the time of a measurement, beyond the time in which it repeats its operation.
+const setupTimeout = 90 * time.Second
 
-// sample measures in a process of its own. What that leaves in the folder is the caller's to remove.
+// sample measures in a child process. The process keeps its temporary files in folder, which the
+// caller must remove. The error is not nil only if ctx ends or the child cannot be run at all.
 func sample(ctx context.Context, item work.Item, contestant string, o work.Options, folder string) (s Sample, err error) {
 	s = Sample{Item: item.Name, Contestant: contestant}
 	self, err := os.Executable()
 	if err != nil {
 		return s, err
 	}
-	limited, cancel := context.WithTimeout(ctx, patience+3*o.Time)
+	limited, cancel := context.WithTimeout(ctx, setupTimeout+3*o.Time)
 	defer cancel()
 	cmd := exec.CommandContext(limited, self, Command, "-item", item.Name, "-contestant", contestant, "-time", o.Time.String(), "-binaries", o.Binaries)
 	cmd.Env = append(os.Environ(), "TMPDIR="+folder)
-	// It may have servers that hold its standard error open: they end once it is gone.
+	// Its servers may hold its standard error open. They exit after it, so Wait may need a moment.
 	cmd.Cancel, cmd.WaitDelay = func() error { return cmd.Process.Signal(syscall.SIGTERM) }, 5*time.Second
 	var out, errs bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errs
@@ -90,14 +92,15 @@ func sample(ctx context.Context, item work.Item, contestant string, o work.Optio
 	case ctx.Err() != nil:
 		return s, context.Cause(ctx)
 	case limited.Err() != nil:
-		s.Failed = "It did not come to an end. " + brief(errs.String())
+		s.Failed = "It did not finish in time. " + brief(errs.String())
 	case err != nil:
 		s.Failed = err.Error() + ". " + brief(errs.String())
 	}
 	return s, nil
 }
 
-// brief is the beginning of what a process has written to standard error, on one line; a panic says there what it is.
+// brief returns the beginning of a process's standard error on one line. The message of a panic
+// comes first.
 func brief(s string) string {
 	const most = 300
 	s = strings.Join(strings.Fields(s), " ")

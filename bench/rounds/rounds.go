@@ -1,5 +1,6 @@
-// Package rounds has the work done in rounds: in each, every contestant does every item once, each measurement in a process of
-// its own, in turn; so that what a machine does beside it falls on all alike.
+// Package rounds measures in rounds. In each round every contestant does every item once, one after
+// the other and each in a process of its own. So other load on the machine affects all contestants
+// alike.
 package rounds
 
 import (
@@ -12,21 +13,22 @@ import (
 	"github.com/dowel-mcp/dowel/bench/work"
 )
 
-// Run is what came of it, and on what.
+// Run holds all samples, and describes the machine and the versions.
 type Run struct {
 	Date     time.Time         `json:"date"`
 	Machine  string            `json:"machine"`
-	Load     string            `json:"load,omitempty"` // when it began
+	Load     string            `json:"load,omitempty"` // load averages at the start
 	Versions map[string]string `json:"versions"`       // by module
 	Rounds   int               `json:"rounds"`
 	Time     time.Duration     `json:"time"`
 	Samples  []Sample          `json:"samples"`
 }
 
-// failures is how often a measurement may fail before it is not tried again.
-const failures = 2
+// maxFailures is the number of failures after which a contestant does not try an item again.
+const maxFailures = 2
 
-// Do does the items in rounds and tells of its progress. The error is that of ctx, or says that nothing can be measured here.
+// Do measures the items in rounds and writes its progress. A failed measurement is a sample, not an
+// error. The error is the cause of ctx's end, or says why this machine cannot measure.
 func Do(ctx context.Context, items []work.Item, rounds int, o work.Options, progress io.Writer) (Run, error) {
 	run := Run{Date: time.Now(), Machine: machine(), Load: load(), Versions: versions(), Rounds: rounds, Time: o.Time}
 	folder, err := os.MkdirTemp("", "bench")
@@ -34,13 +36,13 @@ func Do(ctx context.Context, items []work.Item, rounds int, o work.Options, prog
 		return run, err
 	}
 	defer os.RemoveAll(folder)
-	left := map[string]int{}
+	failures := map[string]int{} // by item and contestant
 	for round := range rounds {
 		for i, item := range items {
 			for turn := range item.Contestants {
 				contestant := item.Contestants[(turn+round)%len(item.Contestants)]
 				key := item.Name + " " + contestant
-				if left[key] >= failures {
+				if failures[key] >= maxFailures {
 					continue
 				}
 				s, err := sample(ctx, item, contestant, o, folder)
@@ -50,9 +52,9 @@ func Do(ctx context.Context, items []work.Item, rounds int, o work.Options, prog
 				s.Round = round
 				run.Samples = append(run.Samples, s)
 				if s.Failed != "" {
-					left[key]++
+					failures[key]++
 				} else if s.Unable != "" {
-					left[key] = failures
+					failures[key] = maxFailures
 				}
 				fmt.Fprintf(progress, "round %d/%d, %d/%d %s: %s\n", round+1, rounds, i+1, len(items), key, outcome(item, s))
 			}

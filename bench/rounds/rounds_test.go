@@ -65,7 +65,7 @@ func TestDo(t *testing.T) {
 		}
 	}
 	for what, want := range map[string]int{
-		call.Name + " floor": count, call.Name + " dowel": count, unable.Name + " mcp-go": 1, "nothing floor": failures,
+		call.Name + " floor": count, call.Name + " dowel": count, unable.Name + " mcp-go": 1, "nothing floor": maxFailures,
 	} {
 		if n[what] != want {
 			t.Errorf("%s was measured %d times, want %d", what, n[what], want)

@@ -1,6 +1,6 @@
-// Package side is the side channel between a server in a process of its own and who measures it: a Unix socket that the server
-// dials when it starts. On it the server says where it listens and, when asked, what it has used. The end of the channel
-// is the end of the server.
+// Package side connects a measurement with a server in a child process by a side channel, a Unix
+// socket that the server dials when it starts. The server sends its address and, on request, its
+// use of resources. It exits when the channel is closed.
 package side
 
 import (
@@ -12,20 +12,21 @@ import (
 	"time"
 )
 
-// Usage is what a process has used so far, and what it has in use.
+// Usage counts the resources of a process: the first three fields since it started, the others at
+// present.
 type Usage struct {
 	CPU       time.Duration
 	Mallocs   float64
 	Allocated float64 // bytes, in all
 	InUse     float64 // bytes of heap and stacks
-	Resident  float64 // bytes; 0 where the system does not say
-	Routines  float64
+	Resident  float64 // bytes; 0 if the system does not report it
+	Routines  float64 // goroutines
 }
 
-// Used is the usage of this process; with collect, once garbage is gone.
+// Used returns the usage of this process. If collect is set, it collects garbage first.
 func Used(collect bool) Usage {
 	if collect {
-		runtime.GC() // twice, since what pools hold takes two
+		runtime.GC() // FreeOSMemory collects again: a sync.Pool is emptied by the second collection
 		debug.FreeOSMemory()
 	}
 	var m runtime.MemStats
@@ -36,7 +37,7 @@ func Used(collect bool) Usage {
 	}
 }
 
-// resident reads the second figure of statm, pages in memory.
+// resident returns the resident memory in bytes, from the second field of statm, which counts pages.
 func resident() float64 {
 	statm, err := os.ReadFile("/proc/self/statm")
 	if err != nil {
@@ -49,7 +50,7 @@ func resident() float64 {
 	return pages * float64(os.Getpagesize())
 }
 
-// Since is the usage since an earlier one.
+// Since returns the difference from an earlier usage.
 func (u Usage) Since(before Usage) Usage {
 	return Usage{
 		u.CPU - before.CPU, u.Mallocs - before.Mallocs, u.Allocated - before.Allocated,
@@ -57,7 +58,7 @@ func (u Usage) Since(before Usage) Usage {
 	}
 }
 
-// And is the usage of two processes.
+// And returns the sum of the usages of two processes.
 func (u Usage) And(v Usage) Usage {
 	return Usage{
 		u.CPU + v.CPU, u.Mallocs + v.Mallocs, u.Allocated + v.Allocated,

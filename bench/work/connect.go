@@ -14,7 +14,7 @@ import (
 	"github.com/dowel-mcp/dowel/bench/side"
 )
 
-// wire is a way between a client and a server of the same implementation.
+// wire is a way to connect a client with a server of the same implementation.
 type wire struct {
 	name, title string
 	connect     func(ctx context.Context, p peer.Peer, era peer.Era, tools int) (*connection, error)
@@ -28,14 +28,14 @@ var (
 	stream = wire{"stream", "HTTP, event-stream answer", overHTTP(true)}
 )
 
-// connection is a client that is connected, and what it takes to end it.
+// connection is a connected client, with the functions that end the connection.
 type connection struct {
 	peer.Session
 	used func() (side.Usage, error) // of client and server
-	end  []func()                   // in this order, after the session
+	end  []func()                   // called in this order after the session is closed
 }
 
-// close ends the connection. That a peer complains about its end is not what is measured.
+// close ends the connection. It ignores errors, because closing is not measured.
 func (c *connection) close() {
 	if c.Session != nil {
 		_ = c.Session.Close()
@@ -45,7 +45,7 @@ func (c *connection) close() {
 	}
 }
 
-// dial connects the session of a connection, and closes the connection where that fails.
+// dial connects the session of a connection. If that fails, it closes the connection.
 func (c *connection) dial(ctx context.Context, p peer.Peer, t peer.Target, era peer.Era) (*connection, error) {
 	s, err := p.Dial(ctx, t, era)
 	if err != nil {
@@ -56,9 +56,9 @@ func (c *connection) dial(ctx context.Context, p peer.Peer, t peer.Target, era p
 	return c, nil
 }
 
-// echo calls the tool and checks what comes back.
+// echo returns an operation that calls the tool and checks the answer.
 func (c *connection) echo(message string) func() error {
-	ctx := context.Background() // as quick starts do
+	ctx := context.Background() // as in the quick starts of the implementations
 	return func() error {
 		got, err := c.Call(ctx, message)
 		if err == nil && got != message {
@@ -92,7 +92,7 @@ func overPipes(ctx context.Context, p peer.Peer, era peer.Era, tools int) (*conn
 	serving, stop := context.WithCancel(context.Background())
 	go func() {
 		defer close(served)
-		_ = p.NewServer(tools).Serve(serving, duplex{r1, w2, r1}) // it ends with an error where the client goes first
+		_ = p.NewServer(tools).Serve(serving, duplex{r1, w2, r1}) // fails if the client closes first
 	}()
 	c := &connection{used: here, end: []func(){stop, func() { <-served }}}
 	return c.dial(ctx, p, peer.Target{Stream: duplex{r2, w1, r2}}, era)
@@ -116,7 +116,7 @@ func toChild(ctx context.Context, p peer.Peer, era peer.Era, tools int) (*connec
 	return c, <-met
 }
 
-// conns is how many idle connections a client may keep: as many as there are calls in flight.
+// conns is the number of idle connections that a client may keep, at least the calls in flight.
 const conns = 128
 
 func overHTTP(stream bool) func(context.Context, peer.Peer, peer.Era, int) (*connection, error) {
@@ -136,7 +136,8 @@ func dialHTTP(ctx context.Context, p peer.Peer, h http.Handler, era peer.Era) (*
 	return c.dial(ctx, p, peer.Target{URL: served.URL + "/mcp", HTTP: client}, era)
 }
 
-// connected is a measurement that needs a connection.
+// connected returns an [Item.Measure] that connects, calls measure and disconnects. tools returns the
+// number of the server's tools.
 func connected(w wire, era peer.Era, tools func(Options) int, measure func(*connection, Options) (Result, error)) func(context.Context, string, Options) (Result, error) {
 	return func(ctx context.Context, contestant string, o Options) (Result, error) {
 		p, err := peers.Named(contestant)

@@ -15,8 +15,8 @@ import (
 	"github.com/dowel-mcp/dowel/bench/side"
 )
 
-// cpus is the processor time, and the allocations, of the server's process alone: one client without an SDK sends the same
-// bytes to all.
+// cpus measures the processor time and the allocations of the server's process alone. A client
+// without an SDK sends the same bytes to all servers.
 func cpus() (items []Item) {
 	for _, way := range []struct {
 		name, title string
@@ -48,7 +48,8 @@ func cpus() (items []Item) {
 	return items
 }
 
-// exchange sends calls to a server in a process of its own and reads the answers, again and again.
+// exchange is a connection to a server in a child process. calls sends calls and reads their answers,
+// and may be repeated.
 type exchange struct {
 	calls func() error
 	end   func() error
@@ -72,7 +73,7 @@ func measureServer(s side.Options, width int, o Options, connect func(*side.Chil
 	return r, err
 }
 
-// rawStdio writes the calls that are in flight at once, and then reads their answers.
+// rawStdio returns an exchange over stdio. It writes width calls at once, and then reads the answers.
 func rawStdio(server *side.Child, era peer.Era, width int) (x exchange, err error) {
 	cmd := exec.Command(server.Args[0], server.Args[1:]...)
 	cmd.Stderr = os.Stderr

@@ -11,7 +11,8 @@ import (
 	"github.com/dowel-mcp/dowel/bench/side"
 )
 
-// idles is what sessions hold that do nothing, on a server in a process of its own.
+// idles measures the memory and goroutines that a server in a child process keeps for each idle
+// session.
 func idles() []Item {
 	return []Item{
 		idle("legacy", peer.Legacy, "session without a stream, 2025-11-25", Bound{Rivals: 1}, bareSession),
@@ -20,7 +21,7 @@ func idles() []Item {
 	}
 }
 
-// idle is an item. Open opens a session and returns what ends it.
+// idle returns an item. open opens one session, which lasts until the measurement ends.
 func idle(name string, era peer.Era, title string, bound Bound, open func(*opener) error) Item {
 	return Item{
 		Name:  "idle/" + name,
@@ -40,7 +41,7 @@ func idle(name string, era peer.Era, title string, bound Bound, open func(*opene
 // opener opens sessions at a server.
 type opener struct {
 	url  string
-	one  *raw // the connection of what needs none of its own
+	one  *raw // shared by sessions that need no connection of their own
 	open []*events
 }
 
@@ -61,7 +62,7 @@ func measureIdle(contestant string, era peer.Era, n int, open func(*opener) erro
 	defer one.Close()
 	at := &opener{url: server.URL, one: one}
 	defer func() { closeAll(at.open) }()
-	if err := at.times(n/20+1, open); err != nil { // what is made once
+	if err := at.times(n/20+1, open); err != nil { // so that allocations made only once are not measured
 		return nil, err
 	}
 	before, err1 := server.Used(true)

@@ -1,5 +1,5 @@
-// Package work is what the implementations are measured at: one file for each kind of work. Every answer that comes back is
-// checked; an implementation that answers wrongly has no figure.
+// Package work has the work that is measured, one file for each kind. Every answer is checked; an
+// implementation that answers wrongly gets no figure.
 package work
 
 import (
@@ -11,23 +11,24 @@ import (
 	"github.com/dowel-mcp/dowel/bench/peers"
 )
 
-// Item is one piece of work. All of its contestants do it once in each round.
+// Item is one piece of work. Its contestants, the implementations or variants that are compared, do
+// it once in each round.
 type Item struct {
 	Name        string // unique, words with slashes between them
-	Table       string // the title of the table that it is in
-	Rows        []Row  // what is compared
+	Table       string // the title of its table
+	Rows        []Row  // the compared figures
 	Contestants []string
-	Binaries    bool // it needs the minimal servers ([Build])
+	Binaries    bool // needs the minimal servers of [Build]
 	Measure     func(ctx context.Context, contestant string, o Options) (Result, error)
 }
 
-// Base is the contestant that the others are compared with.
+// Base returns the contestant that the others are compared with.
 func (i Item) Base() string { return i.Contestants[0] }
 
-// Ours is the contestant whose bounds are checked: dowel, or where all of them are dowel, the last.
+// Ours returns the contestant that must keep the bounds: dowel, or the last one if all are dowel.
 func (i Item) Ours() string { return i.Contestants[i.ours()] }
 
-// Rivals are the contestants that ours is to be ahead of.
+// Rivals returns the contestants that ours should be ahead of.
 func (i Item) Rivals() []string { return i.Contestants[i.ours()+1:] }
 
 func (i Item) ours() int {
@@ -44,17 +45,17 @@ type Row struct {
 	Bound
 }
 
-// Bound is what our figure must keep; 0 is no bound.
+// Bound limits our figure. A zero field does not limit it.
 type Bound struct {
-	Base   float64 // it is at most this times the base's
-	Rivals float64 // the best rival's is at least this times ours
+	Base   float64 // our figure is at most this multiple of the base's
+	Rivals float64 // the best rival's figure is at least this multiple of ours
 }
 
 // Figure is the name of a figure.
 type Figure string
 
-// The figures. Time is that of one operation; allocations, bytes and processor time are those of one operation, client and server
-// together but where a table says otherwise; the others are those of one session, or of the binary.
+// The figures. Time, CPU, Allocs and Bytes are for one operation, of client and server together
+// unless the table says otherwise. Size is for a binary, and the others are for one session.
 const (
 	Time       Figure = "ns"
 	Allocs     Figure = "allocs"
@@ -66,15 +67,15 @@ const (
 	Size       Figure = "B on disk"
 )
 
-// Result is what was measured.
+// Result holds the measured figures.
 type Result map[Figure]float64
 
-// Options say how much is done. The zero value is the documented default.
+// Options set the amount of work. Zero fields mean the defaults.
 type Options struct {
 	Time     time.Duration // how long an operation is repeated, default 300 ms
-	Tools    int           // in lists, default 1,000
-	Clients  int           // that hear of a change, default 1,000
-	Sessions int           // that are idle, default 2,000
+	Tools    int           // tools in a list, default 1,000
+	Clients  int           // subscribed clients, default 1,000
+	Sessions int           // idle sessions, default 2,000
 	Binaries string        // the folder with the minimal servers, for items that need them
 }
 
@@ -93,12 +94,12 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// All is all of the work, in the order of the tables.
+// All returns all items, in the order of the tables.
 func All() []Item {
 	return slices.Concat(calls(), payloads(), lists(), fanOuts(), idles(), cpus(), starts(), gateways())
 }
 
-// everybody is the names of all implementations; the floor is the first.
+// everybody returns the names of all implementations. The floor is the first.
 func everybody() (names []string) {
 	for _, p := range peers.All {
 		names = append(names, p.Name())

@@ -10,7 +10,7 @@ import (
 
 const listTable = "A server with 1,000 tools, " + string(peer.Modern)
 
-// lists is the list of tools, decoded by the client, and what it takes to register them.
+// lists measures how a client lists and decodes many tools, and how a server registers them.
 func lists() []Item {
 	return []Item{
 		list(memory, Bound{Base: 1.3, Rivals: 10}),
@@ -35,7 +35,7 @@ func list(w wire, bound Bound) Item {
 			return o.repeat(1, c.used, func() error {
 				n, err := c.List(context.Background())
 				if err == nil && n != o.Tools {
-					err = fmt.Errorf("%d tools were listed, not %d", n, o.Tools)
+					err = fmt.Errorf("listed %d tools, want %d", n, o.Tools)
 				}
 				return err
 			})
@@ -55,5 +55,5 @@ func register(_ context.Context, contestant string, o Options) (Result, error) {
 	})
 }
 
-// made keeps the compiler from seeing that nobody uses it.
+// made holds the result, so that the compiler cannot remove the measured work.
 var made peer.Server

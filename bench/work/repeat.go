@@ -9,7 +9,8 @@ import (
 	"github.com/dowel-mcp/dowel/bench/side"
 )
 
-// repeat measures an operation, width of them in flight. Used says what client and server have used.
+// repeat repeats an operation, with width of them in flight, and returns its figures. used returns
+// the usage of client and server so far.
 func (o Options) repeat(width int, used func() (side.Usage, error), operation func() error) (Result, error) {
 	n, err := o.warm(width, operation)
 	if err != nil {
@@ -27,7 +28,8 @@ func (o Options) repeat(width int, used func() (side.Usage, error), operation fu
 	}, errors.Join(err, err1, err2)
 }
 
-// warm repeats the operation until pools and stacks are full, and returns how often it fits into the time.
+// warm repeats the operation until pools are filled and stacks have grown. It returns how often the
+// operation fits into o.Time.
 func (o Options) warm(width int, operation func() error) (n int, err error) {
 	part := o.Time / 3
 	start := time.Now()
@@ -43,7 +45,7 @@ func (o Options) warm(width int, operation func() error) (n int, err error) {
 	}
 }
 
-// inFlight does n operations, width at a time; n is a multiple of width.
+// inFlight runs n operations, width at a time. n must be a multiple of width.
 func inFlight(width, n int, operation func() error) error {
 	if width == 1 {
 		for range n {
@@ -62,5 +64,5 @@ func inFlight(width, n int, operation func() error) error {
 	return errors.Join(errs...)
 }
 
-// here is the usage of this process.
+// here returns the usage of this process. It is for clients and servers in one process.
 func here() (side.Usage, error) { return side.Used(false), nil }
