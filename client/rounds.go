@@ -68,7 +68,7 @@ func (r *rounds) answerQuestions(ctx context.Context, resp *mcp.Response) (json.
 	return retryParams(r.original, answers, q.state), nil
 }
 
-// countRound counts a round and refuses one too many.
+// countRound counts a round. The error is ErrRounds if there are more than the limit.
 func (r *rounds) countRound() error {
 	if r.count++; r.count > r.limit {
 		return fmt.Errorf("%w: the server has asked %d times", ErrRounds, r.count)

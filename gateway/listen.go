@@ -58,7 +58,7 @@ type subscription struct {
 	filter       mcp.SubscriptionFilter // the client's wish; after the acknowledgement, the honoured part of it
 
 	mu        sync.Mutex
-	changed   map[string]bool // methods of the notifications that the client has not had yet
+	changed   map[string]bool // methods of notifications that were not sent to the client yet
 	timer     *time.Timer
 	followers map[*resourceFollower]struct{} // followers that run
 }
@@ -119,7 +119,7 @@ func (s *subscription) followResources(ctx context.Context) []*resourceFollower 
 // newFollowers returns a follower for each upstream with resources to follow. s.mu is held.
 func (s *subscription) newFollowers() (all []*resourceFollower) {
 	var c *itemCatalog
-	of, followed := map[*hub.Upstream]*resourceFollower{}, s.followedURIs()
+	byUpstream, followed := map[*hub.Upstream]*resourceFollower{}, s.followedURIs()
 	for _, uri := range s.filter.ResourceSubscriptions {
 		if followed[uri] {
 			continue
@@ -131,11 +131,11 @@ func (s *subscription) newFollowers() (all []*resourceFollower) {
 		if u == nil || !maySubscribe(u) {
 			continue
 		}
-		if of[u] == nil {
-			of[u] = &resourceFollower{subscription: s, upstream: u, clientURIs: map[string]string{}, firstHonoured: make(chan []string, 1)}
-			all = append(all, of[u])
+		if byUpstream[u] == nil {
+			byUpstream[u] = &resourceFollower{subscription: s, upstream: u, clientURIs: map[string]string{}, firstHonoured: make(chan []string, 1)}
+			all = append(all, byUpstream[u])
 		}
-		of[u].clientURIs[own] = uri
+		byUpstream[u].clientURIs[own] = uri
 	}
 	return all
 }
@@ -199,7 +199,7 @@ func (s *subscription) handleEvent(ctx context.Context, e hub.Event) {
 	}
 }
 
-// gatherChanges notes changed lists, and starts the timer that tells the client.
+// gatherChanges adds the lists of an event to changed, and starts the timer that sends them.
 func (s *subscription) gatherChanges(ctx context.Context, e hub.Event) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -231,7 +231,7 @@ func (s *subscription) stopTimer() {
 	}
 }
 
-// sendListChanges tells the client of the noted lists.
+// sendListChanges sends the notifications in changed that the filter asks for.
 func (s *subscription) sendListChanges(ctx context.Context) {
 	s.mu.Lock()
 	changed := s.changed

@@ -17,8 +17,8 @@ type child struct {
 }
 
 // checkUnevaluated checks the members or items of the value at i that no other keyword of n has
-// evaluated. n accepts the value otherwise. A check does not record the evaluated children, so this
-// looks for them again.
+// evaluated. The other keywords of n must have accepted the value. They do not record which children
+// they have evaluated, so checkUnevaluated determines them again.
 func (c *check) checkUnevaluated(n *node, i int) bool {
 	r, object := n.apply.rest, c.byteAt(i) == '{'
 	if !r.takes(c.byteAt(i)) || c.explaining != nil && len(c.explaining.issues) > 0 {
@@ -52,7 +52,7 @@ func (c *check) checkChild(n *node, each child, index int, object bool) bool {
 	return ok
 }
 
-// listChildren are the members or items of the value at i, which was read before.
+// listChildren returns the members or items of the value at i, whose syntax was checked before.
 func (c *check) listChildren(i int) (all []child) {
 	saved := c.saveState()
 	defer c.restoreState(saved)
@@ -76,8 +76,8 @@ func (c *check) listChildren(i int) (all []child) {
 	return all
 }
 
-// markEvaluated notes which of the children of the value at i the subschema n,
-// which accepts the value, evaluates.
+// markEvaluated sets evaluated for the children of the value at i that the subschema n evaluates. n
+// must have accepted the value.
 func (c *check) markEvaluated(n *node, i int, all []child) {
 	if n == nil || !c.spendSteps(1+len(all)/4) {
 		return
@@ -98,7 +98,7 @@ func (c *check) markEvaluated(n *node, i int, all []child) {
 	c.markOwnEvaluated(n, i, all)
 }
 
-// takes reports whether the rule is for a value that begins so.
+// takes reports whether the rule applies to a value with this first byte.
 func (r *restRule) takes(first byte) bool {
 	return r != nil && (first == '{' && r.hasProperties || first == '[' && r.hasItems)
 }

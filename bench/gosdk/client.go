@@ -11,7 +11,7 @@ import (
 
 type session struct {
 	*mcp.ClientSession
-	server *mcp.ServerSession // where it is in this process
+	server *mcp.ServerSession // nil if the server is in another process
 }
 
 // Dial implements peer.Peer.
@@ -40,7 +40,8 @@ func (Peer) Dial(ctx context.Context, t peer.Target, era peer.Era) (peer.Session
 	return s, nil
 }
 
-// acknowledgements tells when the server has acknowledged a subscription, for which Subscribe does not wait.
+// acknowledgements returns a channel that receives when the server has acknowledged a subscription.
+// Subscribe does not wait for that.
 func acknowledgements(c *mcp.Client, listens bool) <-chan struct{} {
 	came := make(chan struct{}, 1)
 	if listens {
@@ -82,7 +83,7 @@ func (s *session) Call(ctx context.Context, message string) (string, error) {
 	}
 	text, ok := result.Content[0].(*mcp.TextContent)
 	if !ok {
-		return "", errors.New("the result is no text")
+		return "", errors.New("the result is not a text")
 	}
 	return text.Text, nil
 }
@@ -102,7 +103,7 @@ func (s *session) List(ctx context.Context) (n int, err error) {
 func (s *session) Close() error {
 	err := s.ClientSession.Close()
 	if s.server != nil {
-		_ = s.server.Wait() // it says only that the client is gone
+		_ = s.server.Wait() // the error only says that the client has closed
 	}
 	return err
 }

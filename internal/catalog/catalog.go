@@ -60,7 +60,7 @@ func New[U Upstream, S any](upstreams []U) *Catalog[U, S] {
 	for k := range Kinds {
 		c.byWire[k] = map[string]*Item[U]{}
 		c.byFolded[k], c.byBare[k] = map[string]*Item[U]{}, map[string]*Item[U]{}
-		c.caches[k] = mcp.Cache{TTL: 1 << 62, Scope: mcp.CachePublic}
+		c.caches[k] = mcp.Cache{TTL: 1 << 62, Scope: mcp.CachePublic} // narrowed by each upstream's hint
 	}
 	for _, u := range upstreams {
 		c.servers[wireServer(u.Name())] = u
@@ -107,7 +107,8 @@ func (c *Catalog[U, S]) AssignNames() {
 	}
 }
 
-// indexItem indexes an item by its names. The first item of a name keeps it.
+// indexItem indexes an item by its names. If two items have the same wire name, the first one gets
+// it.
 func (c *Catalog[U, S]) indexItem(k Kind, item *Item[U]) {
 	if _, taken := c.byWire[k][item.WireName]; !taken {
 		c.byWire[k][item.WireName] = item
@@ -184,8 +185,8 @@ func OwnsName(upstream, name string) bool {
 }
 
 // Find returns the tool or prompt of a name, or nil. It tries the name on the wire, then the
-// qualified name, then names that repair usual mistakes of models: - for _, another case, a missing
-// server name. A name that could mean two items finds neither.
+// qualified name, and then allows for usual mistakes of models: "-" instead of "_", a wrong case, a
+// missing server name. It returns nil if a misspelt name fits two items.
 func (c *Catalog[U, S]) Find(k Kind, name string) *Item[U] {
 	if item := c.byWire[k][name]; item != nil {
 		return item
@@ -226,7 +227,7 @@ func (c *Catalog[U, S]) FindResource(uri string) (U, string) {
 	if item := c.byWire[Resource][uri]; item != nil {
 		return item.Upstream, item.Name
 	}
-	for _, item := range c.lists[Resource] {
+	for _, item := range c.lists[Resource] { // if several upstreams have the URI, the first one gets the request
 		if item.Name == uri {
 			return item.Upstream, uri
 		}

@@ -25,7 +25,7 @@ func (s *Source) Changes(ctx context.Context, o watch.Options) iter.Seq[*config.
 		s.setWatch(watching)
 		defer watching.stopTimers()
 		defer s.setWatch(nil)
-		s.Load("they were looked at again")
+		s.Load("the files were read again")
 		for changed := range w.Changes(ctx) {
 			if !yield(s.Load(describeChange(changed))) {
 				return

@@ -27,7 +27,7 @@ func NewCommand(f *factory.Factory) *cobra.Command {
 		Short: "Make dowel the MCP server of another tool: one entry for all your servers",
 		Long: `Add one entry to another tool's configuration, which starts dowel up --stdio and so offers all your servers as one. The rest
 of the file stays unchanged, and dowel keeps a copy of the old file. Entries that reach the gateway by its URL need its token;
-with --replace they start dowel instead, which needs none. The tools are:
+with --replace they start dowel instead, which needs no token. The tools are:
 
   ` + strings.Join(term.Wrap(editing.ToolNames(), 100), "\n  "),
 		Example: `  dowel export --to cursor --dry-run

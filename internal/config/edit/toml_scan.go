@@ -215,7 +215,7 @@ func (s *tomlScan) scanItem(n *node) item {
 		it.after = s.pos
 		if s.err == nil {
 			it.key = keys[0]
-			if len(keys) > 1 { // {a.b = 1}: a is there, but not as one value that can be edited
+			if len(keys) > 1 { // {a.b = 1}: the text has no value for a as a whole that could be edited
 				s.scanValue()
 				it.end = s.pos
 				it.value = &node{start: it.start, end: it.end}
