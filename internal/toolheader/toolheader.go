@@ -39,6 +39,9 @@ func List(schema json.RawMessage) ([]Header, error) {
 	if !jsontext.Value(schema).IsValid() {
 		return nil, errors.New("malformed JSON, or two members of one name")
 	}
+	if depth := rawjson.Depth(schema); depth > maxDepth {
+		return nil, fmt.Errorf("nested %d levels deep, more than %d", depth, maxDepth)
+	}
 	w := &schemaWalk{taken: make(map[string]string)}
 	if err := w.walkReachable(schema, nil); err != nil {
 		return nil, err
@@ -47,6 +50,10 @@ func List(schema json.RawMessage) ([]Header, error) {
 }
 
 const keyword = "x-mcp-header"
+
+// maxDepth limits the nesting of a schema. The walk reads each byte once per level above it, so a
+// large and deep schema would be slow.
+const maxDepth = 128
 
 // schemaWalk collects the marked arguments of a schema.
 type schemaWalk struct {

@@ -53,6 +53,7 @@ func TestHeaderViolations(t *testing.T) {
 		{`{"$defs":{"d":` + marked + `},"properties":{"a":{"$ref":"#/$defs/d"}}}`, `below $defs`},
 		{`{"definitions":{"d":{"properties":{"x":{"items":` + marked + `}}}}}`, `x-mcp-header below definitions`},
 		{`{`, `malformed JSON`},
+		{strings.Repeat(`{"not":`, 300) + `{}` + strings.Repeat(`}`, 300), `nested 301 levels deep, more than 128`},
 		{property(`{"type":"string","type":"number","x-mcp-header":"A"}`), `two members of one name`},
 	} {
 		if _, err := List([]byte(c.raw)); err == nil || !strings.Contains(err.Error(), c.want) {
