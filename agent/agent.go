@@ -106,9 +106,6 @@ type Agent struct {
 
 // New returns an agent. It calls neither m nor t. A nil t means no tools, a nil o the defaults.
 func New(m Model, t Tools, o *Options) *Agent {
-	if t == nil {
-		t = noTools{}
-	}
 	a := &Agent{model: m, tools: t, allowed: map[allowanceKey]bool{}}
 	if o != nil {
 		a.opts = *o

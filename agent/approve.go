@@ -117,28 +117,28 @@ func (r *run) approveCall(t *toolCall) (Approval, error) {
 	allowed.Allowed = true
 	switch mode := r.opts.Mode; {
 	case mode == ModeNone:
-		return refused.decidedBy(ByMode, "tools may not be run"), nil
+		return refused.decidedBy(byMode, "tools may not be run"), nil
 	case mode == ModeAll:
-		return allowed.decidedBy(ByMode, "everything is allowed"), nil
+		return allowed.decidedBy(byMode, "everything is allowed"), nil
 	case effect == ReadOnly:
-		return allowed.decidedBy(ByAnnotation, "the tool is read-only"), nil
+		return allowed.decidedBy(byAnnotation, "the tool is read-only"), nil
 	case mode == ModeAsk && (r.allowed[allowanceKey{ThisTool, tool.Name}] || r.allowed[allowanceKey{ThisServer, server}]):
-		return allowed.decidedBy(BySession, "the user has allowed it before"), nil
+		return allowed.decidedBy(bySession, "the user has allowed it before"), nil
 	case r.opts.Allowed != nil && r.opts.Allowed(tool.Name):
-		return allowed.decidedBy(ByAlways, "the user has allowed it for good"), nil
+		return allowed.decidedBy(byAlways, "the user has allowed it for good"), nil
 	case mode != ModeAsk:
-		return refused.decidedBy(ByMode, "only tools that are read-only may be run, and this one is not"), nil
+		return refused.decidedBy(byMode, "only tools that are read-only may be run, and this one is not"), nil
 	case r.opts.Approve == nil:
-		return refused.decidedBy(ByMode, "the user has to approve this tool, and cannot be asked"), nil
+		return refused.decidedBy(byMode, "the user has to approve this tool, and cannot be asked"), nil
 	}
 	d, err := r.askUser(r.ctx, Question{Call: *use, Tool: *tool, Effect: effect, Server: server})
 	switch {
 	case err != nil || !d.Allow:
-		return refused.decidedBy(ByUser, d.refusalReason()), err
+		return refused.decidedBy(byUser, d.refusalReason()), err
 	case len(d.Arguments) > 0:
 		input, ok := parseArguments(d.Arguments)
 		if !ok {
-			return refused.decidedBy(ByUser, "the user has changed its arguments into something that is no JSON object"), nil
+			return refused.decidedBy(byUser, "the user has changed its arguments into something that is no JSON object"), nil
 		}
 		use.Input, allowed.Call.Input = input, input
 	}
@@ -151,7 +151,7 @@ func (r *run) approveCall(t *toolCall) (Approval, error) {
 	if t.granted != nil {
 		r.allowed[*t.granted] = true
 	}
-	return allowed.decidedBy(ByUser, "the user has allowed it"), nil
+	return allowed.decidedBy(byUser, "the user has allowed it"), nil
 }
 
 // askUser calls Options.Approve. If the run has ended, or ends meanwhile, an answer does not

@@ -60,23 +60,31 @@ type CallEnded struct {
 // Approval reports whether a call is made, and why. If a server wants to use the model (sampling),
 // Call and Effect are zero. A call that cannot be made, of an unknown tool or with invalid
 // arguments, has no Approval: its [CallEnded] says why.
+//
+// By is the source of the decision:
+//
+//	mode        Options.Mode; of samples, also Limits.MaxSteps
+//	annotation  the tool says that it is read-only
+//	session     an earlier [Decision] with For
+//	always      Options.Allowed
+//	user        Options.Approve
 type Approval struct {
 	event
 	Call    mcp.ToolUse // with the arguments that are sent
 	Server  string
 	Effect  Effect
 	Allowed bool
-	By      string // one of [ByMode], [ByAnnotation], [BySession], [ByAlways] and [ByUser]
+	By      string // mode, annotation, session, always or user
 	Reason  string // in words; the model is told it if the call is refused
 }
 
 // Values of Approval.By.
 const (
-	ByMode       = "mode"       // Options.Mode; of samples, also Limits.MaxSteps
-	ByAnnotation = "annotation" // the tool says that it is read-only
-	BySession    = "session"    // a Decision before, with For
-	ByAlways     = "always"     // Options.Allowed
-	ByUser       = "user"       // Options.Approve
+	byMode       = "mode"
+	byAnnotation = "annotation"
+	bySession    = "session"
+	byAlways     = "always"
+	byUser       = "user"
 )
 
 // Asked reports that a server asks the user something (elicitation), or wants to use the model

@@ -36,24 +36,24 @@ func (r *run) decideSampling(ctx context.Context, server string, sure bool, p *m
 	allowed, key := Approval{Server: server, Allowed: true}, allowanceKey{sampling, server}
 	switch mode := r.opts.Mode; {
 	case r.samples >= r.opts.Limits.MaxSteps:
-		return Approval{Server: server}.decidedBy(ByMode, fmt.Sprintf("servers have used the model %d times in this run, and may not use it more often", r.samples)), nil
+		return Approval{Server: server}.decidedBy(byMode, fmt.Sprintf("servers have used the model %d times in this run, and may not use it more often", r.samples)), nil
 	case mode == ModeAll:
-		return allowed.decidedBy(ByMode, "everything is allowed"), nil
+		return allowed.decidedBy(byMode, "everything is allowed"), nil
 	case mode != ModeAsk:
-		return Approval{Server: server}.decidedBy(ByMode, "servers may not use the model"), nil
+		return Approval{Server: server}.decidedBy(byMode, "servers may not use the model"), nil
 	case sure && r.allowed[key]:
-		return allowed.decidedBy(BySession, "the user has allowed it before"), nil
+		return allowed.decidedBy(bySession, "the user has allowed it before"), nil
 	case r.opts.Approve == nil:
-		return Approval{Server: server}.decidedBy(ByMode, "the user has to approve that a server uses the model, and cannot be asked"), nil
+		return Approval{Server: server}.decidedBy(byMode, "the user has to approve that a server uses the model, and cannot be asked"), nil
 	}
 	a, err := r.askUser(ctx, Question{Server: server, Sampling: p})
 	if err != nil || !a.Allow {
-		return Approval{Server: server}.decidedBy(ByUser, a.refusalReason()), err
+		return Approval{Server: server}.decidedBy(byUser, a.refusalReason()), err
 	}
 	if a.For != "" && sure {
 		r.allowed[key] = true
 	}
-	return allowed.decidedBy(ByUser, "the user has allowed it"), nil
+	return allowed.decidedBy(byUser, "the user has allowed it"), nil
 }
 
 // sampleModel has the model reply to a server's request.

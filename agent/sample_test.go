@@ -40,7 +40,7 @@ func TestSamplingOfWhom(t *testing.T) {
 			t.Errorf("%d: asked %d times, want %d, %v", i, asked, tt.want, err)
 		}
 	}
-	if d, err := r.approveCall(&toolCall{use: mcp.ToolUse{Name: "the gateway__x"}, tool: &mcp.Tool{Name: "the gateway__x"}}); err != nil || d.By != ByUser {
+	if d, err := r.approveCall(&toolCall{use: mcp.ToolUse{Name: "the gateway__x"}, tool: &mcp.Tool{Name: "the gateway__x"}}); err != nil || d.By != byUser {
 		t.Errorf("an allowance to use the model goes for tools: %+v, %v", d, err)
 	}
 }

@@ -28,15 +28,6 @@ type Tools interface {
 	Call(ctx context.Context, use mcp.ToolUse, progress func(mcp.ProgressParams)) (*mcp.CallToolResult, error)
 }
 
-// noTools is an empty set of tools.
-type noTools struct{}
-
-func (noTools) List(context.Context) ([]mcp.Tool, error) { return nil, nil }
-func (noTools) Changed() <-chan struct{}                 { return nil }
-func (noTools) Call(context.Context, mcp.ToolUse, func(mcp.ProgressParams)) (*mcp.CallToolResult, error) {
-	return nil, errors.New("there are no tools")
-}
-
 // Toolbox holds the tools of one MCP server, which may be a gateway of many.
 type Toolbox struct {
 	client  *client.Client

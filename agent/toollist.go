@@ -28,17 +28,20 @@ func (r *run) announceTools() error {
 // refreshTools lists the tools if they may have changed. It must not run while a call runs: the
 // server may wait for an answer before it lists anything.
 func (r *run) refreshTools() error {
-	select {
-	case <-r.tools.Changed():
-		r.stale = true
-	default:
-	}
-	if r.listed != nil && !r.stale {
-		return nil
-	}
-	tools, err := r.tools.List(r.ctx)
-	if err != nil { // stale stays set, so that the next run lists again
-		return fmt.Errorf("the tools could not be listed: %w", err)
+	var tools []mcp.Tool
+	if r.tools != nil {
+		select {
+		case <-r.tools.Changed():
+			r.stale = true
+		default:
+		}
+		if r.listed != nil && !r.stale {
+			return nil
+		}
+		var err error
+		if tools, err = r.tools.List(r.ctx); err != nil { // stale stays set, so that the next run lists again
+			return fmt.Errorf("the tools could not be listed: %w", err)
+		}
 	}
 	// Sorted, so that the request's bytes, which providers cache, do not depend on which server is
 	// ready first.

@@ -11,6 +11,7 @@ import (
 	"github.com/dowel-mcp/dowel/client"
 	"github.com/dowel-mcp/dowel/gateway"
 	"github.com/dowel-mcp/dowel/hub"
+	"github.com/dowel-mcp/dowel/internal/audit"
 	"github.com/dowel-mcp/dowel/internal/builtin/everything"
 	"github.com/dowel-mcp/dowel/mcp"
 )
@@ -37,9 +38,9 @@ func TestAudit(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(errors.New("enough"))
 	_, _ = audited.ServeMCP(ctx, &mcp.Request{Method: mcp.MethodCallTool, Params: []byte(`{"name":"every__slow","arguments":{"seconds":9}}`), Revision: mcp.LatestRevision})
-	var got []gateway.Record
+	var got []audit.Record
 	for line := range strings.Lines(log.String()) {
-		var r gateway.Record
+		var r audit.Record
 		if err := json.Unmarshal([]byte(line), &r); err != nil {
 			t.Fatal(err, line)
 		}
@@ -48,7 +49,7 @@ func TestAudit(t *testing.T) {
 	if len(got) != 5 {
 		t.Fatalf("%d records:\n%s", len(got), log.String())
 	}
-	for i, want := range []gateway.Record{
+	for i, want := range []audit.Record{
 		{Server: "every", Name: "echo", Outcome: "ok"}, {Server: "every", Name: "test_error_handling", Outcome: "tool error"},
 		{Name: "nobody__echo", Outcome: "error"}, {Server: "every", Name: "test://static-text", Outcome: "ok"},
 		{Server: "every", Name: "slow", Outcome: "cancelled"},
@@ -63,30 +64,5 @@ func TestAudit(t *testing.T) {
 	}
 	if strings.Contains(log.String(), "secret") {
 		t.Error("a secret is in the log")
-	}
-}
-
-// Records of others are written next to records of calls, under the same rules.
-func TestAuditLogOfOthers(t *testing.T) {
-	var out bytes.Buffer
-	hide := func(text string) string { return strings.ReplaceAll(text, "s3cret", "****") }
-	for _, arguments := range []bool{false, true} {
-		out.Reset()
-		log := gateway.NewAuditLog(&out, gateway.AuditOptions{Arguments: arguments, Mask: hide})
-		log.Write(gateway.Record{
-			Method: mcp.MethodCallTool, Server: "shell", Name: "run", Outcome: "refused", By: "user", Reason: "it shows s3cret",
-			Arguments: json.RawMessage(`{"command":"echo s3cret"}`),
-		})
-		var got gateway.Record
-		if err := json.Unmarshal(out.Bytes(), &got); err != nil {
-			t.Fatal(err)
-		}
-		want := ""
-		if arguments {
-			want = `{"command":"echo ****"}`
-		}
-		if got.By != "user" || got.Reason != "it shows ****" || string(got.Arguments) != want {
-			t.Errorf("%+v", got)
-		}
 	}
 }

@@ -11,7 +11,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/dowel-mcp/dowel/gateway"
+	"github.com/dowel-mcp/dowel/internal/audit"
 	"github.com/dowel-mcp/dowel/internal/cli/exit"
 )
 
@@ -27,14 +27,14 @@ func (u *testUser) writeConfig(m *model) (audit string) {
 }
 
 // readAudit returns the records of an audit log.
-func readAudit(t *testing.T, path string) (all []gateway.Record) {
+func readAudit(t *testing.T, path string) (all []audit.Record) {
 	t.Helper()
 	text, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for l := range bytes.Lines(text) {
-		var r gateway.Record
+		var r audit.Record
 		if err := json.Unmarshal(l, &r); err != nil {
 			t.Fatalf("%v: %s", err, l)
 		}

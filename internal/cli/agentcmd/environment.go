@@ -11,6 +11,7 @@ import (
 	"github.com/dowel-mcp/dowel/agent"
 	"github.com/dowel-mcp/dowel/gateway"
 	"github.com/dowel-mcp/dowel/hub"
+	"github.com/dowel-mcp/dowel/internal/audit"
 	"github.com/dowel-mcp/dowel/internal/cli/factory"
 	"github.com/dowel-mcp/dowel/internal/cli/modelregistry"
 	"github.com/dowel-mcp/dowel/internal/config"
@@ -99,7 +100,7 @@ func (e *environment) maskSecrets(text string) string {
 
 // decisionLog writes to the audit log why calls were allowed or refused. A nil log writes nothing.
 type decisionLog struct {
-	log  *gateway.AuditLog
+	log  *audit.Log
 	file *os.File
 }
 
@@ -109,7 +110,7 @@ func openDecisionLog(f *factory.Factory, e *environment) (*decisionLog, error) {
 	if file == nil {
 		return nil, err
 	}
-	return &decisionLog{gateway.NewAuditLog(file, e.auditOptions(f)), file}, nil
+	return &decisionLog{audit.NewLog(file, audit.Options(e.auditOptions(f))), file}, nil
 }
 
 func (l *decisionLog) writeDecision(e agent.Approval, origin func(wire string) (server, tool string, ok bool)) {
@@ -120,7 +121,7 @@ func (l *decisionLog) writeDecision(e agent.Approval, origin func(wire string) (
 	if _, tool, ok := origin(name); ok {
 		name = tool
 	}
-	r := gateway.Record{
+	r := audit.Record{
 		Time: time.Now(), Client: daemon.ProxyName, Method: mcp.MethodCallTool, Server: e.Server, Name: name,
 		Outcome: "refused", By: e.By, Reason: e.Reason, Arguments: e.Call.Input, Sent: len(e.Call.Input),
 	}

@@ -74,11 +74,11 @@ func shownRuns() map[string][]shownStep {
 		},
 		"refusals": {
 			stateChange(agent.Thinking), atOnce(agent.Delta{Message: new(agent.Message)}), stateChange(agent.Acting),
-			atOnce(agent.Approval{Call: mcp.ToolUse{ID: "1", Name: "files__write", Input: json.RawMessage(`{"path":"x"}`)}, Server: "files", By: agent.ByUser, Reason: "the user refused: not there"}),
+			atOnce(agent.Approval{Call: mcp.ToolUse{ID: "1", Name: "files__write", Input: json.RawMessage(`{"path":"x"}`)}, Server: "files", By: "user", Reason: "the user refused: not there"}),
 			atOnce(agent.CallEnded{Call: mcp.ToolUse{ID: "1", Name: "files__write", Input: json.RawMessage(`{"path":"x"}`)}, Refusal: "the user refused: not there"}),
 			atOnce(agent.CallEnded{Call: mcp.ToolUse{ID: "2", Name: "x"}, Refusal: "there is no tool x"}),
 			atOnce(agent.Approval{Server: "everything", Reason: "the user refused"}),
-			atOnce(agent.Approval{Call: mcp.ToolUse{ID: "3", Name: "files__read"}, Allowed: true, By: agent.ByAnnotation}),
+			atOnce(agent.Approval{Call: mcp.ToolUse{ID: "3", Name: "files__read"}, Allowed: true, By: "annotation"}),
 		},
 		"remarks": {
 			stateChange(agent.Thinking), atOnce(agent.Delta{Text: "One"}),

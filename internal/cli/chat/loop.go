@@ -187,7 +187,7 @@ func (c *conversation) recordEvent(e agent.Event) {
 		case agent.Compacted:
 			return s.Note("compacted", map[string]int{"before": e.Before, "after": e.After})
 		case agent.Approval:
-			if e.By == agent.ByUser || !e.Allowed {
+			if e.By == "user" || !e.Allowed {
 				return s.Note("decided", map[string]any{"call": e.Call.ID, "server": e.Server, "allowed": e.Allowed, "by": e.By, "reason": e.Reason})
 			}
 		}
