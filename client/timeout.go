@@ -70,7 +70,7 @@ func (k *callClock) responseReceived() {
 	}
 }
 
-// hasIdleLimit reports whether signs of life matter.
+// hasIdleLimit reports whether the call has an idle limit, so that recordActivity has an effect.
 func (k *callClock) hasIdleLimit() bool { return k != nil && k.NeedsSigns() }
 
 func (k *callClock) recordActivity() {

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// maxClientConns limits the connections of single clients to one upstream.
+// maxClientConns limits the connections to one upstream that belong to a single client each.
 const maxClientConns = 64
 
 // clientConn returns the connection of one client. It opens one if the client has none, and waits
@@ -35,7 +35,7 @@ func (u *Upstream) reserveClientConn(key string) (*connection, error) {
 	case conn != nil:
 		return conn, nil
 	case len(u.clientConns) >= maxClientConns && !u.evictIdlest():
-		return nil, fmt.Errorf("%d clients already have a process of %s of their own: wait until one has left", maxClientConns, u.name)
+		return nil, fmt.Errorf("%s already has %d client connections, which is the maximum: try again after a client has left", u.name, maxClientConns)
 	}
 	conn = newConnection()
 	conn.opened, conn.evicted = make(chan struct{}), make(chan struct{})

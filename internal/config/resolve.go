@@ -281,12 +281,12 @@ func argIndex(field string) int {
 	return i
 }
 
-// Mask replaces the server's secrets in a text by ****, and everything that has the form of a secret.
-// Values that are too short or too common to be recognised stay.
+// Mask replaces the server's secrets in a text by ****, and all other text that has the form of a
+// secret. Secrets that are too short or too common to be recognised stay.
 func (d *Definition) Mask(text string) string { return d.masker.Text(text) }
 
-// Mask replaces the values of the entry that look like secrets in a text by ****. It serves entries
-// that cannot be resolved.
+// Mask is [Definition.Mask] for an entry that cannot be resolved. It leaves out the values of
+// variables, because they are not known.
 func (s *Server) Mask(text string) string {
 	d, _ := s.resolveAll(noVariables)
 	return d.Mask(text)

@@ -3,9 +3,8 @@
 // the entry of any tool's file that starts dowel.
 //
 //	path := transfer.Path(dialect, "dowel")
-//	text, err = edit.Set(text, format, path, transfer.Command(dialect, "dowel", "dowel", "up",
-//
-// "--stdio"))
+//	entry := transfer.Command(dialect, "dowel", "dowel", "up", "--stdio")
+//	text, err = edit.Set(text, format, path, entry)
 package transfer
 
 import (
@@ -68,7 +67,7 @@ func Entry(s *config.Server, project string) edit.Object {
 type entryWriter struct {
 	members edit.Object
 	bare    bool   // $NAME is a variable too
-	project string // the folder that replaces its variable; empty keeps the variable
+	project string // the folder that replaces ${workspaceFolder}; "" keeps the variable
 }
 
 func (e *entryWriter) addMember(key string, value any) {
