@@ -1,12 +1,14 @@
 package streamable_test
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"strings"
 	"testing"
 
 	"github.com/dowel-mcp/dowel/mcp"
+	"github.com/dowel-mcp/dowel/transport"
 	"github.com/dowel-mcp/dowel/transport/streamable"
 )
 
@@ -98,6 +100,42 @@ func TestModernRequests(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Mcp-Name mirrors the field that an extension names for a method, also if only the handler lists
+// the extension.
+func TestExtensionNames(t *testing.T) {
+	t.Parallel()
+	extension := mcp.Extension{
+		ID: "com.example/jobs", NameFields: map[string]string{"jobs/get": "jobId"},
+	}
+	body := modernBody("jobs/get", `"jobId":"one"`)
+	for name, test := range map[string]struct {
+		handler mcp.Handler
+		opts    streamable.Options
+	}{
+		"the handler's": {handler: extended{[]mcp.Extension{extension}}},
+		"the options'":  {handler: extended{}, opts: streamable.Options{ServerOptions: transport.ServerOptions{Extensions: []mcp.Extension{extension}}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, web := serve(t, test.handler, test.opts)
+			for header, want := range map[string]int{"one": 200, "two": 400} {
+				got := send(t, http.MethodPost, web.URL+"/mcp", body, modernFields("jobs/get", "Mcp-Name", header)...)
+				if got.status != want || want == 400 && code(t, got.body) != mcp.CodeHeaderMismatch {
+					t.Errorf("Mcp-Name %s: got %d, want %d: %s", header, got.status, want, got.body)
+				}
+			}
+		})
+	}
+}
+
+// extended answers each request and lists extensions.
+type extended struct{ extensions []mcp.Extension }
+
+func (e extended) Extensions() []mcp.Extension { return e.extensions }
+
+func (e extended) ServeMCP(context.Context, *mcp.Request) (*mcp.Result, error) {
+	return &mcp.Result{}, nil
 }
 
 // carriesID reports whether an error with the code has the id of its request.

@@ -190,7 +190,7 @@ func Handler(h mcp.Handler, opts *Options) *Server {
 		s.slowAnswers = timeout.New(defaultJSONFor) // for clients that accept no JSON document
 	}
 	s.edge = serving.NewEdge(h, s.opts.ServerOptions)
-	s.headers = mirroredHeaders{s.opts.Extensions}
+	s.headers = mirroredHeaders{s.edge.Extensions()}
 	s.sessions.initRegistry(s)
 	return s
 }

@@ -9,13 +9,12 @@ import (
 	"sync"
 
 	"github.com/dowel-mcp/dowel/internal/mcpwire"
-	"github.com/dowel-mcp/dowel/internal/timeout"
-	"github.com/dowel-mcp/dowel/transport"
-	"github.com/dowel-mcp/dowel/transport/internal/frames"
-
 	"github.com/dowel-mcp/dowel/internal/rawjson"
+	"github.com/dowel-mcp/dowel/internal/timeout"
 	"github.com/dowel-mcp/dowel/jsonrpc"
 	"github.com/dowel-mcp/dowel/mcp"
+	"github.com/dowel-mcp/dowel/transport"
+	"github.com/dowel-mcp/dowel/transport/internal/frames"
 )
 
 // Edge serves requests that arrive one by one and have a response channel each, as over HTTP. Use
@@ -38,6 +37,10 @@ func (e *Edge) Parse(frame []byte) (jsonrpc.Message, error) {
 
 // Revisions returns the revisions that the edge speaks, newest first.
 func (e *Edge) Revisions() []mcp.Revision { return e.opts.Revisions }
+
+// Extensions returns the extensions that the edge understands: the options' extensions, or the
+// handler's if the options have none.
+func (e *Edge) Extensions() []mcp.Extension { return e.opts.Extensions }
 
 // Incoming is a request and the facts that came with it on the wire.
 type Incoming struct {
