@@ -42,7 +42,7 @@ var layers = [][]string{
 	{"server", "client", "auth"},
 	{"transport/sse", "transport/websocket"}, // use Guard and HTTPError of transport/streamable
 	{"transport/memory", "transport/stdio", "transport/streamable"},
-	{"internal/httpwire", "transport/overconn"},
+	{"internal/httpwire", "transport/overconn", "transport/streamable/internal/memstore"},
 	{"transport/internal/serving", "transport/internal/calling"},
 	{"transport/internal/frames", "transport/internal/transporttest"},
 	{"transport"},

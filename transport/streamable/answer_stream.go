@@ -215,7 +215,7 @@ func (a *answerStream) leaveConn() {
 }
 
 // joinConn implements [getTarget].
-func (a *answerStream) joinConn(c *getConn, _, last string, h requestHold) (joined bool, missed []StoredEvent) {
+func (a *answerStream) joinConn(c *getConn, _, last string, h requestHold) (joined bool, missed []missedEvent) {
 	a.lockOrCutOff()
 	defer a.mu.Unlock()
 	missed, _ = a.missedEvents(c.request, last)

@@ -3,7 +3,6 @@ package streamable
 import (
 	"context"
 	"errors"
-	"time"
 )
 
 // Forget ends all sessions, as a restart without a store would.
@@ -20,11 +19,6 @@ func (s *Server) Forget() {
 
 // DefaultMaxBody is the default of Options.MaxBody.
 const DefaultMaxBody = defaultMaxBody
-
-// NewMemoryEvents returns the default event store with other limits; zero values mean the defaults.
-func NewMemoryEvents(maxBytes, maxEvents int, maxAge time.Duration) EventStore {
-	return newMemoryEvents(memoryEventsLimits{maxBytes, maxEvents, maxAge})
-}
 
 // Sessions returns how many legacy sessions this process keeps.
 func (s *Server) Sessions() int {

@@ -95,7 +95,7 @@ type getTarget interface {
 	// joinConn makes the connection the stream's own if the client has missed no event after last.
 	// Otherwise it returns the events, which the caller sends before it tries again. name and last
 	// are empty for a client that does not resume. joined is false if the stream has ended.
-	joinConn(c *getConn, name, last string, h requestHold) (joined bool, missed []StoredEvent)
+	joinConn(c *getConn, name, last string, h requestHold) (joined bool, missed []missedEvent)
 	// removeConn removes the connection from the stream, if it still belongs to it.
 	removeConn(conn *eventstream.Writer)
 }
@@ -151,11 +151,11 @@ func (c *getConn) replayAndJoin(name, last string, h requestHold) (joined bool) 
 		}
 		// The stream is not locked here, so it may store further events. The next round finds them.
 		for _, e := range missed {
-			frames.Show(c.stream.session.server.opts.Tap, transport.Sent, e.Data, nil)
-			if c.conn.Send(eventstream.Event{ID: e.ID, HasID: true, Data: e.Data}) != nil {
+			frames.Show(c.stream.session.server.opts.Tap, transport.Sent, e.data, nil)
+			if c.conn.Send(eventstream.Event{ID: e.id, HasID: true, Data: e.data}) != nil {
 				return false
 			}
-			last = e.ID
+			last = e.id
 		}
 	}
 }

@@ -130,13 +130,23 @@ func (l *legacyStream) encodeEvent(frame []byte) []byte {
 // missedEvents returns the events after the one with id last. isForgotten reports that the store
 // does not know last any more: then nothing can be sent again, and the client must ask anew for
 // what it needs.
-func (l *legacyStream) missedEvents(r *http.Request, last string) (missed []StoredEvent, isForgotten bool) {
+func (l *legacyStream) missedEvents(r *http.Request, last string) (missed []missedEvent, isForgotten bool) {
 	if last == "" {
 		return nil, false
 	}
-	missed, err := l.session.server.opts.Sessions.Events.After(r.Context(), last)
+	events, err := l.session.server.opts.Sessions.Events.After(r.Context(), last)
 	if err != nil {
 		l.session.server.opts.Logger.Warn("events could not be sent again", "err", err)
+		return nil, errors.Is(err, ErrEventGone)
 	}
-	return missed, errors.Is(err, ErrEventGone)
+	for id, data := range events {
+		missed = append(missed, missedEvent{id, data})
+	}
+	return missed, false
+}
+
+// missedEvent is a stored event that the client has not received.
+type missedEvent struct {
+	id   string
+	data []byte
 }

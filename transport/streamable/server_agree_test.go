@@ -16,9 +16,9 @@ import (
 // slowSessions is a store that is slow to save.
 type slowSessions struct{ sharedSessions }
 
-func (s *slowSessions) Save(ctx context.Context, key string, r streamable.SessionRecord, until time.Time) error {
+func (s *slowSessions) Save(ctx context.Context, key string, record []byte, final bool, until time.Time) error {
 	time.Sleep(20 * time.Millisecond)
-	return s.sharedSessions.Save(ctx, key, r, until)
+	return s.sharedSessions.Save(ctx, key, record, final, until)
 }
 
 // twoReplicas serves one world at two replicas with one store. It returns the servers to change

@@ -14,6 +14,7 @@ import (
 	"github.com/dowel-mcp/dowel/internal/polltest"
 	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/dowel-mcp/dowel/transport/streamable"
+	"github.com/dowel-mcp/dowel/transport/streamable/internal/memstore"
 )
 
 // Sessions that are open at the same time, in every way in which they can be used and dropped, must
@@ -24,7 +25,7 @@ func TestManySessions(t *testing.T) {
 	begun := time.Now()
 	// The limit is far more than the time between two requests of a session, and far less than the
 	// test's.
-	events := streamable.NewMemoryEvents(0, 0, time.Second)
+	events := memstore.NewEvents(memstore.EventLimits{MaxAge: time.Second})
 	endpoint := streamable.Handler(world(nil), &streamable.Options{Sessions: streamable.SessionOptions{Idle: 12 * time.Second, Life: time.Hour, Events: events}})
 	web := httptest.NewServer(endpoint) // without the wire check, which remembers sessions
 	t.Cleanup(func() {

@@ -26,7 +26,7 @@ type session struct {
 	// All of these are guarded by mu.
 	mu            sync.Mutex
 	lastUsed      time.Time
-	record        SessionRecord            // as last loaded or saved
+	record        sessionRecord            // as last loaded or saved
 	sessionStream *sessionStream           // nil until the first message or GET
 	answerStreams map[string]*answerStream // the open answers that the client can resume, by name
 	ended         bool
@@ -95,11 +95,11 @@ func (ss *session) saveLocked(ctx context.Context) error {
 	if ss.mintedHere && ss.server.hasPrivateStore() {
 		return nil
 	}
-	return ss.server.opts.Sessions.Store.Save(ctx, ss.key, ss.record, ss.opened.Add(ss.server.opts.Sessions.Life))
+	return ss.server.saveRecord(ctx, ss.key, ss.record, ss.opened.Add(ss.server.opts.Sessions.Life))
 }
 
 // applyRecord applies the settings that another replica has saved.
-func (ss *session) applyRecord(ctx context.Context, r SessionRecord) {
+func (ss *session) applyRecord(ctx context.Context, r sessionRecord) {
 	ss.mu.Lock()
 	level := r.LogLevel != "" && r.LogLevel != ss.record.LogLevel
 	subscriptions := !slices.Equal(r.Subscriptions, ss.record.Subscriptions)

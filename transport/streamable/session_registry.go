@@ -96,7 +96,7 @@ func (g *sessionRegistry) syncWithStore(ctx context.Context, ss *session) error 
 	if g.server.hasPrivateStore() {
 		return nil
 	}
-	record, err := g.server.opts.Sessions.Store.Load(ctx, ss.key)
+	record, err := g.server.loadRecord(ctx, ss.key)
 	if err == nil && record.Ended {
 		g.dropSession(ss, errUnknownSession)
 		err = errUnknownSession
@@ -107,19 +107,13 @@ func (g *sessionRegistry) syncWithStore(ctx context.Context, ss *session) error 
 	return err
 }
 
-// hasPrivateStore reports whether no other process shares the session store.
-func (s *Server) hasPrivateStore() bool {
-	_, own := s.opts.Sessions.Store.(*memorySessions)
-	return own
-}
-
 // rebuildSession makes a session from its id and the store's record of it.
 func (g *sessionRegistry) rebuildSession(ctx context.Context, id string, print fingerprint, p mcp.Principal) (*session, error) {
 	t, ok := openSessionToken(id, g.sealer, p)
 	if !ok || time.Since(t.openedAt()) > g.server.opts.Sessions.Life || t.Server == g.server.instance && g.server.hasPrivateStore() {
 		return nil, errUnknownSession
 	}
-	record, err := g.server.opts.Sessions.Store.Load(ctx, t.Key)
+	record, err := g.server.loadRecord(ctx, t.Key)
 	switch {
 	case err != nil:
 		return nil, err

@@ -131,7 +131,7 @@ func (st *sessionStream) serveGET(w http.ResponseWriter, r *http.Request, name, 
 
 // joinConn implements [getTarget]. If the event store has forgotten the event last, the connection
 // starts as a new one.
-func (st *sessionStream) joinConn(c *getConn, name, last string, h requestHold) (joined bool, missed []StoredEvent) {
+func (st *sessionStream) joinConn(c *getConn, name, last string, h requestHold) (joined bool, missed []missedEvent) {
 	st.lockOrCutOff()
 	defer st.mu.Unlock()
 	missed, isForgotten := st.missedEvents(c.request, last)

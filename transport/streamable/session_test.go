@@ -357,23 +357,24 @@ func TestShutdown(t *testing.T) {
 // sharedSessions is a store of several replicas.
 type sharedSessions struct {
 	mu      sync.Mutex
-	records map[string]streamable.SessionRecord
+	records map[string][]byte
+	final   map[string]bool
 }
 
-func (s *sharedSessions) Load(_ context.Context, key string) (streamable.SessionRecord, error) {
+func (s *sharedSessions) Load(_ context.Context, key string) ([]byte, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.records[key], nil
 }
 
-func (s *sharedSessions) Save(_ context.Context, key string, r streamable.SessionRecord, _ time.Time) error {
+func (s *sharedSessions) Save(_ context.Context, key string, record []byte, final bool, _ time.Time) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.records == nil {
-		s.records = map[string]streamable.SessionRecord{}
+		s.records, s.final = map[string][]byte{}, map[string]bool{}
 	}
-	if !s.records[key].Ended {
-		s.records[key] = r
+	if !s.final[key] {
+		s.records[key], s.final[key] = record, final
 	}
 	return nil
 }

@@ -30,6 +30,7 @@ import (
 	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/dowel-mcp/dowel/transport"
 	"github.com/dowel-mcp/dowel/transport/internal/serving"
+	"github.com/dowel-mcp/dowel/transport/streamable/internal/memstore"
 )
 
 // Defaults of [Options] and [SessionOptions].
@@ -99,11 +100,9 @@ type SessionOptions struct {
 	// the memory of this process.
 	Store SessionStore
 	// Events keeps the events that were sent, for clients that reconnect. nil means the memory of
-	// this process, bounded by MaxEventBytes.
+	// this process, bounded to 16 MiB: the oldest events are forgotten first, and all after ten
+	// minutes.
 	Events EventStore
-	// MaxEventBytes bounds the events in memory if Events is nil, 16 MiB if it is 0. The oldest
-	// ones are forgotten first, and all after ten minutes.
-	MaxEventBytes int
 	// Retry is how long clients are told to wait before they reconnect to a stream, 1 s if it is 0.
 	Retry time.Duration
 }
@@ -139,10 +138,10 @@ func (o *SessionOptions) setDefaults(h mcp.Handler) {
 		}
 	}
 	if o.Store == nil {
-		o.Store = newMemorySessions()
+		o.Store = memstore.NewSessions()
 	}
 	if o.Events == nil {
-		o.Events = newMemoryEvents(memoryEventsLimits{maxBytes: o.MaxEventBytes})
+		o.Events = memstore.NewEvents(memstore.EventLimits{})
 	}
 }
 

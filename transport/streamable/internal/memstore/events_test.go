@@ -1,4 +1,4 @@
-package streamable_test
+package memstore_test
 
 import (
 	"errors"
@@ -9,10 +9,10 @@ import (
 	"time"
 	"weak"
 
-	"github.com/dowel-mcp/dowel/transport/streamable"
+	"github.com/dowel-mcp/dowel/transport/streamable/internal/memstore"
 )
 
-func appended(t *testing.T, s streamable.EventStore, stream, data string) string {
+func appended(t *testing.T, s *memstore.Events, stream, data string) string {
 	t.Helper()
 	var raw []byte
 	if data != "" {
@@ -28,28 +28,28 @@ func appended(t *testing.T, s streamable.EventStore, stream, data string) string
 	return id
 }
 
-func behind(t *testing.T, s streamable.EventStore, id string) (data string) {
+func behind(t *testing.T, s *memstore.Events, id string) (data string) {
 	t.Helper()
 	events, err := s.After(t.Context(), id)
 	if err != nil {
 		return err.Error()
 	}
-	for _, e := range events {
-		data += string(e.Data)
+	for _, d := range events {
+		data += string(d)
 	}
 	return data
 }
 
 func TestEvents(t *testing.T) {
-	s := streamable.NewMemoryEvents(0, 0, 0)
+	s := memstore.NewEvents(memstore.EventLimits{})
 	primed := appended(t, s, "a_b", "")
 	one := appended(t, s, "a_b", "1")
 	appended(t, s, "other", "x")
 	appended(t, s, "a_b", "")
 	two := appended(t, s, "a_b", "2")
 	for id, want := range map[string]string{
-		primed: "12", one: "2", two: "", two + "0": streamable.ErrEventGone.Error(), "a_b_": streamable.ErrEventGone.Error(),
-		"x": streamable.ErrEventGone.Error(), "": streamable.ErrEventGone.Error(), "none_1": streamable.ErrEventGone.Error(),
+		primed: "12", one: "2", two: "", two + "0": memstore.ErrEventGone.Error(), "a_b_": memstore.ErrEventGone.Error(),
+		"x": memstore.ErrEventGone.Error(), "": memstore.ErrEventGone.Error(), "none_1": memstore.ErrEventGone.Error(),
 	} {
 		if got := behind(t, s, id); got != want {
 			t.Errorf("behind %q: %q, want %q", id, got, want)
@@ -58,7 +58,7 @@ func TestEvents(t *testing.T) {
 }
 
 func TestEventsOfOthers(t *testing.T) {
-	s := streamable.NewMemoryEvents(0, 0, 0)
+	s := memstore.NewEvents(memstore.EventLimits{})
 	primed := appended(t, s, "quiet", "")
 	appended(t, s, "quiet", "x")
 	for range 200_000 {
@@ -70,7 +70,7 @@ func TestEventsOfOthers(t *testing.T) {
 }
 
 func TestEventsLetGo(t *testing.T) {
-	s := streamable.NewMemoryEvents(4<<10, 0, 0)
+	s := memstore.NewEvents(memstore.EventLimits{MaxBytes: 4 << 10})
 	data := new([1 << 10]byte)
 	weakly := weak.Make(data)
 	for _, d := range [][]byte{data[:], make([]byte, 1<<10), make([]byte, 1<<10), make([]byte, 1<<10)} {
@@ -90,7 +90,7 @@ func TestEventsLetGo(t *testing.T) {
 
 func TestEventNumbersDoNotComeAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) { // the clock stands still
-		s := streamable.NewMemoryEvents(1, 0, 0)
+		s := memstore.NewEvents(memstore.EventLimits{MaxBytes: 1})
 		seen := map[string]bool{}
 		for range 3 {
 			id := appended(t, s, "s", "too large")
@@ -104,7 +104,7 @@ func TestEventNumbersDoNotComeAgain(t *testing.T) {
 
 func TestEventOptions(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := streamable.NewMemoryEvents(0, 2, time.Minute)
+		s := memstore.NewEvents(memstore.EventLimits{MaxEvents: 2, MaxAge: time.Minute})
 		first := appended(t, s, "s", "1")
 		appended(t, s, "s", "2")
 		third := appended(t, s, "s", "3")
@@ -112,18 +112,18 @@ func TestEventOptions(t *testing.T) {
 			t.Errorf("behind the first: %s", got)
 		}
 		appended(t, s, "s", "4")
-		if got := behind(t, s, first); got != streamable.ErrEventGone.Error() {
+		if got := behind(t, s, first); got != memstore.ErrEventGone.Error() {
 			t.Errorf("behind the first, without the second: %s", got)
 		}
 		time.Sleep(time.Minute + 1)
-		if got := behind(t, s, third); got != streamable.ErrEventGone.Error() { // though nothing came since
+		if got := behind(t, s, third); got != memstore.ErrEventGone.Error() { // though nothing came since
 			t.Errorf("behind an old event: %s", got)
 		}
 	})
 }
 
 func TestEventsBesideEachOther(t *testing.T) {
-	s := streamable.NewMemoryEvents(8<<10, 8, 0)
+	s := memstore.NewEvents(memstore.EventLimits{MaxBytes: 8 << 10, MaxEvents: 8})
 	var work sync.WaitGroup
 	for i := range 8 {
 		work.Go(func() {
@@ -134,8 +134,14 @@ func TestEventsBesideEachOther(t *testing.T) {
 					t.Error(err)
 				}
 				events, err := s.After(t.Context(), id)
-				if err != nil && !errors.Is(err, streamable.ErrEventGone) || len(events) > 0 {
-					t.Errorf("behind the last of %s: %v, %v", stream, events, err)
+				if err != nil {
+					if !errors.Is(err, memstore.ErrEventGone) {
+						t.Errorf("behind the last of %s: %v", stream, err)
+					}
+					continue
+				}
+				for id := range events {
+					t.Errorf("behind the last of %s: %s", stream, id)
 				}
 			}
 		})
@@ -145,7 +151,7 @@ func TestEventsBesideEachOther(t *testing.T) {
 
 func TestEventsAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := streamable.NewMemoryEvents(0, 0, 0)
+		s := memstore.NewEvents(memstore.EventLimits{})
 		first := appended(t, s, "s", "first")
 		for range 1023 {
 			appended(t, s, "s", "x")
@@ -155,22 +161,22 @@ func TestEventsAreBounded(t *testing.T) {
 		}
 		second := appended(t, s, "s", "x")
 		appended(t, s, "s", "x")
-		if _, err := s.After(t.Context(), first); !errors.Is(err, streamable.ErrEventGone) {
+		if _, err := s.After(t.Context(), first); !errors.Is(err, memstore.ErrEventGone) {
 			t.Errorf("an event that was dropped: %v", err)
 		}
 		big := string(make([]byte, 9<<20))
 		large := appended(t, s, "big", big)
 		appended(t, s, "bigger", big)
-		if _, err := s.After(t.Context(), second); !errors.Is(err, streamable.ErrEventGone) {
+		if _, err := s.After(t.Context(), second); !errors.Is(err, memstore.ErrEventGone) {
 			t.Errorf("the bytes of all streams: %v", err)
 		}
-		if _, err := s.After(t.Context(), large); !errors.Is(err, streamable.ErrEventGone) {
+		if _, err := s.After(t.Context(), large); !errors.Is(err, memstore.ErrEventGone) {
 			t.Errorf("the bytes of large events: %v", err)
 		}
 		old := appended(t, s, "old", "1")
 		time.Sleep(11 * time.Minute)
 		appended(t, s, "new", "1")
-		if _, err := s.After(t.Context(), old); !errors.Is(err, streamable.ErrEventGone) {
+		if _, err := s.After(t.Context(), old); !errors.Is(err, memstore.ErrEventGone) {
 			t.Errorf("an old event: %v", err)
 		}
 	})
