@@ -91,7 +91,7 @@ func asked(t *testing.T, revision mcp.Revision, method, params string) (string, 
 	}
 	opts := answering()
 	opts.Wire.Revision = revision
-	opts.Wire.Tap = mcptest.ClientSentTap(t, mcptest.WithoutChecks("schema")) // the schema has no answers of extensions
+	opts.Wire.Tap = mcptest.ClientTap(t, mcptest.SentOnly(), mcptest.WithoutChecks("schema")) // the schema has no answers of extensions
 	_, err := client.Call[string](context.Background(), connect(t, h, opts), "t", nil)
 	if len(answer) > len(`{"q":}`) {
 		answer = answer[len(`{"q":`) : len(answer)-1]

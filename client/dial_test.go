@@ -41,7 +41,7 @@ func TestTargets(t *testing.T) {
 		{"stream", near},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			c, err := client.Dial(t.Context(), test.target, &client.Options{Wire: client.Wire{Tap: mcptest.ClientSentTap(t)}})
+			c, err := client.Dial(t.Context(), test.target, &client.Options{Wire: client.Wire{Tap: mcptest.ClientTap(t, mcptest.SentOnly())}})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -78,7 +78,7 @@ func connect(t testing.TB, h mcp.Handler, opts ...client.Options) *client.Client
 		o = opts[0]
 	}
 	if o.Wire.Tap == nil {
-		o.Wire.Tap = mcptest.ClientSentTap(t)
+		o.Wire.Tap = mcptest.ClientTap(t, mcptest.SentOnly())
 	}
 	c, err := client.Dial(context.Background(), h, &o)
 	if err != nil {

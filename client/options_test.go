@@ -107,7 +107,7 @@ func TestStartLimit(t *testing.T) {
 	}
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()
-		_, err := client.Dial(t.Context(), handlers{mcp.MethodDiscover: silent}, &client.Options{Limits: client.Limits{Connect: time.Second, Start: time.Minute}, Wire: client.Wire{Tap: mcptest.ClientSentTap(t)}})
+		_, err := client.Dial(t.Context(), handlers{mcp.MethodDiscover: silent}, &client.Options{Limits: client.Limits{Connect: time.Second, Start: time.Minute}, Wire: client.Wire{Tap: mcptest.ClientTap(t, mcptest.SentOnly())}})
 		mustBe(t, err, context.DeadlineExceeded)
 		if took := time.Since(began); took != time.Second {
 			t.Errorf("connecting took %v", took)
@@ -120,7 +120,7 @@ func TestStartLimit(t *testing.T) {
 	silentServer := stdio.Command{Path: self, Env: map[string]string{"DOWEL_TEST_SILENT": "1"}}
 	for start := 100 * time.Millisecond; ; start *= 2 { // a busy machine needs more time to start the child
 		limits := client.Limits{Connect: time.Hour, Start: start}
-		_, err = client.Dial(t.Context(), silentServer, &client.Options{Limits: limits, Wire: client.Wire{Tap: mcptest.ClientSentTap(t)}})
+		_, err = client.Dial(t.Context(), silentServer, &client.Options{Limits: limits, Wire: client.Wire{Tap: mcptest.ClientTap(t, mcptest.SentOnly())}})
 		mustBe(t, err, context.DeadlineExceeded)
 		if strings.Contains(err.Error(), "a silent server") {
 			return

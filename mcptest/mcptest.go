@@ -8,7 +8,7 @@
 //	func TestForecast(t *testing.T) {
 //		s := server.New("weather", "1.0.0")
 //		server.Tool(s, "forecast", "The forecast of a city.", forecast)
-//		c, err := client.Dial(t.Context(), s, client.Options{Tap: mcptest.ClientTap(t)})
+//		c, err := client.Dial(t.Context(), s, &client.Options{Wire: client.Wire{Tap: mcptest.ClientTap(t)}})
 //		if err != nil {
 //			t.Fatal(err)
 //		}
@@ -18,7 +18,8 @@
 //
 // # Checks
 //
-// A test whose peer misbehaves on purpose switches off the checks that the peer breaks, by name:
+// A test whose peer misbehaves on purpose switches off the checks that the peer breaks, by
+// name, with [WithoutChecks], or all checks of the messages that the peer sends with [SentOnly]:
 //
 //	framing       a frame is one JSON value in UTF-8 on one line, without duplicate names
 //	schema        a message matches its revision's schema.json

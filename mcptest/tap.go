@@ -1,6 +1,7 @@
 package mcptest
 
 import (
+	"strings"
 	"sync/atomic"
 	"testing"
 
@@ -14,67 +15,63 @@ import (
 // message, of either side, that breaks the protocol. The tap follows one connection after the
 // other, not several at a time. By default, all checks are on.
 func ClientTap(t testing.TB, opts ...TapOption) transport.Tap {
-	return newTap(t, wiretest.Client, false, opts)
+	return newTap(t, wiretest.Client, opts)
 }
 
 // ServerTap is [ClientTap] for [transport.ServerOptions].
 func ServerTap(t testing.TB, opts ...TapOption) transport.Tap {
-	return newTap(t, wiretest.Server, false, opts)
-}
-
-// ClientSentTap is [ClientTap] for a server that may send anything: it reports only messages that
-// the client sends. The checks response-id and after-end are off, because the client may answer a
-// frame that is not a message, and the server may cancel a request while its answer is on the way.
-func ClientSentTap(t testing.TB, opts ...TapOption) transport.Tap {
-	return newTap(t, wiretest.Client, true, opts)
-}
-
-// ServerSentTap is [ClientSentTap] for [transport.ServerOptions]: it reports only messages that the
-// server sends.
-func ServerSentTap(t testing.TB, opts ...TapOption) transport.Tap {
-	return newTap(t, wiretest.Server, true, opts)
+	return newTap(t, wiretest.Server, opts)
 }
 
 // TapOption changes what a tap checks. The zero value changes nothing.
-type TapOption struct{ apply func(*wiretest.Options) }
+type TapOption struct{ apply func(*tapOptions) }
 
-// WithoutChecks switches off checks, by the names in the package comment. The test fails for an
-// unknown name.
+type tapOptions struct {
+	wiretest.Options
+	sentOnly bool
+}
+
+// SentOnly is for a peer that may send anything: only messages that the tap's own side sends are
+// reported. The checks response-id and after-end are off, because that side may answer a frame that
+// is not a message, and a server may cancel a request while its answer is on the way.
+func SentOnly() TapOption {
+	return TapOption{func(o *tapOptions) {
+		o.sentOnly = true
+		o.Off = append(o.Off, wiretest.ResponseID, wiretest.AfterEnd)
+	}}
+}
+
+// WithoutChecks switches off checks, by the names in the package comment. A name that begins with
+// "client:" or "server:", such as "server:schema", switches the check off only for messages that
+// this side sends. The test fails for an unknown name.
 func WithoutChecks(names ...string) TapOption {
-	return TapOption{func(o *wiretest.Options) { o.Off = appendChecks(o.Off, names) }}
-}
-
-// WithoutClientChecks is [WithoutChecks] for messages that the client sends.
-func WithoutClientChecks(names ...string) TapOption {
-	return TapOption{func(o *wiretest.Options) { o.OffClient = appendChecks(o.OffClient, names) }}
-}
-
-// WithoutServerChecks is [WithoutChecks] for messages that the server sends.
-func WithoutServerChecks(names ...string) TapOption {
-	return TapOption{func(o *wiretest.Options) { o.OffServer = appendChecks(o.OffServer, names) }}
+	return TapOption{func(o *tapOptions) {
+		for _, name := range names {
+			off := &o.Off
+			if check, ok := strings.CutPrefix(name, "client:"); ok {
+				name, off = check, &o.OffClient
+			} else if check, ok := strings.CutPrefix(name, "server:"); ok {
+				name, off = check, &o.OffServer
+			}
+			*off = append(*off, wiretest.Check(name))
+		}
+	}}
 }
 
 // WithLegacyRevision sets the revision of a connection that the tap does not see from its
 // beginning, or that has no initialize. It must be a legacy revision.
 func WithLegacyRevision(r mcp.Revision) TapOption {
-	return TapOption{func(o *wiretest.Options) { o.Revision = string(r) }}
+	return TapOption{func(o *tapOptions) { o.Revision = string(r) }}
 }
 
 // WithResultTypes allows further values of resultType, which an extension defines.
 func WithResultTypes(types ...string) TapOption {
-	return TapOption{func(o *wiretest.Options) { o.ResultTypes = append(o.ResultTypes, types...) }}
+	return TapOption{func(o *tapOptions) { o.ResultTypes = append(o.ResultTypes, types...) }}
 }
 
-func appendChecks(checks []wiretest.Check, names []string) []wiretest.Check {
-	for _, name := range names {
-		checks = append(checks, wiretest.Check(name))
-	}
-	return checks
-}
-
-func newTap(t testing.TB, ownRole wiretest.Role, sentOnly bool, opts []TapOption) transport.Tap {
+func newTap(t testing.TB, ownRole wiretest.Role, opts []TapOption) transport.Tap {
 	t.Helper()
-	var o wiretest.Options
+	var o tapOptions
 	for _, option := range opts {
 		if option.apply != nil {
 			option.apply(&o)
@@ -83,21 +80,18 @@ func newTap(t testing.TB, ownRole wiretest.Role, sentOnly bool, opts []TapOption
 	if err := o.Validate(); err != nil {
 		t.Fatalf("mcptest: %v", err)
 	}
-	if sentOnly {
-		o.Off = append(o.Off, wiretest.ResponseID, wiretest.AfterEnd)
-	}
 	var checker atomic.Pointer[wiretest.Checker] // of the current connection
-	checker.Store(wiretest.NewChecker(o))
+	checker.Store(wiretest.NewChecker(o.Options))
 	return func(f transport.Frame) {
 		from, isReported := ownRole, true
 		if f.Kind != transport.Sent {
-			from, isReported = 1-ownRole, !sentOnly
+			from, isReported = 1-ownRole, !o.sentOnly
 		}
-		if f.Kind == transport.Malformed && !sentOnly {
+		if f.Kind == transport.Malformed && !o.sentOnly {
 			return
 		}
 		if f.Kind != transport.Malformed && from == wiretest.Client && startsConnection(f.Data) {
-			checker.Store(wiretest.NewChecker(o))
+			checker.Store(wiretest.NewChecker(o.Options))
 		}
 		// Frames that are not reported are followed too: they decide which answers are allowed.
 		for _, err := range checker.Load().Frame(from, append([]byte(nil), f.Data...)) {

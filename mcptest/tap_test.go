@@ -30,8 +30,8 @@ func TestTapOptions(t *testing.T) {
 	}{
 		{TapOption{}, 2},
 		{WithoutChecks("schema"), 1},
-		{WithoutClientChecks("schema", "meta"), 0},
-		{WithoutServerChecks("schema", "meta"), 2},
+		{WithoutChecks("client:schema", "client:meta"), 0},
+		{WithoutChecks("server:schema", "server:meta"), 2},
 		{WithLegacyRevision(mcp.Revision20250618), 1},
 		{WithResultTypes("task"), 2},
 	} {
@@ -41,7 +41,7 @@ func TestTapOptions(t *testing.T) {
 			t.Errorf("got %d errors, want %d: %v", len(f.errors), tt.want, f.errors)
 		}
 	}
-	for _, wrong := range []TapOption{WithoutChecks("shema"), WithLegacyRevision(mcp.Revision20260728)} {
+	for _, wrong := range []TapOption{WithoutChecks("shema"), WithoutChecks("server:shema"), WithLegacyRevision(mcp.Revision20260728)} {
 		f := &fakeTB{TB: t}
 		func() {
 			defer func() { recover() }()
@@ -70,9 +70,9 @@ func TestTapsReport(t *testing.T) {
 	}{
 		{"client", func(t testing.TB) transport.Tap { return ClientTap(t) }, []string{">" + initialize, "<" + answer, ">" + bad, "<" + badAnswer, "?x"}, "schema: client|schema: server"},
 		{"server", func(t testing.TB) transport.Tap { return ServerTap(t) }, []string{"<" + initialize, ">" + answer, "<" + bad, ">" + badAnswer, "?x"}, "schema: client|schema: server"},
-		{"client, sent", func(t testing.TB) transport.Tap { return ClientSentTap(t) }, []string{">" + initialize, "<" + answer, ">" + bad, "<" + badAnswer, "?x"}, "schema: client"},
-		{"server, sent", func(t testing.TB) transport.Tap { return ServerSentTap(t) }, []string{"<" + initialize, ">" + answer, "<" + bad, ">" + badAnswer, "?x"}, "schema: server"},
-		{"an answer to no message", func(t testing.TB) transport.Tap { return ServerSentTap(t) }, []string{`?{"id":7}`, `>{"jsonrpc":"2.0","id":7,"error":{"code":-32600,"message":"no"}}`}, ""},
+		{"client, sent", func(t testing.TB) transport.Tap { return ClientTap(t, SentOnly()) }, []string{">" + initialize, "<" + answer, ">" + bad, "<" + badAnswer, "?x"}, "schema: client"},
+		{"server, sent", func(t testing.TB) transport.Tap { return ServerTap(t, SentOnly()) }, []string{"<" + initialize, ">" + answer, "<" + bad, ">" + badAnswer, "?x"}, "schema: server"},
+		{"an answer to no message", func(t testing.TB) transport.Tap { return ServerTap(t, SentOnly()) }, []string{`?{"id":7}`, `>{"jsonrpc":"2.0","id":7,"error":{"code":-32600,"message":"no"}}`}, ""},
 		{"one connection after the other", func(t testing.TB) transport.Tap { return ClientTap(t) }, []string{">" + initialize, "<" + answer, ">" + initialize, "<" + answer}, ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

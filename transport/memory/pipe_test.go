@@ -139,16 +139,16 @@ func TestPipeUnderRace(t *testing.T) {
 func TestDialer(t *testing.T) {
 	d := memory.Dialer(mcp.HandlerFunc(fixture), transport.ServerOptions{Logger: quiet, Tap: mcptest.ServerTap(t)},
 		transport.ServerOptions{Revisions: []mcp.Revision{mcp.LatestRevision}})
-	if _, err := d.Dial(t.Context(), newInbound(), transport.ClientOptions{Revision: mcp.Revision20250618, Logger: quiet, Tap: mcptest.ClientSentTap(t)}); err == nil || !strings.Contains(err.Error(), "Unsupported protocol version") {
+	if _, err := d.Dial(t.Context(), newInbound(), transport.ClientOptions{Revision: mcp.Revision20250618, Logger: quiet, Tap: mcptest.ClientTap(t, mcptest.SentOnly())}); err == nil || !strings.Contains(err.Error(), "Unsupported protocol version") {
 		t.Errorf("a revision that is not spoken: %v", err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
-	one, err := d.Dial(ctx, newInbound(), transport.ClientOptions{Logger: quiet, Tap: mcptest.ClientSentTap(t)})
+	one, err := d.Dial(ctx, newInbound(), transport.ClientOptions{Logger: quiet, Tap: mcptest.ClientTap(t, mcptest.SentOnly())})
 	if err != nil {
 		t.Fatal(err)
 	}
 	cancel() // bounds the dial only
-	two, err := d.Dial(t.Context(), newInbound(), transport.ClientOptions{Logger: quiet, Tap: mcptest.ClientSentTap(t)})
+	two, err := d.Dial(t.Context(), newInbound(), transport.ClientOptions{Logger: quiet, Tap: mcptest.ClientTap(t, mcptest.SentOnly())})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -168,7 +168,7 @@ func TestDialer(t *testing.T) {
 		t.Error(err)
 	}
 	two.Close()
-	if _, err := d.Dial(ctx, newInbound(), transport.ClientOptions{Logger: quiet, Tap: mcptest.ClientSentTap(t)}); !errors.Is(err, context.Canceled) {
+	if _, err := d.Dial(ctx, newInbound(), transport.ClientOptions{Logger: quiet, Tap: mcptest.ClientTap(t, mcptest.SentOnly())}); !errors.Is(err, context.Canceled) {
 		t.Errorf("a context that has ended: %v", err)
 	}
 }

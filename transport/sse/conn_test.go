@@ -128,7 +128,7 @@ func TestManySessions(t *testing.T) {
 	for range 8 {
 		wg.Go(func() {
 			for range 12 {
-				tr, err := sse.URL{URL: web.URL + "/sse"}.Dial(within(t), newInbound(), transport.ClientOptions{Logger: quiet, Tap: mcptest.ClientSentTap(t)})
+				tr, err := sse.URL{URL: web.URL + "/sse"}.Dial(within(t), newInbound(), transport.ClientOptions{Logger: quiet, Tap: mcptest.ClientTap(t, mcptest.SentOnly())})
 				if err != nil {
 					t.Error(err)
 					return

@@ -53,7 +53,7 @@ func TestDialer(t *testing.T) {
 		t.Error(u.String(), u.Endpoint())
 	}
 	for _, bad := range []string{"", "example.com/sse", "ftp://example.com", "http://", "http://%zz?secret"} {
-		_, err := sse.URL{URL: bad}.Dial(within(t), newInbound(), transport.ClientOptions{Tap: mcptest.ClientSentTap(t)})
+		_, err := sse.URL{URL: bad}.Dial(within(t), newInbound(), transport.ClientOptions{Tap: mcptest.ClientTap(t, mcptest.SentOnly())})
 		if err == nil || strings.Contains(err.Error(), "secret") {
 			t.Errorf("%q: %v", bad, err)
 		}
@@ -62,12 +62,12 @@ func TestDialer(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "2026-07-28") {
 		t.Error(err)
 	}
-	_, err = sse.URL{URL: "http://127.0.0.1:1/?key=secret"}.Dial(within(t), newInbound(), transport.ClientOptions{Tap: mcptest.ClientSentTap(t)})
+	_, err = sse.URL{URL: "http://127.0.0.1:1/?key=secret"}.Dial(within(t), newInbound(), transport.ClientOptions{Tap: mcptest.ClientTap(t, mcptest.SentOnly())})
 	if !errors.Is(err, mcp.ErrConnection) || strings.Contains(err.Error(), "secret") {
 		t.Error(err)
 	}
 	broken := errors.New("no token")
-	_, err = sse.URL{URL: "http://127.0.0.1:1", Header: func(context.Context) (http.Header, error) { return nil, broken }}.Dial(within(t), newInbound(), transport.ClientOptions{Tap: mcptest.ClientSentTap(t)})
+	_, err = sse.URL{URL: "http://127.0.0.1:1", Header: func(context.Context) (http.Header, error) { return nil, broken }}.Dial(within(t), newInbound(), transport.ClientOptions{Tap: mcptest.ClientTap(t, mcptest.SentOnly())})
 	if !errors.Is(err, broken) {
 		t.Error(err)
 	}
@@ -101,7 +101,7 @@ func TestEndpoints(t *testing.T) {
 	} {
 		f := newFake(t)
 		f.endpoint = strings.NewReplacer("HOSTNAME", strings.TrimPrefix(f.web.URL, "http://"), "HOST", f.web.URL).Replace(tt.told)
-		tr, err := sse.URL{URL: f.url()}.Dial(within(t), newInbound(), transport.ClientOptions{Logger: quiet, Tap: mcptest.ClientSentTap(t)})
+		tr, err := sse.URL{URL: f.url()}.Dial(within(t), newInbound(), transport.ClientOptions{Logger: quiet, Tap: mcptest.ClientTap(t, mcptest.SentOnly())})
 		switch {
 		case tt.fails == "" && err != nil, tt.fails != "" && (err == nil || !strings.Contains(err.Error(), tt.fails)):
 			t.Errorf("%q: %v", f.endpoint, err)
@@ -138,7 +138,7 @@ func TestOtherForm(t *testing.T) {
 			}
 			real.ServeHTTP(w, r)
 		})
-		tr, err := sse.URL{URL: f.web.URL + tt.dialed}.Dial(within(t), newInbound(), transport.ClientOptions{Logger: quiet, Tap: mcptest.ClientSentTap(t)})
+		tr, err := sse.URL{URL: f.web.URL + tt.dialed}.Dial(within(t), newInbound(), transport.ClientOptions{Logger: quiet, Tap: mcptest.ClientTap(t, mcptest.SentOnly())})
 		var answered *streamable.HTTPError
 		if errors.As(err, &answered) {
 			if got := fmt.Sprint("HTTP ", answered.Status); got != tt.want || string(answered.Body) != "why\n" {
@@ -184,7 +184,7 @@ func TestRedirects(t *testing.T) {
 		} else {
 			f.endpoint = tt.from
 		}
-		tr, err := u.Dial(within(t), newInbound(), transport.ClientOptions{Logger: quiet, Tap: mcptest.ClientSentTap(t)})
+		tr, err := u.Dial(within(t), newInbound(), transport.ClientOptions{Logger: quiet, Tap: mcptest.ClientTap(t, mcptest.SentOnly())})
 		switch {
 		case tt.fails == "" && err != nil, tt.fails != "" && (err == nil || !strings.Contains(err.Error(), tt.fails)):
 			t.Errorf("%s: %v", tt.name, err)
@@ -210,7 +210,7 @@ func TestOwnClient(t *testing.T) {
 	})
 	no := errors.New("never")
 	own := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: 2 * time.Second, CheckRedirect: func(*http.Request, []*http.Request) error { return no }}
-	if _, err := (sse.URL{URL: f.web.URL + "/old", Client: own}).Dial(within(t), newInbound(), transport.ClientOptions{Tap: mcptest.ClientSentTap(t)}); !errors.Is(err, no) {
+	if _, err := (sse.URL{URL: f.web.URL + "/old", Client: own}).Dial(within(t), newInbound(), transport.ClientOptions{Tap: mcptest.ClientTap(t, mcptest.SentOnly())}); !errors.Is(err, no) {
 		t.Error(err)
 	}
 	in := newInbound()
@@ -258,7 +258,7 @@ func TestDialIsBounded(t *testing.T) {
 		patience := errors.New("patience is over")
 		ctx, cancel := context.WithTimeoutCause(t.Context(), 300*time.Millisecond, patience)
 		began := time.Now()
-		_, err := sse.URL{URL: f.web.URL + tt.path}.Dial(ctx, newInbound(), transport.ClientOptions{Logger: quiet, Tap: mcptest.ClientSentTap(t)})
+		_, err := sse.URL{URL: f.web.URL + tt.path}.Dial(ctx, newInbound(), transport.ClientOptions{Logger: quiet, Tap: mcptest.ClientTap(t, mcptest.SentOnly())})
 		cancel()
 		if !errors.Is(err, patience) || time.Since(began) > polltest.Limit {
 			t.Errorf("%s: %v after %v", tt.name, err, time.Since(began))
@@ -273,7 +273,7 @@ func TestRefused(t *testing.T) {
 		w.Header().Set("WWW-Authenticate", "Bearer")
 		http.Error(w, strings.Repeat("x", 10_000), 401)
 	}
-	_, err := sse.URL{URL: f.url()}.Dial(within(t), newInbound(), transport.ClientOptions{Logger: quiet, Tap: mcptest.ClientSentTap(t)})
+	_, err := sse.URL{URL: f.url()}.Dial(within(t), newInbound(), transport.ClientOptions{Logger: quiet, Tap: mcptest.ClientTap(t, mcptest.SentOnly())})
 	var answered *streamable.HTTPError
 	if !errors.As(err, &answered) || answered.Status != 401 || answered.Header.Get("WWW-Authenticate") != "Bearer" || len(answered.Body) != 4096 {
 		t.Error(err)
@@ -288,7 +288,7 @@ func TestStreamEndsBeforeEndpoint(t *testing.T) {
 		w.Header().Set("Content-Type", "text/event-stream;charset=utf-8")
 	}))
 	defer web.Close()
-	_, err := sse.URL{URL: web.URL}.Dial(within(t), newInbound(), transport.ClientOptions{Tap: mcptest.ClientSentTap(t)})
+	_, err := sse.URL{URL: web.URL}.Dial(within(t), newInbound(), transport.ClientOptions{Tap: mcptest.ClientTap(t, mcptest.SentOnly())})
 	if !errors.Is(err, mcp.ErrConnection) || !strings.Contains(err.Error(), "endpoint") {
 		t.Error(err)
 	}

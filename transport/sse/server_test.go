@@ -208,7 +208,7 @@ func TestPrincipal(t *testing.T) {
 
 // The endpoint must work wherever the handler is mounted.
 func TestMounted(t *testing.T) {
-	s := sse.Handler(newWorld(), &streamable.Options{ServerOptions: transport.ServerOptions{Logger: quiet, Tap: mcptest.ServerSentTap(t)}})
+	s := sse.Handler(newWorld(), &streamable.Options{ServerOptions: transport.ServerOptions{Logger: quiet, Tap: mcptest.ServerTap(t, mcptest.SentOnly())}})
 	t.Cleanup(func() { _ = s.Shutdown(within(t)) })
 	mux := http.NewServeMux()
 	mux.Handle("/a/b/sse", s)

@@ -79,7 +79,7 @@ func serve(t testing.TB, h mcp.Handler, opts streamable.Options) (*sse.Server, *
 	}
 	if opts.Tap == nil {
 		// Messages without a session are legacy in this transport.
-		opts.Tap = mcptest.ServerSentTap(t, mcptest.WithLegacyRevision(mcp.Revision20241105))
+		opts.Tap = mcptest.ServerTap(t, mcptest.SentOnly(), mcptest.WithLegacyRevision(mcp.Revision20241105))
 	}
 	s := sse.Handler(h, &opts)
 	mux := http.NewServeMux()
@@ -137,7 +137,7 @@ func dial(t testing.TB, u sse.URL, in mcp.Inbound, opts transport.ClientOptions)
 		opts.Logger = quiet
 	}
 	if opts.Tap == nil {
-		opts.Tap = mcptest.ClientSentTap(t)
+		opts.Tap = mcptest.ClientTap(t, mcptest.SentOnly())
 	}
 	tr, err := u.Dial(within(t), in, opts)
 	if err != nil {

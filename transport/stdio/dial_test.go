@@ -96,7 +96,7 @@ func TestDial(t *testing.T) {
 			c, starts := dialed(t, legacy(tt.cases))
 			in := &inbound{}
 			verdicts := &transport.Verdicts{}
-			tr, err := c.Dial(t.Context(), in, transport.ClientOptions{Logger: discard, Verdicts: verdicts, Tap: mcptest.ClientSentTap(t)})
+			tr, err := c.Dial(t.Context(), in, transport.ClientOptions{Logger: discard, Verdicts: verdicts, Tap: mcptest.ClientTap(t, mcptest.SentOnly())})
 			if got := starts(); got != tt.starts {
 				t.Errorf("started %d times", got)
 			}
@@ -122,7 +122,7 @@ func TestDial(t *testing.T) {
 				t.Error(err)
 			}
 			// the next dial knows
-			again, err := c.Dial(t.Context(), in, transport.ClientOptions{Logger: discard, Verdicts: verdicts, Tap: mcptest.ClientSentTap(t)})
+			again, err := c.Dial(t.Context(), in, transport.ClientOptions{Logger: discard, Verdicts: verdicts, Tap: mcptest.ClientTap(t, mcptest.SentOnly())})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -142,7 +142,7 @@ var errSilent = errors.New("waited long enough")
 func TestDialErrors(t *testing.T) {
 	t.Run("no such program", func(t *testing.T) {
 		var missing *NotFoundError
-		if _, err := (Command{Path: "no-such-program-here"}).Dial(t.Context(), &inbound{}, transport.ClientOptions{Logger: discard, Tap: mcptest.ClientSentTap(t)}); !errors.As(err, &missing) {
+		if _, err := (Command{Path: "no-such-program-here"}).Dial(t.Context(), &inbound{}, transport.ClientOptions{Logger: discard, Tap: mcptest.ClientTap(t, mcptest.SentOnly())}); !errors.As(err, &missing) {
 			t.Errorf("got %v", err)
 		}
 	})
@@ -151,14 +151,14 @@ func TestDialErrors(t *testing.T) {
 		c, starts := dialed(t, `echo "waiting for a licence" >&2;`+legacy(silence))
 		ctx, cancel := context.WithCancelCause(t.Context())
 		c.Stderr = writerFunc(func(p []byte) (int, error) { cancel(errSilent); return len(p), nil }) // it has started
-		_, err := c.Dial(ctx, &inbound{}, transport.ClientOptions{Logger: discard, ProbeTimeout: 100 * time.Millisecond, Verdicts: &transport.Verdicts{}, Tap: mcptest.ClientSentTap(t)})
+		_, err := c.Dial(ctx, &inbound{}, transport.ClientOptions{Logger: discard, ProbeTimeout: 100 * time.Millisecond, Verdicts: &transport.Verdicts{}, Tap: mcptest.ClientTap(t, mcptest.SentOnly())})
 		if !errors.Is(err, errSilent) || !strings.Contains(err.Error(), "waiting for a licence") || starts() != 1 {
 			t.Errorf("started %d times, got %v", starts(), err)
 		}
 	})
 	t.Run("pinned to the modern era", func(t *testing.T) {
 		c, starts := dialed(t, legacy(`  *server/discover*) exit 3;;`))
-		_, err := c.Dial(t.Context(), &inbound{}, transport.ClientOptions{Logger: discard, Revision: mcp.LatestRevision, Tap: mcptest.ClientSentTap(t)})
+		_, err := c.Dial(t.Context(), &inbound{}, transport.ClientOptions{Logger: discard, Revision: mcp.LatestRevision, Tap: mcptest.ClientTap(t, mcptest.SentOnly())})
 		var exit *ExitError
 		if !errors.Is(err, transport.ErrProbe) || !errors.As(err, &exit) || exit.ExitCode() != 3 || starts() != 1 {
 			t.Errorf("started %d times, got %v", starts(), err)
@@ -168,7 +168,7 @@ func TestDialErrors(t *testing.T) {
 		c, starts := dialed(t, legacy(``))
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
-		if _, err := c.Dial(ctx, &inbound{}, transport.ClientOptions{Logger: discard, Tap: mcptest.ClientSentTap(t)}); !errors.Is(err, context.Canceled) || starts() != 0 {
+		if _, err := c.Dial(ctx, &inbound{}, transport.ClientOptions{Logger: discard, Tap: mcptest.ClientTap(t, mcptest.SentOnly())}); !errors.Is(err, context.Canceled) || starts() != 0 {
 			t.Errorf("started %d times, got %v", starts(), err)
 		}
 	})
@@ -188,7 +188,7 @@ func TestDeathOfADialedServer(t *testing.T) {
 			waiting := filepath.Join(t.TempDir(), "waiting")
 			c.Env["WAITING"] = waiting
 			in := &inbound{}
-			tr, err := c.Dial(t.Context(), in, transport.ClientOptions{Logger: discard, Verdicts: &transport.Verdicts{}, Tap: mcptest.ClientSentTap(t)})
+			tr, err := c.Dial(t.Context(), in, transport.ClientOptions{Logger: discard, Verdicts: &transport.Verdicts{}, Tap: mcptest.ClientTap(t, mcptest.SentOnly())})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -245,7 +245,7 @@ func TestServeStream(t *testing.T) {
 				}), Options{ServerOptions: transport.ServerOptions{Logger: discard}, MaxMessage: 5000000}, Options{MaxMessage: 4096})
 			}()
 			d := Stream(near)
-			c, err := d.Dial(t.Context(), &inbound{}, transport.ClientOptions{Revision: r, Logger: discard, Tap: mcptest.ClientTap(t, mcptest.WithoutClientChecks("framing"))})
+			c, err := d.Dial(t.Context(), &inbound{}, transport.ClientOptions{Revision: r, Logger: discard, Tap: mcptest.ClientTap(t, mcptest.WithoutChecks("client:framing"))})
 			if err != nil {
 				t.Fatal(err)
 			}

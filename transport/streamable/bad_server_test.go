@@ -178,7 +178,7 @@ func dialBadly(t testing.TB, url string, r mcp.Revision, opts client.Options) (*
 	t.Cleanup(own.CloseIdleConnections)
 	opts.Wire.Revision, opts.Logger = r, slog.New(slog.DiscardHandler)
 	if opts.Wire.Tap == nil {
-		opts.Wire.Tap = mcptest.ClientSentTap(t)
+		opts.Wire.Tap = mcptest.ClientTap(t, mcptest.SentOnly())
 	}
 	if opts.Wire.Verdicts == nil {
 		opts.Wire.Verdicts = new(transport.Verdicts)

@@ -100,7 +100,7 @@ func dialFor(ctx context.Context, t *testing.T, url string, r mcp.Revision) (*cl
 	own := &http.Client{Transport: &http.Transport{}}
 	t.Cleanup(own.CloseIdleConnections)
 	go func() {
-		c, err := client.Dial(ctx, url, &client.Options{HTTP: client.HTTP{Client: own}, Limits: client.Limits{Connect: -1}, Wire: client.Wire{Revision: r, Tap: mcptest.ClientSentTap(t)}})
+		c, err := client.Dial(ctx, url, &client.Options{HTTP: client.HTTP{Client: own}, Limits: client.Limits{Connect: -1}, Wire: client.Wire{Revision: r, Tap: mcptest.ClientTap(t, mcptest.SentOnly())}})
 		done <- dialed{c, err}
 	}()
 	select {

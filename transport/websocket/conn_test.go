@@ -175,7 +175,7 @@ func TestMessageLimit(t *testing.T) {
 	const limit = 10_000
 	for _, r := range []mcp.Revision{mcp.LatestLegacyRevision, mcp.LatestRevision} {
 		_, url := serve(t, newWorld(), websocket.Options{MaxMessage: limit})
-		c := dial(t, websocket.URL{URL: url, MaxMessage: limit}, r, client.Options{Wire: client.Wire{Tap: mcptest.ClientSentTap(t)}})
+		c := dial(t, websocket.URL{URL: url, MaxMessage: limit}, r, client.Options{Wire: client.Wire{Tap: mcptest.ClientTap(t, mcptest.SentOnly())}})
 		large := strings.Repeat("x", 200_000)
 		for _, tt := range []struct{ tool, arguments string }{{"echo", `{"text":"` + large + `"}`}, {"big", `{"size":200000}`}} {
 			_, err := call(within(t), c, tt.tool, tt.arguments)

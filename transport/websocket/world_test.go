@@ -75,7 +75,7 @@ func serve(t testing.TB, h mcp.Handler, opts websocket.Options) (*websocket.Serv
 		opts.Logger = quiet
 	}
 	if opts.Tap == nil {
-		opts.Tap = mcptest.ServerSentTap(t)
+		opts.Tap = mcptest.ServerTap(t, mcptest.SentOnly())
 	}
 	s := websocket.Handler(h, &opts)
 	mux := http.NewServeMux()

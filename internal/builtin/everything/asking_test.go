@@ -176,7 +176,7 @@ func TestRounds(t *testing.T) {
 	o := (&answerer{content: filled}).options()
 	o.Wire.Revision = mcp.Revision20260728
 	// Some messages below are wrong on purpose.
-	o.Wire.Tap = mcptest.ClientTap(t, mcptest.WithoutClientChecks("schema"))
+	o.Wire.Tap = mcptest.ClientTap(t, mcptest.WithoutChecks("client:schema"))
 	c, err := client.Dial(t.Context(), s, &o)
 	if err != nil {
 		t.Fatal(err)

@@ -27,7 +27,7 @@ import (
 func TestCancelledCall(t *testing.T) {
 	eachRevision(t, func(t *testing.T, r mcp.Revision) {
 		synctest.Test(t, func(t *testing.T) {
-			c, f := connected(t, r, nil, transport.ClientOptions{Tap: mcptest.ClientTap(t, mcptest.WithoutServerChecks("after-end", "legacy"))}, func(f *fake, m jsonrpc.Message) {
+			c, f := connected(t, r, nil, transport.ClientOptions{Tap: mcptest.ClientTap(t, mcptest.WithoutChecks("server:after-end", "server:legacy"))}, func(f *fake, m jsonrpc.Message) {
 				if m.IsRequest() && !strings.Contains(string(m.Params), "hang") {
 					f.reply(m, okResult)
 				}
@@ -74,8 +74,8 @@ func TestCancellationRacesOfCalls(t *testing.T) {
 				_ = req.Peer.Notify(c, mcp.Notification{Method: mcp.NotificationProgress, Params: fmt.Appendf(nil, `{"progressToken":%s,"progress":1,"message":%s}`, req.ProgressToken, rawjson.Lookup(req.Params, "name"))})
 			}
 			return &mcp.Result{Raw: fmt.Appendf(nil, `{"content":[],"of":%s}`, rawjson.Lookup(req.Params, "name"))}, nil
-		}), transport.ServerOptions{Logger: quiet, Tap: mcptest.ServerSentTap(t)})
-		c, err := dialer.Dial(t.Context(), &recorder{}, transport.ClientOptions{Revision: r, Logger: quiet, Tap: mcptest.ClientSentTap(t)})
+		}), transport.ServerOptions{Logger: quiet, Tap: mcptest.ServerTap(t, mcptest.SentOnly())})
+		c, err := dialer.Dial(t.Context(), &recorder{}, transport.ClientOptions{Revision: r, Logger: quiet, Tap: mcptest.ClientTap(t, mcptest.SentOnly())})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -178,7 +178,7 @@ func TestConnectionLost(t *testing.T) {
 					})
 					conn := &transporttest.FailingConn{Conn: f.near, Fail: make(chan error, 1)}
 					in := &recorder{}
-					c, err := overconn.Connect(t.Context(), conn, in, "", transport.ClientOptions{Revision: r, Logger: quiet, Tap: mcptest.ClientSentTap(t)})
+					c, err := overconn.Connect(t.Context(), conn, in, "", transport.ClientOptions{Revision: r, Logger: quiet, Tap: mcptest.ClientTap(t, mcptest.SentOnly())})
 					if err != nil {
 						t.Fatal(err)
 					}

@@ -39,7 +39,7 @@ func TestALateDiscoveryIsRemembered(t *testing.T) {
 					}
 				})
 				v := &transport.Verdicts{}
-				c, err := overconn.Connect(t.Context(), f.near, &recorder{}, "e", transport.ClientOptions{Logger: quiet, Verdicts: v, Tap: mcptest.ClientSentTap(t)})
+				c, err := overconn.Connect(t.Context(), f.near, &recorder{}, "e", transport.ClientOptions{Logger: quiet, Verdicts: v, Tap: mcptest.ClientTap(t, mcptest.SentOnly())})
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -152,7 +152,7 @@ func (p probe) run(t *testing.T) {
 	})
 	opts := p.opts
 	opts.Logger, opts.Verdicts = quiet, &transport.Verdicts{}
-	opts.Tap = mcptest.ClientTap(t, mcptest.WithoutServerChecks("schema", "framing", "response-id", "result-type", "cache", "lifecycle", "after-end", "error-code"), mcptest.WithoutClientChecks("lifecycle"))
+	opts.Tap = mcptest.ClientTap(t, mcptest.WithoutChecks("server:schema", "server:framing", "server:response-id", "server:result-type", "server:cache", "server:lifecycle", "server:after-end", "server:error-code"), mcptest.WithoutChecks("client:lifecycle"))
 	opts.Verdicts.Remember("e", p.known)
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Second)
 	defer cancel()
@@ -282,7 +282,7 @@ func TestConnectionLostWhileConnecting(t *testing.T) {
 				}
 			})
 			in := &recorder{}
-			c, err := overconn.Connect(t.Context(), f.near, in, "", transport.ClientOptions{Logger: quiet, Tap: mcptest.ClientSentTap(t)})
+			c, err := overconn.Connect(t.Context(), f.near, in, "", transport.ClientOptions{Logger: quiet, Tap: mcptest.ClientTap(t, mcptest.SentOnly())})
 			if err != nil {
 				if len(in.down()) != 0 || !errors.Is(err, mcp.ErrConnection) {
 					t.Fatalf("Connect failed with %v, and Down was told %v", err, in.down())

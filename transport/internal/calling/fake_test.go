@@ -148,7 +148,7 @@ func connected(t testing.TB, r mcp.Revision, in *recorder, opts transport.Client
 	}
 	opts.Revision, opts.Logger = r, quiet
 	if opts.Tap == nil {
-		opts.Tap = mcptest.ClientSentTap(t)
+		opts.Tap = mcptest.ClientTap(t, mcptest.SentOnly())
 	}
 	c, err := overconn.Connect(context.Background(), f.near, in, "", opts)
 	if err != nil {

@@ -231,7 +231,7 @@ func TestLegacyListenToNothing(t *testing.T) {
 				f.reply(m, `"result":{"protocolVersion":"2025-06-18","capabilities":{},"serverInfo":{"name":"s","version":"1"}}`)
 			}
 		})
-		c, err := overconn.Connect(t.Context(), f.near, &recorder{}, "", transport.ClientOptions{Revision: r18, Logger: quiet, Tap: mcptest.ClientSentTap(t)})
+		c, err := overconn.Connect(t.Context(), f.near, &recorder{}, "", transport.ClientOptions{Revision: r18, Logger: quiet, Tap: mcptest.ClientTap(t, mcptest.SentOnly())})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -84,7 +84,7 @@ func lossy(t *testing.T, r mcp.Revision, in *recorder, answer func(f *fake, m js
 			answer(f, m)
 		}
 	})
-	c, err := overconn.Connect(t.Context(), &transporttest.LossyConn{Conn: f.near}, in, "", transport.ClientOptions{Revision: r, Logger: quiet, Tap: mcptest.ClientSentTap(t)})
+	c, err := overconn.Connect(t.Context(), &transporttest.LossyConn{Conn: f.near}, in, "", transport.ClientOptions{Revision: r, Logger: quiet, Tap: mcptest.ClientTap(t, mcptest.SentOnly())})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -158,7 +158,7 @@ func TestRequests(t *testing.T) {
 			t.Run(tt.name+"/"+string(r), func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					// Answers and state in a legacy request are its caller's fault.
-					tap := mcptest.ClientSentTap(t, mcptest.WithoutChecks("legacy"))
+					tap := mcptest.ClientTap(t, mcptest.SentOnly(), mcptest.WithoutChecks("legacy"))
 					c, f := connected(t, r, nil, transport.ClientOptions{Tap: tap}, func(f *fake, m jsonrpc.Message) { f.reply(m, okResult) })
 					defer c.Close()
 					req := tt.req

@@ -51,7 +51,7 @@ func (s *stuck) Close() error { close(s.closed); return nil }
 
 func TestACallEndsThoughTheServerDoesNotRead(t *testing.T) {
 	conn := &stuck{in: make(chan []byte, 1), closed: make(chan struct{})}
-	c, err := overconn.Connect(t.Context(), conn, deaf{}, "", transport.ClientOptions{Logger: quiet, Tap: mcptest.ClientSentTap(t)})
+	c, err := overconn.Connect(t.Context(), conn, deaf{}, "", transport.ClientOptions{Logger: quiet, Tap: mcptest.ClientTap(t, mcptest.SentOnly())})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -87,7 +87,7 @@ func TestAnUnreadableAnswerEndsItsCall(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			near, far := memory.Pipe()
 			go answerOnce(far, answer)
-			c, err := overconn.Connect(t.Context(), near, deaf{}, "", transport.ClientOptions{Logger: quiet, Tap: mcptest.ClientSentTap(t)})
+			c, err := overconn.Connect(t.Context(), near, deaf{}, "", transport.ClientOptions{Logger: quiet, Tap: mcptest.ClientTap(t, mcptest.SentOnly())})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -188,7 +188,7 @@ func TestQuestionsAreBounded(t *testing.T) {
 	asking := make(chan struct{})
 	refused := make(chan struct{})
 	go floodQuestions(far, asking, refused)
-	c, err := overconn.Connect(t.Context(), near, patient{asking}, "", transport.ClientOptions{Logger: quiet, Revision: mcp.Revision20251125, Tap: mcptest.ClientSentTap(t)})
+	c, err := overconn.Connect(t.Context(), near, patient{asking}, "", transport.ClientOptions{Logger: quiet, Revision: mcp.Revision20251125, Tap: mcptest.ClientTap(t, mcptest.SentOnly())})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -29,7 +29,7 @@ func TestStraysAreCounted(t *testing.T) {
 		_ = far.Write([]byte(`{"jsonrpc":"2.0","id":1,"result":{"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":{},"ttlMs":0,"cacheScope":"public"}}`))
 	}()
 	var log bytes.Buffer
-	opts := transport.ClientOptions{Revision: mcp.LatestRevision, Logger: slog.New(slog.NewTextHandler(&log, nil)), Tap: mcptest.ClientSentTap(t)}
+	opts := transport.ClientOptions{Revision: mcp.LatestRevision, Logger: slog.New(slog.NewTextHandler(&log, nil)), Tap: mcptest.ClientTap(t, mcptest.SentOnly())}
 	c, err := overconn.Connect(t.Context(), near, deaf{}, "", opts)
 	if err != nil {
 		t.Fatal(err)

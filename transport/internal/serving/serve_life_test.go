@@ -124,7 +124,7 @@ func TestDrainIsOverWhenNothingIsInFlight(t *testing.T) {
 		conn.in <- []byte(sleepCall)
 		close(conn.in)
 		begin := time.Now()
-		if err := overconn.Serve(background, conn, newWorld(), transport.ServerOptions{Logger: quiet, Tap: mcptest.ServerSentTap(t)}); err != nil || time.Since(begin) != time.Second {
+		if err := overconn.Serve(background, conn, newWorld(), transport.ServerOptions{Logger: quiet, Tap: mcptest.ServerTap(t, mcptest.SentOnly())}); err != nil || time.Since(begin) != time.Second {
 			t.Errorf("Serve took %v, %v", time.Since(begin), err)
 		}
 		if frames := conn.sent(); len(frames) != 1 {
@@ -140,7 +140,7 @@ func TestDrainGivesUp(t *testing.T) {
 		_ = near.Write([]byte(strings.Replace(sleepCall, `"sleep"`, `"sleep long"`, 1)))
 		go func() { time.Sleep(time.Second); near.Close() }()
 		begin := time.Now()
-		if err := overconn.Serve(background, far, newWorld(), transport.ServerOptions{Logger: quiet, Tap: mcptest.ServerSentTap(t)}); err != nil || time.Since(begin) != 3*time.Second {
+		if err := overconn.Serve(background, far, newWorld(), transport.ServerOptions{Logger: quiet, Tap: mcptest.ServerTap(t, mcptest.SentOnly())}); err != nil || time.Since(begin) != 3*time.Second {
 			t.Errorf("Serve took %v, %v", time.Since(begin), err)
 		}
 		time.Sleep(time.Hour)
@@ -170,7 +170,7 @@ func TestServeEnds(t *testing.T) {
 				defer cancel(nil)
 				ended := make(chan error, 1)
 				go func() {
-					ended <- overconn.Serve(c, conn, w, transport.ServerOptions{Logger: quiet, Tap: mcptest.ServerSentTap(t)})
+					ended <- overconn.Serve(c, conn, w, transport.ServerOptions{Logger: quiet, Tap: mcptest.ServerTap(t, mcptest.SentOnly())})
 				}()
 				_ = near.Write([]byte(hangCall))
 				_ = near.Write([]byte(listenCall))
@@ -316,7 +316,7 @@ func TestCancellationRaces(t *testing.T) {
 	near, far := memory.Pipe()
 	served := make(chan error)
 	go func() {
-		served <- overconn.Serve(background, far, h, transport.ServerOptions{Logger: quiet, Tap: mcptest.ServerSentTap(t)})
+		served <- overconn.Serve(background, far, h, transport.ServerOptions{Logger: quiet, Tap: mcptest.ServerTap(t, mcptest.SentOnly())})
 	}()
 	answers := make(chan string, 10_000)
 	go func() {
@@ -358,7 +358,7 @@ func TestLostFrames(t *testing.T) {
 		conn := &transporttest.LossyConn{Conn: far}
 		ended := make(chan error, 1)
 		go func() {
-			ended <- overconn.Serve(background, conn, newWorld(), transport.ServerOptions{Logger: quiet, Tap: mcptest.ServerSentTap(t)})
+			ended <- overconn.Serve(background, conn, newWorld(), transport.ServerOptions{Logger: quiet, Tap: mcptest.ServerTap(t, mcptest.SentOnly())})
 		}()
 		for _, tt := range []struct{ frame, want string }{
 			{`lose 7`, `{"jsonrpc":"2.0","id":7,"error":{"code":-32600,"message":"${m}"}}`},
@@ -387,7 +387,7 @@ func TestAnIDIsFreeAfterItsResponse(t *testing.T) {
 		defer close(served)
 		_ = overconn.Serve(t.Context(), far, mcp.HandlerFunc(func(context.Context, *mcp.Request) (*mcp.Result, error) {
 			return &mcp.Result{}, nil
-		}), transport.ServerOptions{Logger: quiet, Tap: mcptest.ServerSentTap(t)})
+		}), transport.ServerOptions{Logger: quiet, Tap: mcptest.ServerTap(t, mcptest.SentOnly())})
 	}()
 	for i := range 5000 {
 		_ = near.Write([]byte(`{"jsonrpc":"2.0","id":1,"method":"x/y","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}`))

@@ -21,7 +21,7 @@ func talk(t *testing.T, h mcp.Handler, opts transport.ServerOptions, script stri
 	t.Helper()
 	opts.Logger = quiet
 	synctest.Test(t, func(t *testing.T) {
-		opts.Tap = mcptest.ServerSentTap(t, lenient(script))
+		opts.Tap = mcptest.ServerTap(t, mcptest.SentOnly(), lenient(script))
 		if w, ok := h.(*world); ok {
 			w.gate = make(chan struct{})
 		}
@@ -71,10 +71,12 @@ func lenient(script string) mcptest.TapOption {
 	var checks []string
 	for line := range strings.Lines(script) {
 		if names, ok := strings.CutPrefix(strings.TrimSpace(line), "@lenient "); ok {
-			checks = append(checks, strings.Fields(names)...)
+			for _, name := range strings.Fields(names) {
+				checks = append(checks, "server:"+name)
+			}
 		}
 	}
-	return mcptest.WithoutServerChecks(checks...)
+	return mcptest.WithoutChecks(checks...)
 }
 
 func talkAll(t *testing.T, rows []row) {
