@@ -9,6 +9,7 @@ import (
 	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/dowel-mcp/dowel/transport"
 	"github.com/dowel-mcp/dowel/transport/memory"
+	"github.com/dowel-mcp/dowel/transport/overconn"
 	"github.com/dowel-mcp/dowel/transport/stdio"
 )
 
@@ -79,24 +80,46 @@ func parseTarget(to any, o Options) (t target, err error) {
 	case mcp.Handler:
 		return target{dialer: memory.Dialer(to), isPrivate: true}, nil
 	case mcp.Transport:
-		return target{dialer: readyTransport{to}, oneShot: true, isPrivate: true}, nil
+		return target{dialer: readyDialer(to), oneShot: true, isPrivate: true}, nil
 	case io.ReadWriteCloser:
-		return target{dialer: stdio.Stream(to), oneShot: true, isPrivate: true}, nil
+		return target{dialer: streamDialer(to), oneShot: true, isPrivate: true}, nil
 	}
 	return t, fmt.Errorf("dial: a %T is no target: pass a URL, a command ([]string or stdio.Command), an mcp.Handler, a "+
 		"transport.Dialer, an mcp.Transport or an io.ReadWriteCloser", to)
 }
 
-// readyTransport is a [transport.Dialer] that returns an open transport.
-type readyTransport struct{ transport mcp.Transport }
-
-func (r readyTransport) Dial(context.Context, mcp.Inbound, transport.ClientOptions) (mcp.Transport, error) {
-	return r.transport, nil
+// oneShotDialer is a [transport.Dialer] for a target that is already open. Its connection calls
+// Dial only once.
+type oneShotDialer struct {
+	dial        func(context.Context, mcp.Inbound, transport.ClientOptions) (mcp.Transport, error)
+	description string
 }
 
-func (r readyTransport) Endpoint() string { return "" }
+// readyDialer returns a dialer for an open transport.
+func readyDialer(t mcp.Transport) oneShotDialer {
+	return oneShotDialer{
+		dial:        func(context.Context, mcp.Inbound, transport.ClientOptions) (mcp.Transport, error) { return t, nil },
+		description: fmt.Sprintf("a server behind a %T", t),
+	}
+}
 
-func (r readyTransport) String() string { return fmt.Sprintf("a server behind a %T", r.transport) }
+// streamDialer returns a dialer for a server at the other end of a stream.
+func streamDialer(rwc io.ReadWriteCloser) oneShotDialer {
+	return oneShotDialer{
+		dial: func(ctx context.Context, in mcp.Inbound, opts transport.ClientOptions) (mcp.Transport, error) {
+			return overconn.Connect(ctx, stdio.Conn(rwc, 0), in, "", opts)
+		},
+		description: "a server at the other end of a stream",
+	}
+}
+
+func (d oneShotDialer) Dial(ctx context.Context, in mcp.Inbound, opts transport.ClientOptions) (mcp.Transport, error) {
+	return d.dial(ctx, in, opts)
+}
+
+func (d oneShotDialer) Endpoint() string { return "" }
+
+func (d oneShotDialer) String() string { return d.description }
 
 func newClient(to target, o Options) *Client {
 	c := &Client{opts: o, userTurn: make(chan struct{}, 1)}

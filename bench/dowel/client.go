@@ -8,7 +8,6 @@ import (
 	"github.com/dowel-mcp/dowel/bench/peer"
 	"github.com/dowel-mcp/dowel/client"
 	"github.com/dowel-mcp/dowel/mcp"
-	"github.com/dowel-mcp/dowel/transport/stdio"
 )
 
 type session struct {
@@ -34,7 +33,7 @@ func target(t peer.Target) any {
 	case t.Server != nil:
 		return t.Server.(*Server).Server
 	case t.Stream != nil:
-		return stdio.Stream(t.Stream)
+		return t.Stream
 	case t.Command != nil:
 		return t.Command
 	}

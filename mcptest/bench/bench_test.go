@@ -84,7 +84,7 @@ func dowelOver(b testing.TB, medium string) *client.Client {
 	near, far := pipes(b)
 	served := make(chan struct{})
 	go func() { defer close(served); _ = stdio.ServeStream(context.Background(), far, echoServer()) }()
-	c := dial(b, stdio.Stream(near))
+	c := dial(b, near)
 	b.Cleanup(func() { c.Close(); <-served })
 	return c
 }

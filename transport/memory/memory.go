@@ -152,24 +152,17 @@ func (d *handlerDialer) Dial(ctx context.Context, in mcp.Inbound, opts transport
 		<-served
 		return nil, err
 	}
-	return &servedTransport{t, served}, nil
+	return &servedTransport{t.(frames.ConnTransport), served}, nil
 }
 
 // servedTransport is a transport that waits for its server when it is closed.
 type servedTransport struct {
-	mcp.Transport
+	frames.ConnTransport
 	served <-chan struct{}
 }
 
 func (c *servedTransport) Close() error {
-	err := c.Transport.Close()
+	err := c.ConnTransport.Close()
 	<-c.served
 	return err
-}
-
-// UnaddressedFrames implements [frames.Unaddressed].
-func (c *servedTransport) UnaddressedFrames() int64 { return frames.Unaddressed(c.Transport) }
-
-func (c *servedTransport) Notify(ctx context.Context, n mcp.Notification) error {
-	return c.Transport.(mcp.Notifier).Notify(ctx, n)
 }

@@ -56,7 +56,7 @@ func (c Command) dialOnce(ctx context.Context, in mcp.Inbound, opts transport.Cl
 	if err != nil {
 		return nil, withStderr(err, child)
 	}
-	return &childTransport{t, child}, nil
+	return &childTransport{t.(frames.ConnTransport), child}, nil
 }
 
 // withStderr adds the last lines of stderr to an error, unless it already contains them.
@@ -71,15 +71,8 @@ func withStderr(err error, child *process.Child) error {
 
 // childTransport is a transport to a child. Closing it ends the child.
 type childTransport struct {
-	mcp.Transport
+	frames.ConnTransport
 	child *process.Child
-}
-
-// UnaddressedFrames implements [frames.Unaddressed].
-func (p *childTransport) UnaddressedFrames() int64 { return frames.Unaddressed(p.Transport) }
-
-func (p *childTransport) Notify(ctx context.Context, n mcp.Notification) error {
-	return p.Transport.(mcp.Notifier).Notify(ctx, n)
 }
 
 // childConn is a Conn that reports the exit of its child as the end of the stream.
@@ -118,23 +111,4 @@ func (c *childConn) explainEnd(err error) error {
 func (c *childConn) Close() error {
 	c.closed.Do(func() { c.err = c.child.Close() })
 	return c.err
-}
-
-// Stream returns a dialer for a server at the other end of a stream. It can be dialed only once.
-func Stream(rwc io.ReadWriteCloser) transport.Dialer { return &streamDialer{rwc: rwc} }
-
-type streamDialer struct {
-	rwc  io.ReadWriteCloser
-	used sync.Once
-}
-
-func (s *streamDialer) Endpoint() string { return "" }
-
-func (s *streamDialer) String() string { return "a server at the other end of a stream" }
-
-func (s *streamDialer) Dial(ctx context.Context, in mcp.Inbound, opts transport.ClientOptions) (mcp.Transport, error) {
-	err := errors.New("a stream can be dialed once: open a new one")
-	var t mcp.Transport
-	s.used.Do(func() { t, err = overconn.Connect(ctx, Conn(s.rwc, 0), in, s.Endpoint(), opts) })
-	return t, err
 }

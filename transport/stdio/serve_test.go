@@ -25,6 +25,7 @@ import (
 	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/dowel-mcp/dowel/mcptest"
 	"github.com/dowel-mcp/dowel/transport"
+	"github.com/dowel-mcp/dowel/transport/overconn"
 )
 
 func TestMain(m *testing.M) { mcptest.Main(m) }
@@ -244,8 +245,7 @@ func TestServeStream(t *testing.T) {
 					return &mcp.Result{Raw: json.RawMessage("{\n\t\"content\": [],\r\n\t\"n\": 1.0\n}")}, nil
 				}), Options{ServerOptions: transport.ServerOptions{Logger: discard}, MaxMessage: 5000000}, Options{MaxMessage: 4096})
 			}()
-			d := Stream(near)
-			c, err := d.Dial(t.Context(), &inbound{}, transport.ClientOptions{Revision: r, Logger: discard, Tap: mcptest.ClientTap(t, mcptest.WithoutChecks("client:framing"))})
+			c, err := overconn.Connect(t.Context(), Conn(near, 0), &inbound{}, "", transport.ClientOptions{Revision: r, Logger: discard, Tap: mcptest.ClientTap(t, mcptest.WithoutChecks("client:framing"))})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -259,9 +259,6 @@ func TestServeStream(t *testing.T) {
 				if _, err := c.RoundTrip(t.Context(), &mcp.Request{Method: mcp.MethodCallTool, Params: big}); !errors.As(err, &e) || e.Code != -32600 {
 					t.Errorf("over the limit: %v", err)
 				}
-			}
-			if _, err := d.Dial(t.Context(), &inbound{}, transport.ClientOptions{}); err == nil || !strings.Contains(err.Error(), "once") {
-				t.Errorf("dialed again: %v", err)
 			}
 			if err := c.Close(); err != nil {
 				t.Error(err)

@@ -3,6 +3,8 @@ package frames
 import (
 	"math/bits"
 	"sync/atomic"
+
+	"github.com/dowel-mcp/dowel/mcp"
 )
 
 // UnaddressedCounter counts the unaddressed frames of a connection: malformed frames,
@@ -28,4 +30,12 @@ func Unaddressed(t any) int64 {
 		return counting.UnaddressedFrames()
 	}
 	return 0
+}
+
+// ConnTransport is a transport over a [transport.Conn], as package overconn returns it. A type that
+// embeds it keeps the optional methods.
+type ConnTransport interface {
+	mcp.Transport
+	mcp.Notifier
+	UnaddressedFrames() int64
 }
