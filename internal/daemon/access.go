@@ -101,7 +101,7 @@ func (a *Access) RenewToken() (string, error) {
 }
 
 // clientAdvice says how clients reach the gateway.
-const clientAdvice = "see the header with dowel status --token, or let clients start dowel up --stdio, which needs none: dowel export --to TOOL"
+const clientAdvice = "see the header with dowel status --token, or let clients start dowel up --stdio, which needs no token: dowel export --to TOOL"
 
 // tokenAdvice is the default of [Access.Advice].
 const tokenAdvice = `let the client start "dowel up --stdio", which needs no token, or send the header that "dowel status --token" prints`

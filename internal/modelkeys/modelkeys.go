@@ -27,7 +27,7 @@ func Hide() {
 	for _, name := range Names {
 		if value, ok := os.LookupEnv(name); ok {
 			hidden[name], found = value, true
-			os.Unsetenv(name) // fails for invalid names only
+			_ = os.Unsetenv(name) // fails for invalid names only
 		}
 	}
 	if found {

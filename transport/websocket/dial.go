@@ -93,7 +93,7 @@ func (u URL) open(ctx context.Context) (*conn, error) {
 		defer t.CloseIdleConnections()
 		client = &http.Client{Transport: t}
 	}
-	socket, resp, err := ws.Dial(ctx, u.URL, &ws.DialOptions{
+	socket, resp, err := ws.Dial(ctx, u.URL, &ws.DialOptions{ //nolint:bodyclose // Dial closes the body, and keeps the start of an error's
 		HTTPClient: httpwire.GuardRedirects(client), HTTPHeader: header, Subprotocols: []string{subprotocol},
 	})
 	if err != nil {
