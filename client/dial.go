@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/dowel-mcp/dowel/internal/mcpwire"
 	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/dowel-mcp/dowel/transport"
 	"github.com/dowel-mcp/dowel/transport/memory"
@@ -35,7 +36,7 @@ func Dial(ctx context.Context, target any, opts *Options) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := (&transport.ClientOptions{Revision: o.Wire.Revision}).Check(); err != nil {
+	if err := mcpwire.CheckPinned(o.Wire.Revision); err != nil {
 		return nil, fmt.Errorf("dial: %w", err)
 	}
 	o.setDefaults(to)

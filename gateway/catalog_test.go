@@ -14,6 +14,7 @@ import (
 	"github.com/dowel-mcp/dowel/gateway"
 	"github.com/dowel-mcp/dowel/hub"
 	"github.com/dowel-mcp/dowel/internal/builtin/everything"
+	"github.com/dowel-mcp/dowel/internal/mcpwire"
 	"github.com/dowel-mcp/dowel/jsonrpc"
 	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/dowel-mcp/dowel/server"
@@ -78,7 +79,7 @@ func TestMissingUpstreams(t *testing.T) {
 		if err := json.Unmarshal(resp.Raw, &res); err != nil {
 			t.Fatal(err)
 		}
-		if err := json.Unmarshal(res.Meta[gateway.MetaMissing], &missing); err != nil {
+		if err := json.Unmarshal(res.Meta[mcpwire.MetaMissing], &missing); err != nil {
 			t.Fatal(err)
 		}
 		var got []string

@@ -28,5 +28,5 @@
 // # Missing upstreams
 //
 // A list holds the items of all upstreams that can be called. The list's _meta names the other
-// upstreams with the reason, under [MetaMissing]; the tool dowel__status tells a model the same.
+// upstreams with the reason, under "dowel/missing" of their _meta; the tool dowel__status tells a model the same.
 package gateway

@@ -7,13 +7,10 @@ import (
 
 	"github.com/dowel-mcp/dowel/hub"
 	"github.com/dowel-mcp/dowel/internal/catalog"
+	"github.com/dowel-mcp/dowel/internal/mcpwire"
 	"github.com/dowel-mcp/dowel/internal/rawjson"
 	"github.com/dowel-mcp/dowel/mcp"
 )
-
-// MetaMissing is a key in the _meta of a list. Its value is an array of the upstreams with items
-// that are missing from the list: objects with server, status and reason.
-const MetaMissing = "dowel/missing"
 
 // page is one encoded page of a list.
 type page json.RawMessage
@@ -84,19 +81,19 @@ func (g *Gateway) closePage(c *itemCatalog, out []byte, next int) page {
 		out = append(strconv.AppendInt(append(out, `,"nextCursor":"`...), int64(next), 10), '"')
 	}
 	if missing := g.encodeMissing(c); missing != nil {
-		out = append(append(append(out, `,"_meta":{"`+MetaMissing+`":`...), missing...), '}')
+		out = append(append(append(out, `,"_meta":{"`+mcpwire.MetaMissing+`":`...), missing...), '}')
 	}
 	return append(out, '}')
 }
 
-// missingServer is an element of [MetaMissing].
+// missingServer is an element of [mcpwire.MetaMissing].
 type missingServer struct {
 	Server string     `json:"server"`
 	Status hub.Status `json:"status"`
 	Reason string     `json:"reason,omitzero"`
 }
 
-// encodeMissing returns the value of [MetaMissing], or nil if no upstream is missing.
+// encodeMissing returns the value of [mcpwire.MetaMissing], or nil if no upstream is missing.
 func (g *Gateway) encodeMissing(c *itemCatalog) []byte {
 	var all []missingServer
 	for _, m := range c.Missing() {

@@ -11,6 +11,7 @@ import (
 	"github.com/dowel-mcp/dowel/gateway"
 	"github.com/dowel-mcp/dowel/hub"
 	"github.com/dowel-mcp/dowel/internal/builtin/everything"
+	"github.com/dowel-mcp/dowel/internal/mcpwire"
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
@@ -27,7 +28,7 @@ func TestThrough(t *testing.T) {
 			t.Errorf("%s: %v", r, all)
 		}
 		resp, err := c.RoundTrip(t.Context(), &mcp.Request{Method: mcp.MethodListTools})
-		if err != nil || !strings.Contains(string(resp.Raw), `"`+gateway.MetaMissing+`":[{"server":"bad"`) {
+		if err != nil || !strings.Contains(string(resp.Raw), `"`+mcpwire.MetaMissing+`":[{"server":"bad"`) {
 			t.Errorf("%s: what is missing is not said: %v", r, err)
 		}
 		if got, err := client.Call[string](t.Context(), c, "Good-Echo", map[string]string{"message": "hi"}); got != "hi" {

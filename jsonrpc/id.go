@@ -1,10 +1,6 @@
 package jsonrpc
 
-import (
-	"strconv"
-
-	"github.com/dowel-mcp/dowel/internal/rawjson"
-)
+import "strconv"
 
 // ID identifies a request: a string or a number. The zero ID means that the id is absent. IDs can
 // be compared with ==. An ID that was read from a message is written back byte for byte.
@@ -24,9 +20,6 @@ const (
 
 // IntID returns the ID of an integer.
 func IntID(n int64) ID { return ID{num: n, kind: idInt} }
-
-// StringID returns the ID of a string.
-func StringID(s string) ID { return ID{text: string(rawjson.AppendString(nil, s)), kind: idRaw} }
 
 // IsZero reports whether the ID is absent.
 func (id ID) IsZero() bool { return id.kind == idAbsent }

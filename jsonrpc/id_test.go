@@ -4,6 +4,8 @@ import (
 	"errors"
 	"math"
 	"testing"
+
+	"github.com/dowel-mcp/dowel/internal/rawjson"
 )
 
 // Every id that can be read is written back byte for byte, and equals itself read again.
@@ -60,9 +62,9 @@ func TestMadeIDs(t *testing.T) {
 		}
 	}
 	for _, s := range []string{"", "a", "\"\\\n", "é\u2028"} {
-		id := StringID(s)
-		if _, ok := id.Int(); ok || id.IsZero() {
-			t.Errorf("StringID(%q) is no string id", s)
+		id, err := ParseID(rawjson.AppendString(nil, s))
+		if _, ok := id.Int(); ok || id.IsZero() || err != nil {
+			t.Errorf("%q is no string id: %v", s, err)
 		}
 		if back, err := ParseID(id.Append(nil)); err != nil || back != id {
 			t.Errorf("%q comes back as %s, %v", s, back, err)

@@ -130,7 +130,7 @@ func TestAppend(t *testing.T) {
 		want string
 	}{
 		{AppendRequest(nil, IntID(1), "m", nil), `{"jsonrpc":"2.0","id":1,"method":"m"}`},
-		{AppendRequest([]byte("x"), StringID(`"`), "a\nb", []byte(`{"c":1}`)), `x{"jsonrpc":"2.0","id":"\"","method":"a\nb","params":{"c":1}}`},
+		{AppendRequest([]byte("x"), mustParseID(t, `"\""`), "a\nb", []byte(`{"c":1}`)), `x{"jsonrpc":"2.0","id":"\"","method":"a\nb","params":{"c":1}}`},
 		{AppendNotification(nil, "m", nil), `{"jsonrpc":"2.0","method":"m"}`},
 		{AppendNotification(nil, "m", []byte(`{}`)), `{"jsonrpc":"2.0","method":"m","params":{}}`},
 		{AppendResult(nil, IntID(-7), []byte(`{"a":1}`)), `{"jsonrpc":"2.0","id":-7,"result":{"a":1}}`},
@@ -141,4 +141,13 @@ func TestAppend(t *testing.T) {
 			t.Errorf("got  %s\nwant %s", tt.got, tt.want)
 		}
 	}
+}
+
+func mustParseID(t *testing.T, raw string) ID {
+	t.Helper()
+	id, err := ParseID([]byte(raw))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return id
 }

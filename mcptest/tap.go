@@ -64,8 +64,8 @@ func WithLegacyRevision(r mcp.Revision) TapOption {
 	return TapOption{func(o *tapOptions) { o.Revision = string(r) }}
 }
 
-// WithResultTypes allows further values of resultType, which an extension defines.
-func WithResultTypes(types ...string) TapOption {
+// withResultTypes allows further values of resultType, which an extension defines.
+func withResultTypes(types ...string) TapOption {
 	return TapOption{func(o *tapOptions) { o.ResultTypes = append(o.ResultTypes, types...) }}
 }
 

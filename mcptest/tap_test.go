@@ -33,7 +33,7 @@ func TestTapOptions(t *testing.T) {
 		{WithoutChecks("client:schema", "client:meta"), 0},
 		{WithoutChecks("server:schema", "server:meta"), 2},
 		{WithLegacyRevision(mcp.Revision20250618), 1},
-		{WithResultTypes("task"), 2},
+		{withResultTypes("task"), 2},
 	} {
 		f := &fakeTB{TB: t}
 		ClientTap(f, tt.option)(transport.Frame{Kind: transport.Sent, Data: []byte(bad)})

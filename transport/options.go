@@ -2,7 +2,6 @@ package transport
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
 	"time"
 
@@ -62,15 +61,6 @@ type ClientOptions struct {
 	Logger *slog.Logger
 	// Tap sees every frame; nil for none.
 	Tap Tap
-}
-
-// Check returns an error if dowel does not know o.Revision. Every dial checks it; a Dialer that
-// starts a process calls Check before it does.
-func (o *ClientOptions) Check() error {
-	if o.Revision == "" || o.Revision.Known() {
-		return nil
-	}
-	return fmt.Errorf("revision %q is pinned, and dowel speaks %v", o.Revision, mcp.Revisions())
 }
 
 // Dialer opens connections to one server: a command, a URL or a handler in this process. It is

@@ -70,8 +70,13 @@ type Options struct {
 	// replace members of the same name.
 	Extra map[string]any
 
-	// Reasoning says when the server gets the model's thoughts back, default [ReasoningWithTools].
-	Reasoning Reasoning
+	// Reasoning says when a server gets the thoughts of its model back. They go back only to the
+	// server that has sent them, and in the member in which they came. "with tools", the default,
+	// sends them if tools are offered or have been called: DeepSeek refuses a conversation with
+	// calls without their thoughts, GLM and Qwen work better with them, and other servers leave
+	// them out of the prompt. "always" and "never" are for servers that need them or refuse
+	// unknown members.
+	Reasoning string
 	// MaxMedia limits one image or sound, in bytes, default 5 MiB; negative: none is
 	// sent, for models that take text only. A text tells the model about it.
 	MaxMedia int
@@ -104,7 +109,7 @@ func (o *Options) setDefaults() {
 		o.Retries = defaultRetries
 	}
 	if o.Reasoning == "" {
-		o.Reasoning = ReasoningWithTools
+		o.Reasoning = reasoningWithTools
 	}
 	if o.MaxMedia == 0 {
 		o.MaxMedia = defaultMaxMedia

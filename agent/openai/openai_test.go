@@ -49,16 +49,16 @@ type conversation struct {
 }
 
 type settings struct {
-	Key           string           `json:"key,omitzero"`
-	Model         string           `json:"model,omitzero"`
-	MaxTokens     int              `json:"maxTokens,omitzero"`
-	MaxMedia      int              `json:"maxMedia,omitzero"`
-	MaxTools      int              `json:"maxTools,omitzero"`
-	MaxText       int              `json:"maxDescription,omitzero"`
-	Reasoning     openai.Reasoning `json:"reasoning,omitzero"`
-	Strict        bool             `json:"strict,omitzero"`
-	ToolsInPrompt bool             `json:"toolsInPrompt,omitzero"`
-	Extra         map[string]any   `json:"extra,omitzero"`
+	Key           string         `json:"key,omitzero"`
+	Model         string         `json:"model,omitzero"`
+	MaxTokens     int            `json:"maxTokens,omitzero"`
+	MaxMedia      int            `json:"maxMedia,omitzero"`
+	MaxTools      int            `json:"maxTools,omitzero"`
+	MaxText       int            `json:"maxDescription,omitzero"`
+	Reasoning     string         `json:"reasoning,omitzero"`
+	Strict        bool           `json:"strict,omitzero"`
+	ToolsInPrompt bool           `json:"toolsInPrompt,omitzero"`
+	Extra         map[string]any `json:"extra,omitzero"`
 }
 
 // shelf holds tools in memory.

@@ -7,17 +7,11 @@ import (
 	"github.com/dowel-mcp/dowel/agent"
 )
 
-// Reasoning says when a server gets the thoughts of its model back. They go back to the server
-// that has sent them only, and in the member in which they came.
-type Reasoning string
-
+// Values of [Options].Reasoning.
 const (
-	// ReasoningWithTools sends thoughts back if tools are offered or have been called. DeepSeek
-	// refuses a conversation with calls without their thoughts. GLM and Qwen work better with
-	// them. Other servers leave them out of the prompt.
-	ReasoningWithTools Reasoning = "with tools"
-	ReasoningAlways    Reasoning = "always"
-	ReasoningNever     Reasoning = "never" // for servers that refuse unknown members
+	reasoningWithTools = "with tools"
+	reasoningAlways    = "always"
+	reasoningNever     = "never"
 )
 
 // thoughts is the form of agent.Message.Reasoning.
@@ -86,9 +80,9 @@ func (t *thoughts) messageMembers() (content, reasoning *string) {
 // returnsThoughts reports whether the server gets thoughts back with a conversation.
 func (m *Model) returnsThoughts(c agent.Conversation) bool {
 	switch m.opts.Reasoning {
-	case ReasoningAlways:
+	case reasoningAlways:
 		return true
-	case ReasoningNever:
+	case reasoningNever:
 		return false
 	}
 	if len(c.Tools) > 0 {

@@ -185,7 +185,7 @@ func TestThoughtsOfOthers(t *testing.T) {
 	for _, thoughts := range []string{`[{"type":"thinking","thinking":"secret"}]`, `{"from":"https://example.com/v1","reasoning_content":"secret"}`} {
 		s := modelserver.New(t.Error, modelserver.Script{Turns: []modelserver.Turn{{Text: "hi"}}}, modelserver.Chat)
 		o := serve(t, s)
-		o.Reasoning = openai.ReasoningAlways
+		o.Reasoning = "always"
 		said := func(role mcp.Role) agent.Message {
 			return agent.Message{Role: role, Content: []mcp.Content{mcp.Text("a")}, Reasoning: json.RawMessage(thoughts)}
 		}

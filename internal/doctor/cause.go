@@ -8,8 +8,8 @@ import (
 	"strings"
 
 	"github.com/dowel-mcp/dowel/client"
+	"github.com/dowel-mcp/dowel/internal/mcpwire"
 	"github.com/dowel-mcp/dowel/mcp"
-	"github.com/dowel-mcp/dowel/transport"
 )
 
 // finding is a cause: the step in which it lies, a summary, and one sentence of advice.
@@ -35,7 +35,7 @@ func (e *evidence) findCause() finding {
 func findBadDefinition(e *evidence) (finding, bool) {
 	is := func(summary, advice string) (finding, bool) { return finding{stepDefinition, summary, advice}, true }
 	o := e.server.Options
-	if err := (&transport.ClientOptions{Revision: o.Wire.Revision}).Check(); err != nil {
+	if err := mcpwire.CheckPinned(o.Wire.Revision); err != nil {
 		return is(err.Error(), "Correct the protocol revision, or leave it out.")
 	}
 	switch {

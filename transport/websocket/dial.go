@@ -12,6 +12,7 @@ import (
 	ws "github.com/coder/websocket"
 
 	"github.com/dowel-mcp/dowel/internal/httpwire"
+	"github.com/dowel-mcp/dowel/internal/mcpwire"
 	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/dowel-mcp/dowel/transport"
 	"github.com/dowel-mcp/dowel/transport/overconn"
@@ -47,7 +48,7 @@ func (u URL) String() string { return httpwire.Endpoint(u).Redacted() }
 // opens another one for the handshake of a legacy revision. If the server answers with an HTTP
 // status, the error is a [*streamable.HTTPError].
 func (u URL) Dial(ctx context.Context, in mcp.Inbound, opts transport.ClientOptions) (mcp.Transport, error) {
-	if err := opts.Check(); err != nil {
+	if err := mcpwire.CheckPinned(opts.Revision); err != nil {
 		return nil, err
 	}
 	t, err := u.dialOnce(ctx, in, opts)

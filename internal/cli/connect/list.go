@@ -8,9 +8,9 @@ import (
 	"slices"
 
 	"github.com/dowel-mcp/dowel/client"
-	"github.com/dowel-mcp/dowel/gateway"
 	"github.com/dowel-mcp/dowel/internal/cli/exit"
 	"github.com/dowel-mcp/dowel/internal/cli/factory"
+	"github.com/dowel-mcp/dowel/internal/mcpwire"
 	"github.com/dowel-mcp/dowel/internal/rawjson"
 	"github.com/dowel-mcp/dowel/internal/suggest"
 	"github.com/dowel-mcp/dowel/internal/term"
@@ -70,7 +70,7 @@ func (m missingServer) Error() string {
 
 // decodeMissing returns the servers that a page of a gateway's list lacks, from its _meta.
 func decodeMissing(page json.RawMessage) (all []missingServer) {
-	for it := rawjson.Array(rawjson.Lookup(rawjson.Lookup(page, "_meta"), gateway.MetaMissing)); it.Next(); {
+	for it := rawjson.Array(rawjson.Lookup(rawjson.Lookup(page, "_meta"), mcpwire.MetaMissing)); it.Next(); {
 		var one missingServer
 		if mcp.Decode(it.Value, &one) == nil {
 			all = append(all, one)

@@ -184,7 +184,7 @@ func (r *Registry) newModel(m config.Model) agent.Model {
 	}
 	o := openai.Options{
 		Model: m.Model, Key: m.Key, BaseURL: m.URL, Window: m.Window, MaxTokens: m.MaxTokens, Extra: m.Extra,
-		Reasoning: openai.Reasoning(m.Reasoning), Strict: m.Strict, ToolsInPrompt: m.Tools == "prompt", Warn: warn,
+		Reasoning: m.Reasoning, Strict: m.Strict, ToolsInPrompt: m.Tools == "prompt", Warn: warn,
 	}
 	if m.TextOnly {
 		o.MaxMedia = -1

@@ -29,7 +29,7 @@ func Connect(ctx context.Context, conn transport.Conn, in mcp.Inbound, endpoint 
 
 // connectTo finds the server's era and remembers it. If it fails, it closes the caller.
 func (c *caller) connectTo(ctx context.Context, endpoint string) error {
-	err := c.opts.Check()
+	err := mcpwire.CheckPinned(c.opts.Revision)
 	var e era
 	if err == nil {
 		e, err = c.negotiateEra(ctx, endpoint)

@@ -261,7 +261,7 @@ func (ss *session) registerQuestion() (jsonrpc.ID, chan jsonrpc.Message, error) 
 	ss.lastID++
 	id := jsonrpc.IntID(ss.lastID)
 	if ss.idPrefix != "" {
-		id = jsonrpc.StringID(ss.idPrefix + "-" + strconv.FormatInt(ss.lastID, 10))
+		id, _ = jsonrpc.ParseID(rawjson.AppendString(nil, ss.idPrefix+"-"+strconv.FormatInt(ss.lastID, 10))) // a string is an id
 	}
 	answer := make(chan jsonrpc.Message, 1)
 	if ss.questions == nil {
