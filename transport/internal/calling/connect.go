@@ -71,7 +71,7 @@ func (c *caller) negotiateEra(ctx context.Context, endpoint string) (era, error)
 		known = c.opts.Verdicts.Lookup(endpoint)
 	}
 	if known == "" || known.Modern() {
-		return c.probeServer(ctx, known)
+		return c.probeServer(ctx)
 	}
 	e, err := c.performHandshake(ctx, known)
 	if err == nil || c.opts.Revision != "" || ctx.Err() != nil {
@@ -81,80 +81,115 @@ func (c *caller) negotiateEra(ctx context.Context, endpoint string) (era, error)
 	if errors.Is(err, mcp.ErrConnection) {
 		return nil, err
 	}
-	return c.probeServer(ctx, "")
+	return c.probeServer(ctx)
 }
 
 // probeServer finds the server's era. It sends server/discover, and initialize too if the server
 // is silent for ProbeTimeout. A modern answer wins whenever it arrives.
-func (c *caller) probeServer(ctx context.Context, known mcp.Revision) (era, error) {
+func (c *caller) probeServer(ctx context.Context) (era, error) {
 	m := newModernEra(c, mcp.LatestRevision)
 	discover, err := c.startExchange(nil, &mcp.Request{Method: mcp.MethodDiscover}, m)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", transport.ErrProbe, err)
 	}
-	defer func() {
-		if c.lateProbe == nil {
-			c.releaseExchange(discover)
-		}
-	}()
-	var legacy *exchange
-	answer, handshake := discover.done, chan reply(nil) // handshake is nil while initialize is not sent
+	p := &probe{c: c, modern: m, discover: discover, answer: discover.done}
+	defer p.release()
 	timer := time.NewTimer(cmp.Or(c.opts.ProbeTimeout, 3*time.Second))
 	defer timer.Stop()
-	for silent := timer.C; ; {
+	for {
+		var e era
+		var err error
 		select {
-		case r := <-answer:
-			discover.replyRead, answer = true, nil
-			e, again, err := c.readProbeAnswer(m, r)
-			if e != nil || err != nil {
-				return e, err
-			}
-			if again && c.opts.Revision.Modern() {
-				return nil, fmt.Errorf("the server does not speak revision %s, which is pinned: %w", c.opts.Revision, cmp.Or(r.failure(), errNotDiscovered))
-			}
-			if legacy == nil {
-				e, err := c.performHandshake(ctx, mcp.LatestLegacyRevision)
-				return e, markProbeError(err)
-			}
-			if handshake == nil {
-				return nil, errors.New("the server answers neither server/discover nor initialize as the protocol says")
-			}
-		case <-silent:
-			if c.opts.Revision.Modern() {
-				silent = nil
-				continue
-			}
-			if legacy, err = c.sendInitialize(mcp.LatestLegacyRevision); err != nil {
-				return nil, fmt.Errorf("%w: %w", transport.ErrProbe, err)
-			}
-			defer c.releaseExchange(legacy)
-			handshake, silent = legacy.done, nil
-		case r := <-handshake:
-			legacy.replyRead, handshake = true, nil
-			select { // prefer a modern answer that has already arrived
-			case first := <-answer:
-				discover.replyRead, answer = true, nil
-				if e, _, err := c.readProbeAnswer(m, first); e != nil || err != nil {
-					return e, err
-				}
-			default:
-			}
-			if err := r.failure(); err != nil {
-				if answer == nil {
-					return nil, markProbeError(fmt.Errorf("the server answers neither server/discover nor initialize: %w", err))
-				}
-				continue
-			}
-			if answer != nil {
-				c.mu.Lock()
-				c.lateProbe, discover.lateProbe = &lateProbe{m, discover}, true
-				c.mu.Unlock()
-			}
-			return c.finishHandshake(ctx, mcp.LatestLegacyRevision, r)
+		case r := <-p.answer:
+			e, err = p.handleAnswer(ctx, r)
+		case <-timer.C:
+			err = p.startHandshake()
+		case r := <-p.handshake:
+			e, err = p.handleHandshake(ctx, r)
 		case <-ctx.Done():
-			return nil, fmt.Errorf("the server has not answered: %w", context.Cause(ctx))
+			err = fmt.Errorf("the server has not answered: %w", context.Cause(ctx))
+		}
+		if e != nil || err != nil {
+			return e, err
 		}
 	}
+}
+
+// probe is the search for the era of a server.
+type probe struct {
+	c         *caller
+	modern    *modernEra
+	discover  *exchange
+	legacy    *exchange  // nil until initialize is sent
+	answer    chan reply // to server/discover; nil once it has been read
+	handshake chan reply // to initialize; nil before it is sent and once its answer has been read
+}
+
+// release ends the exchanges. A probe that may still be answered stays.
+func (p *probe) release() {
+	if p.legacy != nil {
+		p.c.releaseExchange(p.legacy)
+	}
+	if p.c.lateProbe == nil {
+		p.c.releaseExchange(p.discover)
+	}
+}
+
+// handleAnswer handles the answer to server/discover. It returns neither an era nor an error if the
+// answer to initialize decides.
+func (p *probe) handleAnswer(ctx context.Context, r reply) (era, error) {
+	p.discover.replyRead, p.answer = true, nil
+	e, again, err := p.c.readProbeAnswer(p.modern, r)
+	switch pinned := p.c.opts.Revision; {
+	case e != nil || err != nil:
+		return e, err
+	case again && pinned.Modern():
+		return nil, fmt.Errorf("the server does not speak revision %s, which is pinned: %w", pinned, cmp.Or(r.failure(), errNotDiscovered))
+	case p.legacy == nil:
+		e, err := p.c.performHandshake(ctx, mcp.LatestLegacyRevision)
+		return e, markProbeError(err)
+	case p.handshake == nil:
+		return nil, errors.New("the server answers neither server/discover nor initialize as the protocol says")
+	}
+	return nil, nil
+}
+
+// startHandshake sends initialize to a silent server, unless a modern revision is pinned.
+func (p *probe) startHandshake() (err error) {
+	if p.c.opts.Revision.Modern() {
+		return nil
+	}
+	if p.legacy, err = p.c.sendInitialize(mcp.LatestLegacyRevision); err != nil {
+		return fmt.Errorf("%w: %w", transport.ErrProbe, err)
+	}
+	p.handshake = p.legacy.done
+	return nil
+}
+
+// handleHandshake handles the answer to initialize. It prefers a modern answer that has already
+// arrived. It returns neither an era nor an error if the answer to server/discover decides.
+func (p *probe) handleHandshake(ctx context.Context, r reply) (era, error) {
+	p.legacy.replyRead, p.handshake = true, nil
+	select {
+	case first := <-p.answer:
+		p.discover.replyRead, p.answer = true, nil
+		if e, _, err := p.c.readProbeAnswer(p.modern, first); e != nil || err != nil {
+			return e, err
+		}
+	default:
+	}
+	if err := r.failure(); err != nil {
+		if p.answer == nil {
+			return nil, markProbeError(fmt.Errorf("the server answers neither server/discover nor initialize: %w", err))
+		}
+		return nil, nil
+	}
+	if p.answer != nil {
+		p.c.mu.Lock()
+		p.c.lateProbe, p.discover.lateProbe = &lateProbe{p.modern, p.discover}, true
+		p.c.mu.Unlock()
+	}
+	return p.c.finishHandshake(ctx, mcp.LatestLegacyRevision, r)
 }
 
 // lateProbe is a probe that was not answered before the handshake was.
