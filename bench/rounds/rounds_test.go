@@ -59,7 +59,7 @@ func TestDo(t *testing.T) {
 				t.Errorf("%+v does not say what the peer cannot do", s)
 			}
 		default:
-			if !strings.Contains(s.Failed, `no item "nothing"`) {
+			if !strings.Contains(s.Failed, `unknown item "nothing"`) {
 				t.Errorf("%+v does not carry what the process said", s)
 			}
 		}
