@@ -116,6 +116,9 @@ func (item *Item[U]) toolDefinition(raw json.RawMessage, local string, descripti
 	if input == nil || !rawjson.IsObject(input) {
 		return nil, "its inputSchema is no object"
 	}
+	if execution := rawjson.Lookup(raw, "execution"); execution != nil && rawjson.Is(rawjson.Lookup(execution, "taskSupport"), "required") {
+		return nil, "it can only be called as a task (execution.taskSupport is required), and dowel has no tasks yet"
+	}
 	if _, err := schema.Compile(input); err != nil && !isUnsupportedSchema(err) {
 		return nil, "its inputSchema is broken: " + err.Error()
 	}

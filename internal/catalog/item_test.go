@@ -16,3 +16,13 @@ func TestDeepDefinition(t *testing.T) {
 		}
 	}
 }
+
+// A tool that can only be called as a task would fail at each call (2025-11-25, server/tools).
+func TestToolThatRequiresTasks(t *testing.T) {
+	for support, want := range map[string]bool{"forbidden": true, "optional": true, "required": false} {
+		raw := []byte(`{"name":"slow","inputSchema":{"type":"object"},"execution":{"taskSupport":"` + support + `"}}`)
+		if _, reason := NewItem(namedUpstream("up"), Tool, raw, keepTool); (reason == "") != want {
+			t.Errorf("%s: %q", support, reason)
+		}
+	}
+}
