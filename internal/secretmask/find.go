@@ -13,11 +13,11 @@ var rules = sync.OnceValue(func() []rule {
 	return []rule{
 		{"@", regexp.MustCompile(`(?i)([a-z][a-z0-9+.-]*://)([^\s/"'\\<>` + "`" + `]*)@`), maskUser},
 		{"@", regexp.MustCompile(`(://[^\s/:@"'\\<>]+:)([^\s@"'\\<>]*)@`), maskOddPassword},
-		{"", regexp.MustCompile(`(?i)\b((?:proxy-)?authorization|(?:set-)?cookie|x-[a-z0-9-]*(?:key|token|secret|auth)[a-z-]*|api-key|private-token)(["']?\s*[:=]\s*["']?)([^"'\\\r\n]+)`), maskField},
-		{" ", regexp.MustCompile(`(?i)\b(bearer|basic)( )([A-Za-z0-9._~+/=-]{6,})`), maskCredential},
+		{"", regexp.MustCompile(`(?i)((?:\b|\\[nrt])(?:(?:proxy-)?authorization|(?:set-)?cookie|x-[a-z0-9-]*(?:key|token|secret|auth)[a-z-]*|api-key|private-token))(["']?\s*[:=]\s*["']?)([^"'\\\r\n]+)`), maskField},
+		{" ", regexp.MustCompile(`(?i)((?:\b|\\[nrt])(?:bearer|basic))( )([A-Za-z0-9._~+/=-]{6,})`), maskCredential},
 		{"=", regexp.MustCompile(`([?&]?)([A-Za-z][A-Za-z0-9_.-]*)=(\\?["'])?([^\s&"'\\<>]+)`), maskPair},
 		{"-", regexp.MustCompile(`(^|[\s"'])(--?[A-Za-z][A-Za-z0-9_-]*)(\s+|["'], ?["'])([^\s"'\\<>]+)`), maskFlag},
-		{"", regexp.MustCompile(`()()\b((?:gh[a-z]_|github_pat_|glpat-|sk-|xox[a-z]-|AKIA|eyJ)[A-Za-z0-9_.-]{12,})`), maskToken},
+		{"", regexp.MustCompile(`()(\b|\\[nrt])((?:gh[a-z]_|github_pat_|glpat-|sk-|xox[a-z]-|AKIA|eyJ)[A-Za-z0-9_.-]{12,})`), maskToken},
 	}
 })
 
@@ -87,6 +87,9 @@ func maskOddPassword(g []string, _ bool) (string, string) {
 
 // maskField hides the value of a header field, except its scheme.
 func maskField(g []string, strict bool) (string, string) {
+	if isQuoted := strings.HasSuffix(g[2], `"`); strings.HasPrefix(g[2], `"`) && !isQuoted || isQuoted && startsAfterString(g[3]) {
+		return "", "" // JSON: a value that is no string, or a string that ends after the name
+	}
 	value, scheme := g[3], ""
 	if first, rest, ok := strings.Cut(value, " "); ok && !strings.ContainsAny(first, "=,;") {
 		scheme, value = first+" ", rest
@@ -107,6 +110,9 @@ func maskCredential(g []string, strict bool) (string, string) {
 
 // maskPair hides the value of NAME=VALUE. In a query of a URL, "key" is a name of secrets, too.
 func maskPair(g []string, strict bool) (string, string) {
+	if g[3] == `"` && startsAfterString(g[4]) {
+		return "", ""
+	}
 	isCommon := strings.EqualFold(g[2], "key") || strings.EqualFold(g[2], "auth")
 	if !IsSecretName(g[2]) || isPlaceholder(g[4]) || !strict && (isExample(g[4]) || isCommon && g[1] == "") {
 		return "", ""
@@ -123,7 +129,13 @@ func maskFlag(g []string, strict bool) (string, string) {
 }
 
 // maskToken hides a well-known kind of token.
-func maskToken(g []string, _ bool) (string, string) { return Mask, g[3] }
+func maskToken(g []string, _ bool) (string, string) { return g[2] + Mask, g[3] }
+
+// startsAfterString reports whether a text is what follows a string in JSON.
+func startsAfterString(text string) bool {
+	text = strings.TrimLeft(text, " \t")
+	return text == "" || strings.ContainsAny(text[:1], ",:}]")
+}
 
 // isWord reports whether a text may be a word of a sentence: it has letters only, of one case except
 // the first, and perhaps a mark at its end.

@@ -101,8 +101,32 @@ func TestLongText(t *testing.T) {
 	}
 }
 
+// JSON stays valid, whatever stands beside a name, and secrets after an escaped line break are found.
+func TestJSONStaysValid(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		`{"a":"Authorization:"}`:                              `{"a":"Authorization:"}`,
+		`{"a":"Authorization: ","b":"x"}`:                     `{"a":"Authorization: ","b":"x"}`,
+		`["token="]`:                                          `["token="]`,
+		`{"a":"token=","b":1}`:                                `{"a":"token=","b":1}`,
+		`{"authorization":{"type":"oauth"}}`:                  `{"authorization":{"type":"oauth"}}`,
+		`{"x-api-key":12345}`:                                 `{"x-api-key":12345}`,
+		`{"authorization":"Bearer abc123def"}`:                `{"authorization":"Bearer ****"}`,
+		`{"err":"failed\nAuthorization: Basic YWxhZGRpbg=="}`: `{"err":"failed\nAuthorization: Basic ****"}`,
+		`{"err":"failed\nsk-abcdefghijklmnop"}`:               `{"err":"failed\n****"}`,
+		`{"err":"x\tghp_abcdefghijklmnop"}`:                   `{"err":"x\t****"}`,
+	} {
+		got := secretmask.Text(text)
+		if got != want || !json.Valid([]byte(got)) {
+			t.Errorf("%s became %s, want %s", text, got, want)
+		}
+	}
+}
+
 func FuzzText(f *testing.F) {
-	f.Add("https://u:p@h/?token=x --key y Authorization: Bearer z")
+	for _, text := range []string{"https://u:p@h/?token=x --key y Authorization: Bearer z", "Authorization:", "x\nCookie= ", "token=\"", "sk-"} {
+		f.Add(text)
+	}
 	f.Fuzz(func(t *testing.T, text string) {
 		quoted, err := json.Marshal(map[string]string{"a": text})
 		if err != nil {

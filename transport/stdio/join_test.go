@@ -2,6 +2,7 @@ package stdio
 
 import (
 	"context"
+	"encoding/json"
 	"io"
 	"net"
 	"strings"
@@ -11,6 +12,11 @@ import (
 	"github.com/dowel-mcp/dowel/transport"
 	"github.com/dowel-mcp/dowel/transport/overconn"
 )
+
+// discoverNothing answers server/discover.
+func discoverNothing(context.Context, *mcp.Request) (*mcp.Result, error) {
+	return &mcp.Result{ServerInfo: json.RawMessage(`{"name":"s","version":"1"}`), Value: &mcp.DiscoverResult{SupportedVersions: mcp.Revisions()}}, nil
+}
 
 type plainReader struct{ io.Reader }
 
@@ -25,7 +31,7 @@ func TestJoin(t *testing.T) {
 				near, far = Join(plainReader{fromServer}, toServer), Join(plainReader{fromClient}, toClient)
 			}
 			served := make(chan error, 1)
-			go func() { served <- ServeStream(context.Background(), far, mcp.HandlerFunc(serveTest)) }()
+			go func() { served <- ServeStream(context.Background(), far, mcp.HandlerFunc(discoverNothing)) }()
 			tr, err := overconn.Connect(t.Context(), Conn(near, 0), nil, "", transport.ClientOptions{Revision: mcp.LatestRevision})
 			if err != nil {
 				t.Fatal(err)
