@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -32,6 +34,9 @@ func TestInterrupt(t *testing.T) {
 			"kill -STOP $$; sleep 1000; echo no",
 		} {
 			s.begin(command)
+			if strings.Contains(command, "sleep 1000") && !strings.Contains(command, "STOP") {
+				s.awaitSleep()
+			}
 			r := s.do("ctrl+c")
 			if r.State != Idle || r.ExitStatus == nil || *r.ExitStatus == 0 || r.Note != "the command was interrupted" || strings.Contains(r.Output, "no\n") {
 				s.Errorf("%q: got %s", command, show(r))
@@ -42,6 +47,22 @@ func TestInterrupt(t *testing.T) {
 			s.Errorf("nothing to interrupt: got %s", show(r))
 		}
 		s.wants("echo after", 0, "after\n")
+	})
+}
+
+// awaitSleep waits until the command runs sleep. A shell that is interrupted while it starts a program
+// may continue with the next one, as on a terminal; [TestInterruptAtAnyMoment] covers these moments.
+func (s session) awaitSleep() {
+	s.Helper()
+	if runtime.GOOS != "linux" {
+		return
+	}
+	leader := s.process().child.PID()
+	polltest.Until(s.T, "the command runs sleep", func() bool {
+		return slices.ContainsFunc(group(s.T, leader), func(pid int) bool {
+			name, _ := os.ReadFile(fmt.Sprintf("/proc/%d/comm", pid))
+			return string(name) == "sleep\n"
+		})
 	})
 }
 
