@@ -17,53 +17,83 @@ const (
 	maxCacheBytes   = 16 << 20
 )
 
-// cache keeps results for as long as the server allows (server/utilities/caching). It belongs to
-// one client and therefore to one authorization context, so it may hold private results too. The
-// zero cache is ready.
+// cache keeps results for as long as the server allows (server/utilities/caching). A private result
+// belongs to the authorization context in which it was read. The zero cache is ready.
 type cache struct {
-	mu      sync.Mutex
-	entries map[string]*list.Element // of *entry
-	used    list.List                // most recently used first
-	bytes   int
-	epochs  map[string]uint64 // by method: how often its results became invalid
+	mu       sync.Mutex
+	entries  map[cacheKey]*list.Element // of *cacheEntry
+	used     list.List                  // most recently used first
+	bytes    int
+	privates map[string]int    // by request: the number of private entries
+	epochs   map[string]uint64 // by method: how often its results became invalid
 }
+
+// cacheKey identifies a result.
+type cacheKey struct {
+	request   string // the method and the parameters that affect the result
+	isPrivate bool
+	auth      authContext // of a private result
+}
+
+// authContext identifies the credentials of a call: a hash of the fields that a Header function
+// adds to its requests. It is empty if the function adds none, and if a connection has the same
+// credentials for all calls.
+type authContext string
 
 type cacheEntry struct {
-	key, method, uri string
-	resp             *mcp.Response
-	until            time.Time
+	key         cacheKey
+	method, uri string
+	resp        *mcp.Response
+	until       time.Time
 }
 
-func (e *cacheEntry) size() int { return len(e.key) + len(e.resp.Raw) + 256 }
+func (e *cacheEntry) size() int { return len(e.key.request) + len(e.key.auth) + len(e.resp.Raw) + 256 }
 
 // cacheSlot is the place for a result that is being fetched. The zero slot stores nothing.
 type cacheSlot struct {
-	key, method, uri string
-	epoch            uint64
+	request, method, uri string
+	epoch                uint64
 }
 
-// lookupResult returns the fresh result of the request, or the slot to store it in.
-func (c *cache) lookupResult(method string, params json.RawMessage, now time.Time) (cacheSlot, *mcp.Response) {
+// lookupResult returns the fresh result of the request, or the slot to store it in. It calls auth
+// only if the request has private results; ok is false if the credentials are unknown.
+func (c *cache) lookupResult(method string, params json.RawMessage, auth func() (a authContext, ok bool)) (cacheSlot, *mcp.Response) {
 	s, ok := cacheSlotFor(method, params)
 	if !ok {
 		return cacheSlot{}, nil
 	}
 	c.mu.Lock()
-	defer c.mu.Unlock()
 	s.epoch = c.epochs[method]
-	at := c.entries[s.key]
-	if at == nil {
-		return s, nil
+	resp, some := c.freshEntry(cacheKey{request: s.request}), c.privates[s.request] > 0
+	c.mu.Unlock()
+	if resp == nil && some {
+		if a, ok := auth(); ok {
+			c.mu.Lock()
+			resp = c.freshEntry(cacheKey{s.request, true, a})
+			c.mu.Unlock()
+		}
 	}
-	if e := at.Value.(*cacheEntry); now.Before(e.until) {
-		c.used.MoveToFront(at)
-		return cacheSlot{}, e.resp
+	if resp != nil {
+		return cacheSlot{}, resp
 	}
-	c.removeEntry(at)
 	return s, nil
 }
 
-// cacheSlotFor derives the key from the method and the parameters that affect the result. ok is
+// freshEntry returns the result of a key if it is fresh, else nil. The caller holds c.mu.
+func (c *cache) freshEntry(key cacheKey) *mcp.Response {
+	at := c.entries[key]
+	if at == nil {
+		return nil
+	}
+	if e := at.Value.(*cacheEntry); time.Now().Before(e.until) {
+		c.used.MoveToFront(at)
+		return e.resp
+	}
+	c.removeEntry(at)
+	return nil
+}
+
+// cacheSlotFor derives the slot from the method and the parameters that affect the result. ok is
 // false for a retry with answers, which must not be cached.
 func cacheSlotFor(method string, params json.RawMessage) (s cacheSlot, ok bool) {
 	key := append(append(make([]byte, 0, len(method)+len(params)+1), method...), ' ')
@@ -78,30 +108,38 @@ func cacheSlotFor(method string, params json.RawMessage) (s cacheSlot, ok bool) 
 		}
 		key = append(append(key, params[it.Start:it.End]...), ',')
 	}
-	s.key, s.method = string(key), method
+	s.request, s.method = string(key), method
 	return s, true
 }
 
-// storeResult stores a result, unless the server forbids it or a change made it stale while it was
-// on its way.
-func (c *cache) storeResult(s cacheSlot, resp *mcp.Response) {
-	if s.key == "" || resp.Type != mcp.ResultComplete || resp.Cache.TTL <= 0 {
+// storeResult stores a result that was read with the credentials auth, unless the server forbids it
+// or a change made it stale while it was on its way. A private result is not stored if the
+// credentials are unknown.
+func (c *cache) storeResult(s cacheSlot, resp *mcp.Response, auth authContext, isKnown bool) {
+	key := cacheKey{request: s.request}
+	if resp.Cache.Scope != mcp.CachePublic {
+		key.isPrivate, key.auth = true, auth
+	}
+	if s.request == "" || resp.Type != mcp.ResultComplete || resp.Cache.TTL <= 0 || key.isPrivate && !isKnown {
 		return
 	}
-	e := &cacheEntry{key: s.key, method: s.method, uri: s.uri, resp: resp, until: time.Now().Add(resp.Cache.TTL)}
+	e := &cacheEntry{key: key, method: s.method, uri: s.uri, resp: resp, until: time.Now().Add(resp.Cache.TTL)}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.epochs[s.method] != s.epoch || e.size() > maxCacheBytes/4 {
 		return
 	}
-	if old := c.entries[s.key]; old != nil {
+	if old := c.entries[key]; old != nil {
 		c.removeEntry(old)
 	}
 	if c.entries == nil {
-		c.entries = map[string]*list.Element{}
+		c.entries, c.privates = map[cacheKey]*list.Element{}, map[string]int{}
 	}
-	c.entries[s.key] = c.used.PushFront(e)
+	c.entries[key] = c.used.PushFront(e)
 	c.bytes += e.size()
+	if key.isPrivate {
+		c.privates[key.request]++
+	}
 	for c.bytes > maxCacheBytes || len(c.entries) > maxCacheEntries {
 		c.removeEntry(c.used.Back())
 	}
@@ -111,6 +149,12 @@ func (c *cache) removeEntry(at *list.Element) {
 	e := c.used.Remove(at).(*cacheEntry)
 	delete(c.entries, e.key)
 	c.bytes -= e.size()
+	if !e.key.isPrivate {
+		return
+	}
+	if c.privates[e.key.request]--; c.privates[e.key.request] == 0 {
+		delete(c.privates, e.key.request)
+	}
 }
 
 // dropMethod removes the results of the method that isStale selects; nil selects all. Results of

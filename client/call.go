@@ -9,6 +9,7 @@ import (
 	"net"
 	"time"
 
+	"github.com/dowel-mcp/dowel/internal/httpwire"
 	"github.com/dowel-mcp/dowel/internal/mcpwire"
 	"github.com/dowel-mcp/dowel/internal/rawjson"
 	"github.com/dowel-mcp/dowel/mcp"
@@ -18,7 +19,7 @@ import (
 // callMethod makes one call for the user: it looks into the cache, applies the limits, answers the
 // server's questions and stores the result. name is the tool, prompt or URI for errors.
 func (c *Client) callMethod(ctx context.Context, method, name string, params json.RawMessage, o CallOptions) (*mcp.Response, error) {
-	slot, resp := c.lookupCache(method, params, &o)
+	slot, resp := c.lookupCache(ctx, method, params, &o)
 	if resp != nil {
 		return resp, nil
 	}
@@ -26,14 +27,19 @@ func (c *Client) callMethod(ctx context.Context, method, name string, params jso
 	if err != nil {
 		return nil, c.callError(method, name, err)
 	}
+	var sent *httpwire.SentFields
+	if slot.request != "" {
+		ctx, sent = httpwire.RecordFields(ctx)
+	}
 	ctx, k := c.startClock(ctx, method, &o)
 	resp, asked, err := c.exchangeRounds(ctx, method, params, &o, k)
 	c.stopClock(k)
 	if err != nil {
 		return nil, c.callError(method, name, err)
 	}
-	if !asked {
-		c.cache.storeResult(slot, resp)
+	if !asked && sent != nil {
+		auth, ok := c.usedAuth(sent)
+		c.cache.storeResult(slot, resp, auth, ok)
 	}
 	return resp, nil
 }
@@ -228,9 +234,26 @@ func addMeta(params json.RawMessage, meta mcp.Meta) (json.RawMessage, error) {
 }
 
 // lookupCache returns the cached result of a request, or the slot for its result.
-func (c *Client) lookupCache(method string, params json.RawMessage, o *CallOptions) (cacheSlot, *mcp.Response) {
+func (c *Client) lookupCache(ctx context.Context, method string, params json.RawMessage, o *CallOptions) (cacheSlot, *mcp.Response) {
 	if c.opts.NoCache || o.NoCache || !mcpwire.Cacheable(method) {
 		return cacheSlot{}, nil
 	}
-	return c.cache.lookupResult(method, params, time.Now())
+	return c.cache.lookupResult(method, params, func() (authContext, bool) { return c.nextAuth(ctx) })
+}
+
+// nextAuth returns the credentials that a request with ctx would have. ok is false if the Header
+// function fails.
+func (c *Client) nextAuth(ctx context.Context) (auth authContext, ok bool) {
+	if c.header == nil {
+		return "", true
+	}
+	fields, err := c.header(ctx)
+	return authContext(httpwire.HashFields(fields)), err == nil
+}
+
+// usedAuth returns the credentials that the requests of a call had. ok is false if they differed,
+// or if nextAuth could not tell them for a later call.
+func (c *Client) usedAuth(sent *httpwire.SentFields) (auth authContext, ok bool) {
+	hash, requests, same := sent.Hash()
+	return authContext(hash), same && (requests > 0) == (c.header != nil)
 }

@@ -2,6 +2,7 @@ package client
 
 import (
 	"context"
+	"net/http"
 	"sync"
 
 	"github.com/dowel-mcp/dowel/mcp"
@@ -11,6 +12,7 @@ import (
 type Client struct {
 	opts          Options
 	conn          *connection
+	header        func(context.Context) (http.Header, error) // adds fields to each request; may be nil
 	cache         cache
 	outputSchemas outputSchemas
 	notifications notificationQueue

@@ -5,13 +5,16 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 
 	"github.com/dowel-mcp/dowel/internal/mcpwire"
 	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/dowel-mcp/dowel/transport"
 	"github.com/dowel-mcp/dowel/transport/memory"
 	"github.com/dowel-mcp/dowel/transport/overconn"
+	"github.com/dowel-mcp/dowel/transport/sse"
 	"github.com/dowel-mcp/dowel/transport/stdio"
+	"github.com/dowel-mcp/dowel/transport/streamable"
 )
 
 // Dial connects to a server and returns a client that is ready. ctx bounds the dial only, not the
@@ -54,9 +57,10 @@ func Dial(ctx context.Context, target any, opts *Options) (*Client, error) {
 // target is a parsed target of [Dial].
 type target struct {
 	dialer    transport.Dialer
-	oneShot   bool // cannot be dialed again
-	isCommand bool // the server is a child process
-	isPrivate bool // only this client can dial it, so its era is remembered for this client only
+	header    func(context.Context) (http.Header, error) // adds fields to each request; nil if unknown
+	oneShot   bool                                       // cannot be dialed again
+	isCommand bool                                       // the server is a child process
+	isPrivate bool                                       // only this client can dial it, so its era is remembered for this client only
 }
 
 // parseTarget recognizes the kinds of targets that [Dial] documents.
@@ -68,7 +72,7 @@ func parseTarget(to any, o Options) (t target, err error) {
 		if !isURL(to) {
 			return t, fmt.Errorf("dial: %q is not a URL; pass a command as its words: []string{\"npx\", \"-y\", …}", to)
 		}
-		return target{dialer: newURLDialer(to, o)}, nil
+		return newURLTarget(to, o), nil
 	case []string:
 		if len(to) == 0 || to[0] == "" {
 			return t, errors.New("dial: the command is empty")
@@ -76,6 +80,10 @@ func parseTarget(to any, o Options) (t target, err error) {
 		return target{dialer: stdio.Command{Path: to[0], Args: to[1:]}, isCommand: true}, nil
 	case stdio.Command:
 		return target{dialer: to, isCommand: true}, nil
+	case streamable.URL:
+		return target{dialer: to, header: to.Header}, nil
+	case sse.URL:
+		return target{dialer: to, header: to.Header}, nil
 	case transport.Dialer:
 		return target{dialer: to}, nil
 	case mcp.Handler:
@@ -123,7 +131,7 @@ func (d oneShotDialer) Endpoint() string { return "" }
 func (d oneShotDialer) String() string { return d.description }
 
 func newClient(to target, o Options) *Client {
-	c := &Client{opts: o, userTurn: make(chan struct{}, 1)}
+	c := &Client{opts: o, header: to.header, userTurn: make(chan struct{}, 1)}
 	c.notifications.handle = c.deliverNotification
 	c.notifications.logger = o.Logger
 	c.conn = &connection{

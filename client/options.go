@@ -111,9 +111,13 @@ type Limits struct {
 
 // HTTP configures the connection to a URL.
 type HTTP struct {
-	// Client makes the requests; see [streamable.URL]. nil means a client of dowel's own.
+	// Client makes the requests; see [streamable.URL]. nil means a client of dowel's own. If it adds
+	// credentials that depend on the context of a call, set [Options.NoCache]: only fields of Header
+	// keep the results of different users apart.
 	Client *http.Client
-	// Header returns fields to send with each request, such as credentials.
+	// Header returns fields to send with each request, such as credentials. ctx has the values of
+	// the call. A private result of the cache is used only for calls with the same fields; to find
+	// them, Header is also called for calls that the cache then answers.
 	Header func(ctx context.Context) (http.Header, error)
 }
 

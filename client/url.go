@@ -14,16 +14,17 @@ import (
 	"github.com/dowel-mcp/dowel/transport/websocket"
 )
 
-// newURLDialer returns the dialer of a URL: WebSocket for ws and wss, and HTTP otherwise.
-func newURLDialer(url string, o Options) transport.Dialer {
+// newURLTarget returns the target of a URL: WebSocket for ws and wss, and HTTP otherwise. A
+// WebSocket sends the fields of Header once, so all its calls have the same credentials.
+func newURLTarget(url string, o Options) target {
 	if isWebSocket(url) {
-		return websocket.URL{URL: url, Client: o.HTTP.Client, Header: o.HTTP.Header}
+		return target{dialer: websocket.URL{URL: url, Client: o.HTTP.Client, Header: o.HTTP.Header}}
 	}
-	return httpDialer{
+	return target{header: o.HTTP.Header, dialer: httpDialer{
 		URL:       streamable.URL{URL: url, Client: o.HTTP.Client, Header: o.HTTP.Header},
 		sse:       sse.URL{URL: url, Client: o.HTTP.Client, Header: o.HTTP.Header},
 		speaksSSE: new(atomic.Bool),
-	}
+	}}
 }
 
 // httpDialer dials a URL of http or https: Streamable HTTP first and, if the server does not know it, the HTTP+SSE of

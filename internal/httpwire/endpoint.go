@@ -53,7 +53,8 @@ func (e Endpoint) Limit() int {
 	return e.MaxMessage
 }
 
-// AddHeader adds the fields of the Header function, if it is set, to h.
+// AddHeader adds the fields of the Header function, if it is set, to h, and records them for
+// [RecordFields].
 func (e Endpoint) AddHeader(ctx context.Context, h http.Header) error {
 	if e.Header == nil {
 		return nil
@@ -61,6 +62,9 @@ func (e Endpoint) AddHeader(ctx context.Context, h http.Header) error {
 	fields, err := e.Header(ctx)
 	if err != nil {
 		return fmt.Errorf("cannot make the header of a request: %w", err)
+	}
+	if s, ok := ctx.Value(sentFieldsKey{}).(*SentFields); ok {
+		s.record(fields)
 	}
 	for name, values := range fields {
 		h[http.CanonicalHeaderKey(name)] = values
