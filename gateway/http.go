@@ -34,8 +34,9 @@ type HTTPOptions struct {
 }
 
 // HTTPHandler serves a gateway over HTTP: all upstreams at /mcp, one at /mcp/NAME, clients of 2024
-// at /sse, clients of WebSocket at /ws, and the gateway of one client at /client/NAME/mcp. A client there that has no other
-// principal gets the principal NAME. It is safe for concurrent use.
+// at /sse, and the gateway of one client at /client/NAME/mcp. A client there that has no other
+// principal gets the principal NAME. Clients of WebSocket find the same at /ws, /ws/NAME and
+// /client/NAME/ws. It is safe for concurrent use.
 type HTTPHandler struct {
 	gateway     *Gateway
 	opts        HTTPOptions
@@ -44,7 +45,13 @@ type HTTPHandler struct {
 	wsEndpoint  *websocket.Server
 
 	mu        sync.Mutex
-	endpoints map[string]*streamable.Server // by path; of single upstreams and clients; nil after Shutdown
+	endpoints map[string]endpoint // by path; of single upstreams and clients; nil after Shutdown
+}
+
+// An endpoint serves a gateway at one path.
+type endpoint interface {
+	http.Handler
+	Shutdown(ctx context.Context) error
 }
 
 // HTTPHandler returns a handler that serves the gateway over HTTP. nil options mean the defaults.
@@ -55,13 +62,16 @@ func (g *Gateway) HTTPHandler(opts *HTTPOptions) *HTTPHandler {
 		o = *opts
 	}
 	o.Streamable.Guard = streamable.Guard{Off: true} // ServeHTTP checks h.opts.Guard
-	h := &HTTPHandler{gateway: g, opts: o, endpoints: map[string]*streamable.Server{}}
+	h := &HTTPHandler{gateway: g, opts: o, endpoints: map[string]endpoint{}}
 	h.endpoint = streamable.Handler(mcp.Chain(g, o.Middleware...), &o.Streamable)
 	h.sseEndpoint = sse.Handler(mcp.Chain(g, o.Middleware...), &o.Streamable)
-	h.wsEndpoint = websocket.Handler(mcp.Chain(g, o.Middleware...), &websocket.Options{
-		ServerOptions: o.Streamable.ServerOptions, Guard: o.Streamable.Guard, Principal: o.Streamable.Principal, KeepAlive: o.Streamable.KeepAlive,
-	})
+	h.wsEndpoint = websocket.Handler(mcp.Chain(g, o.Middleware...), webSocketOptions(o.Streamable))
 	return h
+}
+
+// webSocketOptions returns the options of Streamable HTTP, as far as they apply to WebSocket.
+func webSocketOptions(o streamable.Options) *websocket.Options {
+	return &websocket.Options{ServerOptions: o.ServerOptions, Guard: o.Guard, Principal: o.Principal, KeepAlive: o.KeepAlive}
 }
 
 // ServeHTTP implements [http.Handler].
@@ -98,7 +108,9 @@ func (h *HTTPHandler) servePath(w http.ResponseWriter, r *http.Request, path str
 	case path == "/ws":
 		h.wsEndpoint.ServeHTTP(w, r)
 	case strings.HasPrefix(path, "/mcp/"):
-		h.serveUpstream(w, r, path)
+		h.serveUpstream(w, r, path, strings.TrimPrefix(path, "/mcp/"))
+	case strings.HasPrefix(path, "/ws/"):
+		h.serveUpstream(w, r, path, strings.TrimPrefix(path, "/ws/"))
 	case strings.HasPrefix(path, "/client/"):
 		h.serveClient(w, r, path)
 	case h.opts.Page != nil && path == "/status.json":
@@ -109,19 +121,22 @@ func (h *HTTPHandler) servePath(w http.ResponseWriter, r *http.Request, path str
 }
 
 // serveClientToken serves a request with the token of a single client. The client's gateway is at
-// its usual path and at /mcp.
+// its usual paths, and at /mcp and /ws.
 func (h *HTTPHandler) serveClientToken(w http.ResponseWriter, r *http.Request, path, client string) {
-	own := "/client/" + client + "/mcp"
-	if path != "/mcp" && path != own {
-		httpwire.Refuse(w, http.StatusForbidden, "the token of the client "+client+" is valid for /mcp and "+own+" only")
+	own := "/client/" + client
+	switch path {
+	case "/mcp", "/ws":
+		path = own + path
+	case own + "/mcp", own + "/ws":
+	default:
+		httpwire.Refuse(w, http.StatusForbidden, "the token of the client "+client+" is valid for /mcp, /ws, "+own+"/mcp and "+own+"/ws only")
 		return
 	}
-	h.serveClient(w, r, own)
+	h.serveClient(w, r, path)
 }
 
-// serveUpstream serves /mcp/NAME.
-func (h *HTTPHandler) serveUpstream(w http.ResponseWriter, r *http.Request, path string) {
-	name := strings.TrimPrefix(path, "/mcp/")
+// serveUpstream serves /mcp/NAME and /ws/NAME.
+func (h *HTTPHandler) serveUpstream(w http.ResponseWriter, r *http.Request, path, name string) {
 	if h.gateway.hub.Upstream(name) == nil {
 		httpwire.Refuse(w, http.StatusNotFound, "there is no server of that name")
 		return
@@ -129,11 +144,11 @@ func (h *HTTPHandler) serveUpstream(w http.ResponseWriter, r *http.Request, path
 	h.endpointAt(path, func(*streamable.Options) *Gateway { return h.gateway.Only(name) }).ServeHTTP(w, r)
 }
 
-// serveClient serves /client/NAME/mcp.
+// serveClient serves /client/NAME/mcp and /client/NAME/ws.
 func (h *HTTPHandler) serveClient(w http.ResponseWriter, r *http.Request, path string) {
-	name, known := strings.CutSuffix(strings.TrimPrefix(path, "/client/"), "/mcp")
+	name, rest, _ := strings.Cut(strings.TrimPrefix(path, "/client/"), "/")
 	g := h.opts.Clients[name]
-	if g == nil || !known {
+	if g == nil || rest != "mcp" && rest != "ws" {
 		httpwire.Refuse(w, http.StatusNotFound, "the configuration names no such client: MCP is at /mcp")
 		return
 	}
@@ -153,20 +168,26 @@ func (h *HTTPHandler) serveClient(w http.ResponseWriter, r *http.Request, path s
 }
 
 // endpointAt returns the endpoint of a path, and makes it at the first request. newGateway returns
-// its gateway, and may change its options.
-func (h *HTTPHandler) endpointAt(path string, newGateway func(o *streamable.Options) *Gateway) *streamable.Server {
+// its gateway, and may change its options. The path tells whether the endpoint takes WebSocket
+// connections: /ws/NAME or /client/NAME/ws.
+func (h *HTTPHandler) endpointAt(path string, newGateway func(o *streamable.Options) *Gateway) endpoint {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	s := h.endpoints[path]
 	if h.endpoints == nil {
 		return h.endpoint // which refuses requests after Shutdown
 	}
-	if s == nil {
+	e := h.endpoints[path]
+	if e == nil {
 		o := h.opts.Streamable
-		s = streamable.Handler(mcp.Chain(newGateway(&o), h.opts.Middleware...), &o)
-		h.endpoints[path] = s
+		handler := mcp.Chain(newGateway(&o), h.opts.Middleware...)
+		if strings.HasPrefix(path, "/ws/") || strings.HasPrefix(path, "/client/") && strings.HasSuffix(path, "/ws") {
+			e = websocket.Handler(handler, webSocketOptions(o))
+		} else {
+			e = streamable.Handler(handler, &o)
+		}
+		h.endpoints[path] = e
 	}
-	return s
+	return e
 }
 
 // Shutdown refuses new work and waits for calls in flight, like [streamable.Server.Shutdown].

@@ -74,10 +74,12 @@ func TestFront(t *testing.T) {
 	if got := names(t, url+"/client/small/mcp", client.Options{}); !slices.Equal(got, []string{"search_tools", "describe_tool", "call_tool", "dowel__status", "every__echo"}) {
 		t.Errorf("%v", got)
 	}
-	if got := names(t, "ws"+strings.TrimPrefix(url, "http")+"/ws", client.Options{}); !slices.Contains(got, "every__echo") {
-		t.Errorf("/ws: %v", got)
+	for path, tool := range map[string]string{"/ws": "every__echo", "/ws/": "every__echo", "/ws/every": "echo", "/client/small/ws": "search_tools"} {
+		if got := names(t, "ws"+strings.TrimPrefix(url, "http")+path, client.Options{}); !slices.Contains(got, tool) {
+			t.Errorf("%s: %v", path, got)
+		}
 	}
-	for _, path := range []string{"/", "/mcp/none", "/client/none/mcp", "/client/small", "/x"} {
+	for _, path := range []string{"/", "/mcp/none", "/ws/none", "/client/none/mcp", "/client/none/ws", "/client/small", "/client/small/ws/x", "/x"} {
 		resp, err := http.Post(url+path, "application/json", nil)
 		if err != nil {
 			t.Fatal(err)
@@ -102,7 +104,7 @@ func TestToken(t *testing.T) {
 		return "", errors.New("the token is missing")
 	}
 	url := frontOver(t, gateway.HTTPOptions{Authorize: authorize, Page: http.NotFoundHandler()}, true)
-	for _, path := range []string{"/mcp", "/mcp/every", "/sse", "/ws", "/status.json"} {
+	for _, path := range []string{"/mcp", "/mcp/every", "/sse", "/ws", "/ws/every", "/client/small/mcp", "/client/small/ws", "/status.json"} {
 		for token, want := range map[string]bool{"": false, "Bearer wrong": false, "Basic right": false, "bearer right": true} {
 			r, err := http.NewRequest(http.MethodGet, url+path, nil)
 			if err != nil {
@@ -143,9 +145,10 @@ func TestClientToken(t *testing.T) {
 	header := func(context.Context) (http.Header, error) {
 		return http.Header{"Authorization": {"Bearer of-small"}}, nil
 	}
-	for _, path := range []string{"/mcp", "/client/small/mcp"} {
-		if got := names(t, url+path, client.Options{HTTP: client.HTTP{Header: header}}); !slices.Contains(got, "search_tools") {
-			t.Errorf("%s: %v", path, got)
+	ws := "ws" + strings.TrimPrefix(url, "http")
+	for _, at := range []string{url + "/mcp", url + "/client/small/mcp", ws + "/ws", ws + "/client/small/ws"} {
+		if got := names(t, at, client.Options{HTTP: client.HTTP{Header: header}}); !slices.Contains(got, "search_tools") {
+			t.Errorf("%s: %v", at, got)
 		}
 	}
 	status := func(path, token string) (int, string, http.Header) {
@@ -163,7 +166,7 @@ func TestClientToken(t *testing.T) {
 		return resp.StatusCode, string(body), resp.Header
 	}
 	defer http.DefaultClient.CloseIdleConnections()
-	for _, path := range []string{"/mcp/every", "/sse", "/ws", "/status.json", "/client/other/mcp", "/x"} {
+	for _, path := range []string{"/mcp/every", "/ws/every", "/sse", "/status.json", "/client/other/mcp", "/client/other/ws", "/x"} {
 		if code, body, _ := status(path, "Bearer of-small"); code != http.StatusForbidden || !strings.Contains(body, "small") {
 			t.Errorf("%s with the client's token: %d %s", path, code, body)
 		}
@@ -265,7 +268,7 @@ func TestFrontAfterShutdown(t *testing.T) {
 	if err := f.Shutdown(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	for _, path := range []string{"/mcp", "/mcp/up"} {
+	for _, path := range []string{"/mcp", "/mcp/up", "/ws/up"} {
 		const body = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"x","version":"1"}}}`
 		r := httptest.NewRequest(http.MethodPost, "http://127.0.0.1"+path, strings.NewReader(body))
 		r.Header.Set("Content-Type", "application/json")

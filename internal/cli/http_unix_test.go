@@ -51,8 +51,11 @@ func TestHTTP(t *testing.T) {
 	t.Parallel()
 	base, stop := serveOverHTTP(t, "everything")
 	header := strings.TrimSpace(runDowel(t, "", "status", "--token").stdout)
-	if out := runDowel(t, "", "tools", "--url", base+"/mcp"); out.code != exit.Connection || !strings.Contains(out.stderr, "dowel status --token") {
-		t.Errorf("without the token: %+v", out)
+	ws := "ws" + strings.TrimPrefix(base, "http") + "/ws"
+	for _, url := range []string{base + "/mcp", ws} {
+		if out := runDowel(t, "", "tools", "--url", url); out.code != exit.Connection || !strings.Contains(out.stderr, "dowel status --token") {
+			t.Errorf("without the token: %+v", out)
+		}
 	}
 	for _, test := range []struct {
 		words []string
@@ -61,6 +64,8 @@ func TestHTTP(t *testing.T) {
 		{[]string{"call", "echo", "message=hi", "--url", base + "/mcp"}, "hi\n"},
 		{[]string{"call", "echo", "message=hi", "--url", base + "/mcp", "--revision", "2025-11-25"}, "hi\n"},
 		{[]string{"call", "echo", "message=hi", "--url", base + "/sse"}, "hi\n"},
+		{[]string{"call", "echo", "message=hi", "--url", ws}, "hi\n"},
+		{[]string{"call", "echo", "message=hi", "--url", ws, "--revision", "2025-11-25"}, "hi\n"},
 		{[]string{"read", "test://static-text", "--url", base + "/mcp"}, "This is the content of the static text resource."},
 		{[]string{"tools", "--json", "--url", base + "/mcp"}, `"name":"echo"`},
 	} {

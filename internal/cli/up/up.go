@@ -37,7 +37,8 @@ func NewCommand(f *factory.Factory) *cobra.Command {
 		Use:   "up",
 		Short: "Run all your servers, and one MCP endpoint in front of them",
 		Long: `Run all servers of your configuration until Ctrl-C, and serve them through one MCP server, the gateway. All servers together
-are at http://` + daemon.DefaultAddress + `/mcp, a single server is at /mcp/NAME. Clients of the 2024 protocol use /sse.
+are at http://` + daemon.DefaultAddress + `/mcp, a single server is at /mcp/NAME. Clients of the 2024 protocol use /sse,
+clients of WebSocket /ws and /ws/NAME.
 The page at http://` + daemon.DefaultAddress + `/ shows the state of the servers.
 
 The servers come from dowel.json in the current folder and in your configuration folder, and from .mcp.json in the current
