@@ -39,7 +39,7 @@ func newCLI(t *testing.T) cli {
 func (c cli) command(ctx context.Context, server []string, words ...string) *exec.Cmd {
 	c.t.Helper()
 	switch {
-	case len(server) == 1 && strings.HasPrefix(server[0], "http://"):
+	case len(server) == 1 && strings.Contains(server[0], "://"):
 		words = append(slices.Clone(words), "--url", server[0])
 	case len(server) > 0:
 		words = append(append(slices.Clone(words), "--"), withMark(c.mark, server...)...)

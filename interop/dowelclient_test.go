@@ -41,6 +41,8 @@ func TestDowelClient(t *testing.T) {
 		// Over HTTP+SSE the SDK asks nothing of its clients, and answers messages after the end with 400.
 		{"mcpgo-server", overSSE, "/sse", "", "2025-11-25", []string{"elicitation,sampling,roots,session end"}},
 		{"server-v2", overHTTP, "/mcp", "", modernRevision, nil},
+		{"server-v2", overWebSocket, "/ws", "", modernRevision, nil},
+		{"server-v2", overWebSocket, "/ws", "2025-11-25", "", []string{"watched resource"}}, // which its legacy era does not offer
 		// Its legacy era has no sessions.
 		{"server-v2", overHTTP, "/mcp", "2025-11-25", "", []string{notSessionless, "cancel reaches the server"}},
 	} {
@@ -59,11 +61,13 @@ func TestDowelClientOfDowel(t *testing.T) {
 		{overHTTP, "/mcp", "", modernRevision},
 		{overHTTP, "/mcp", "2025-11-25", ""},
 		{overSSE, "/sse", "", "2025-11-25"},
+		{overWebSocket, "/ws", "", modernRevision},
+		{overWebSocket, "/ws", "2025-11-25", ""},
 	} {
 		t.Run(test.carrier+" "+test.version, func(t *testing.T) {
 			t.Parallel()
 			runClient(t, built(t, "dowel-client"), "-carrier", test.carrier, "-version", test.version, "-expect", test.expect,
-				"-without", notInEverything, serve(t, dowelService(t)).at(test.path))
+				"-without", notInEverything, target(test.carrier, serve(t, dowelService(t)).at(test.path)))
 		})
 	}
 }

@@ -26,6 +26,7 @@ var peerServers = map[string]struct{ path, revision string }{
 	"mcpgo-server /stateless": {"/stateless", modernRevision},
 	"mcpgo-server /sse":       {"/sse", "2025-11-25"},
 	"server-v2 /mcp":          {"/mcp", modernRevision},
+	"server-v2 /ws":           {"/ws", modernRevision},
 }
 
 // peerServer starts a server that serves over HTTP and returns its URL, or returns the command of one on stdio.
@@ -34,6 +35,8 @@ func peerServer(t *testing.T, name, path string) string {
 	switch {
 	case path == "":
 		return built(t, name)
+	case path == "/ws":
+		return target(overWebSocket, serve(t, typeScriptService(t)).at(path))
 	case name == "server-v2":
 		return serve(t, typeScriptService(t)).at(path)
 	}
@@ -103,6 +106,7 @@ func TestWatch(t *testing.T) {
 		"mcpgo-server /mcp":       {"--revision", "2025-11-25"}, // over HTTP its modern era tells of no updates
 		"mcpgo-server /sse":       nil,
 		"server-v2 /mcp":          nil,
+		"server-v2 /ws":           nil,
 	} {
 		t.Run(title, func(t *testing.T) {
 			t.Parallel()

@@ -1,11 +1,13 @@
-// A server written with the TypeScript SDK v2, at http://127.0.0.1:PORT/mcp: the modern era, and the legacy one without
-// sessions. It offers what peers/contract names.
+// A server written with the TypeScript SDK v2. At http://127.0.0.1:PORT/mcp it has the modern era, and the legacy one without
+// sessions; at ws://127.0.0.1:PORT/ws both, over npm's ws. It offers what peers/contract names.
 
 import { createServer } from 'node:http';
 import { toNodeHandler } from '@modelcontextprotocol/node';
 import {
     completable, createMcpHandler, inputRequired, inputResponse, McpServer, ResourceTemplate
 } from '@modelcontextprotocol/server';
+import { serveStdio } from '@modelcontextprotocol/server/stdio';
+import { WebSocketServer } from 'ws';
 import * as z from 'zod';
 import { pause } from './report.mjs';
 
@@ -13,6 +15,7 @@ const watched = 'test://watched-resource';
 const png = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8DwHwAFBQIAX8jx0gAAAABJRU5ErkJggg==';
 const text = s => ({ content: [{ type: 'text', text: s }] });
 let cancelled = 0;
+const connected = new Set(); // the servers of WebSocket connections
 
 /** A server for one request. */
 function serve() {
@@ -36,6 +39,7 @@ function addTools(server) {
     plain('test_error_handling', 'Fails.', () => { throw new Error('This tool intentionally returns an error for testing'); });
     plain('test_trigger_tool_change', 'Says that the list of tools has changed.', () => {
         handler.notify.toolsChanged();
+        for (const server of connected) server.sendToolListChanged();
         return text('the list has changed');
     });
     server.registerTool('echo', { description: 'Says what it is told.', inputSchema: z.object({ message: z.string() }) },
@@ -133,10 +137,48 @@ function addPrompts(server) {
     }, ({ arg1, arg2 }) => say(`Prompt with arguments: arg1='${arg1}', arg2='${arg2}'`));
 }
 
+/** A transport of the SDK over a connection of npm's ws, with one message of the protocol in each text message. */
+class SocketTransport {
+    constructor(socket) {
+        this.socket = socket;
+    }
+
+    async start() {
+        this.socket.on('message', data => this.onmessage?.(JSON.parse(data)));
+        this.socket.on('close', () => this.onclose?.());
+        this.socket.on('error', error => this.onerror?.(error));
+    }
+
+    async send(message) {
+        this.socket.send(JSON.stringify(message));
+    }
+
+    async close() {
+        this.socket.close();
+    }
+}
+
+/** The SDK has no server over WebSocket of its own; serveStdio takes any transport, and finds out the era. */
+function serveSocket(socket) {
+    const servers = [];
+    serveStdio(() => {
+        const server = serve();
+        servers.push(server);
+        connected.add(server);
+        return server;
+    }, { transport: new SocketTransport(socket) });
+    socket.on('close', () => servers.forEach(server => connected.delete(server)));
+}
+
 const handler = createMcpHandler(serve);
-setInterval(() => handler.notify.resourceUpdated(watched), 500);
+setInterval(() => {
+    handler.notify.resourceUpdated(watched);
+    for (const server of connected) server.server.sendResourceUpdated({ uri: watched }).catch(() => {});
+}, 500);
 const answer = toNodeHandler(handler);
-createServer((request, response) => {
+const web = createServer((request, response) => {
     if (new URL(request.url, 'http://localhost').pathname === '/mcp') return answer(request, response);
     response.writeHead(404).end();
-}).listen(Number(process.env.PORT), '127.0.0.1');
+});
+new WebSocketServer({ server: web, path: '/ws', handleProtocols: offered => offered.has('mcp') && 'mcp' }).on('connection', serveSocket);
+web.listen(Number(process.env.PORT), '127.0.0.1');

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/dowel-mcp/dowel/interop/peers/report"
@@ -16,35 +17,36 @@ const (
 	Stdio = "stdio"
 	HTTP  = "http" // Streamable HTTP
 	SSE   = "sse"  // HTTP+SSE of 2024-11-05
+	WS    = "ws"   // WebSocket
 )
 
 // Line is what a client's command line says.
 type Line struct {
 	Version string   // the revision to ask for; the newest where it is empty
 	Expect  string   // the revision that must come of it; Version where it is empty
-	Carrier string   // Stdio, HTTP or SSE
+	Carrier string   // Stdio, HTTP, SSE or WS
 	Command []string // the server's, on stdio
-	URL     string   // the server's, on HTTP and SSE
+	URL     string   // the server's, on the others
 	Web     *Web     // what all requests to the URL must go through
 }
 
 // Main is a client's whole program: it reads the command line, connects, runs the checks, closes, and ends the process.
 //
 //	NAME [-version REVISION] [-expect REVISION] [-without NAME,NAME] [-carrier stdio] COMMAND ARG...
-//	NAME [-version REVISION] [-expect REVISION] [-without NAME,NAME] -carrier http|sse URL
+//	NAME [-version REVISION] [-expect REVISION] [-without NAME,NAME] -carrier http|sse|ws URL
 func Main(name string, connect func(Line, *Heard) (Client, error)) {
 	line := Line{Web: &Web{}}
 	flag.StringVar(&line.Version, "version", "", "the revision to ask for; the newest where it is empty")
 	flag.StringVar(&line.Expect, "expect", "", "the revision that must come of it; the one asked for where it is empty")
-	flag.StringVar(&line.Carrier, "carrier", Stdio, "stdio, http or sse")
+	flag.StringVar(&line.Carrier, "carrier", Stdio, "stdio, http, sse or ws")
 	without := flag.String("without", "", "comma-separated names of checks to leave out")
 	flag.Parse()
 	line.Command, line.URL = flag.Args(), flag.Arg(0)
 	switch {
 	case line.Carrier == Stdio && flag.NArg() > 0:
-	case (line.Carrier == HTTP || line.Carrier == SSE) && flag.NArg() == 1:
+	case slices.Contains([]string{HTTP, SSE, WS}, line.Carrier) && flag.NArg() == 1:
 	default:
-		log.Fatalf("usage: %s [-version REVISION] [-expect REVISION] [-without NAME,NAME] [-carrier stdio|http|sse] COMMAND ARG... | URL", name)
+		log.Fatalf("usage: %s [-version REVISION] [-expect REVISION] [-without NAME,NAME] [-carrier stdio|http|sse|ws] COMMAND ARG... | URL", name)
 	}
 	r := report.New(os.Stdout, strings.FieldsFunc(*without, func(c rune) bool { return c == ',' }))
 	os.Exit(run(r, line, connect))
