@@ -129,13 +129,12 @@ func (r *questionRouter) awaitTurn(ctx context.Context, call *trackedCall, limit
 	for waited := false; ; {
 		r.mu.Lock()
 		if waited || r.canTakeTurn(call) {
-			r.queue = slices.DeleteFunc(r.queue, func(c *trackedCall) bool { return c == call })
 			r.calls[call] = struct{}{}
 			if call.startedAt.IsZero() {
 				call.startedAt = time.Now()
 			}
 			call.hasTurn, call.isBlocked = !waited, false
-			r.broadcast()
+			r.leaveQueue(call)
 			r.mu.Unlock()
 			return nil
 		}
@@ -152,42 +151,40 @@ func (r *questionRouter) awaitTurn(ctx context.Context, call *trackedCall, limit
 			waited = true
 		case <-ctx.Done():
 			r.mu.Lock()
-			r.queue = slices.DeleteFunc(r.queue, func(c *trackedCall) bool { return c == call })
-			r.broadcast()
+			r.leaveQueue(call)
 			r.mu.Unlock()
 			return context.Cause(ctx)
 		}
 	}
 }
 
-// canTakeTurn reports whether a queued call may run now. A call of the caller that has the turn
-// runs beside its other calls, unless another caller waits. r.mu is held.
+// canTakeTurn reports whether a queued call may run now. r.mu is held.
 func (r *questionRouter) canTakeTurn(call *trackedCall) bool {
-	if r.serialize {
-		return r.queue[0] == call && !r.isTurnTaken(func(*trackedCall) bool { return true })
-	}
-	if r.isTurnTaken(func(c *trackedCall) bool { return !c.isSameCaller(call) }) {
-		return false
+	for c := range r.calls {
+		if c.hasTurn && !r.sharesTurn(c, call) {
+			return false
+		}
 	}
 	for _, c := range r.queue {
 		if c == call {
 			return true
 		}
-		if !c.isSameCaller(call) {
+		if !r.sharesTurn(c, call) {
 			return false
 		}
 	}
 	return false
 }
 
-// isTurnTaken reports whether a call with a turn matches. r.mu is held.
-func (r *questionRouter) isTurnTaken(matches func(*trackedCall) bool) bool {
-	for c := range r.calls {
-		if c.hasTurn && matches(c) {
-			return true
-		}
-	}
-	return false
+// sharesTurn reports whether two calls may have the turn at the same time.
+func (r *questionRouter) sharesTurn(a, b *trackedCall) bool {
+	return a == b || !r.serialize && a.isSameCaller(b)
+}
+
+// leaveQueue removes a call from the queue. r.mu is held.
+func (r *questionRouter) leaveQueue(call *trackedCall) {
+	r.queue = slices.DeleteFunc(r.queue, func(c *trackedCall) bool { return c == call })
+	r.broadcast()
 }
 
 // nextChange returns a channel that is closed at the next change. r.mu is held.
@@ -351,13 +348,7 @@ func (r *questionRouter) askCaller(ctx context.Context, call *trackedCall, req *
 	} else {
 		asked, cancel := context.WithCancelCause(ctx)
 		stop := context.AfterFunc(call.ctx, func() { cancel(errCallEnded) })
-		if call.clock != nil {
-			call.clock.Pause()
-		}
-		res, err = call.answerer.ServeMCP(asked, req)
-		if call.clock != nil {
-			call.clock.Resume()
-		}
+		res, err = askAnswerer(asked, call.answerer, call.clock, req)
 		stop()
 		cancel(nil)
 	}

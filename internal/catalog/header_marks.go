@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/dowel-mcp/dowel/internal/rawjson"
+	"github.com/dowel-mcp/dowel/internal/subschema"
 	"github.com/dowel-mcp/dowel/schema"
 )
 
@@ -35,7 +36,7 @@ func stripHeaderMarks(raw json.RawMessage, isMap bool) json.RawMessage {
 				out = append(out, it.Value...)
 				continue
 			}
-			out = append(out, stripHeaderMarks(it.Value, schemaMapKeywords[key] && !isMap)...)
+			out = append(out, stripHeaderMarks(it.Value, !isMap && subschema.ShapeOf(key) == subschema.Named)...)
 		}
 		return append(out, '}')
 	case len(raw) > 0 && raw[0] == '[':
@@ -51,9 +52,5 @@ func stripHeaderMarks(raw json.RawMessage, isMap bool) json.RawMessage {
 	return raw
 }
 
-var (
-	// schemaMapKeywords are the keywords with values that map names to schemas. instanceKeywords
-	// are the keywords with values that no schema rules apply to.
-	schemaMapKeywords = map[string]bool{"properties": true, "patternProperties": true, "$defs": true, "definitions": true, "dependentSchemas": true}
-	instanceKeywords  = map[string]bool{"enum": true, "const": true, "default": true, "examples": true, "example": true}
-)
+// instanceKeywords are the keywords with values that no schema rules apply to.
+var instanceKeywords = map[string]bool{"enum": true, "const": true, "default": true, "examples": true, "example": true}

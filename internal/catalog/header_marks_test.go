@@ -8,6 +8,7 @@ func TestWithoutHeaders(t *testing.T) {
 		{`{"x-mcp-header":1,"anyOf":[{"x-mcp-header":"A"},true]}`, `{"anyOf":[{},true]}`},
 		{`{"properties":{"x-mcp-header":{"x-mcp-header":"A"},"properties":{"x-mcp-header":2,"const":1}}}`, `{"properties":{"x-mcp-header":{},"properties":{"const":1}}}`},
 		{`{"$defs":{"enum":{"x-mcp-header":"A"}},"enum":[{"x-mcp-header":"A"}],"default":{"x-mcp-header":"A"}}`, `{"$defs":{"enum":{}},"enum":[{"x-mcp-header":"A"}],"default":{"x-mcp-header":"A"}}`},
+		{`{"dependencies":{"x-mcp-header":{"x-mcp-header":"A"},"b":["c"]}}`, `{"dependencies":{"x-mcp-header":{},"b":["c"]}}`},
 		{`true`, `true`},
 	} {
 		if got := string(withoutHeaderMarks([]byte(tt.schema))); got != tt.want {

@@ -10,7 +10,6 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
-	"strconv"
 	"strings"
 	"sync/atomic"
 
@@ -150,15 +149,15 @@ func (a *Access) RequireToken(next http.Handler) http.Handler {
 	})
 }
 
-// Protect refuses requests that a web page of another origin makes a browser send,
-// unless the user has allowed the origin. In contrast to [streamable.Guard], pages of other ports
-// of this machine are foreign, and so are reading requests.
+// Protect refuses requests that a web page of another origin makes a browser send, unless the user
+// has allowed the origin. In contrast to [streamable.Guard], pages of other ports of this machine
+// are foreign, and reading requests are checked too.
 func (o *ListenOptions) Protect(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		origins := r.Header.Values("Origin")
 		for _, origin := range origins {
 			if !o.allowsOrigin(origin) && !isOwnOrigin(origin, r.Host) {
-				httpwire.Refuse(w, http.StatusForbidden, "pages of the origin "+strconv.QuoteToASCII(origin[:min(len(origin), 100)])+
+				httpwire.Refuse(w, http.StatusForbidden, "pages of the origin "+httpwire.QuoteShort(origin)+
 					" may not use dowel. If they should, allow the origin with --origin, or gateway.origins in the configuration")
 				return
 			}

@@ -3,7 +3,6 @@ package daemon
 import (
 	"context"
 	"errors"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -31,7 +30,7 @@ func (o *ListenOptions) Guard() streamable.Guard {
 		g.Hosts = append(g.Hosts, "localhost", "127.0.0.1", "::1")
 	}
 	if len(o.Origins) > 0 {
-		g.AllowOrigin = func(origin string) bool { return slices.Contains(o.Origins, origin) || slices.Contains(o.Origins, "*") }
+		g.AllowOrigin = o.allowsOrigin
 	}
 	return g
 }

@@ -21,7 +21,7 @@ func BearerToken(r *http.Request) string {
 // and if these are missing, register at /register. These paths answer 404 with the same reason, so
 // that the client shows it instead of beginning a login that cannot succeed.
 func RefuseUnauthorized(w http.ResponseWriter, r *http.Request, reason string) {
-	if IsLoginPath(r.URL.Path) {
+	if isLoginPath(r.URL.Path) {
 		Refuse(w, http.StatusNotFound, reason)
 		return
 	}
@@ -29,9 +29,9 @@ func RefuseUnauthorized(w http.ResponseWriter, r *http.Request, reason string) {
 	Refuse(w, http.StatusUnauthorized, reason)
 }
 
-// IsLoginPath reports whether OAuth clients look for an authorization server at a path
+// isLoginPath reports whether OAuth clients look for an authorization server at a path
 // (basic/authorization: discovery, and the default endpoints of revision 2025-03-26).
-func IsLoginPath(path string) bool {
+func isLoginPath(path string) bool {
 	switch path {
 	case "/authorize", "/token", "/register":
 		return true

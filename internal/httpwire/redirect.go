@@ -12,10 +12,11 @@ func Origin(u *url.URL) string { return u.Scheme + "://" + u.Host }
 
 // SameOrigin reports whether two URLs have the same scheme, host and port.
 func SameOrigin(a, b *url.URL) bool {
-	return a.Scheme == b.Scheme && strings.EqualFold(a.Hostname(), b.Hostname()) && effectivePort(a) == effectivePort(b)
+	return a.Scheme == b.Scheme && strings.EqualFold(a.Hostname(), b.Hostname()) && EffectivePort(a) == EffectivePort(b)
 }
 
-func effectivePort(u *url.URL) string {
+// EffectivePort returns the port of a URL, or else the default port of its scheme.
+func EffectivePort(u *url.URL) string {
 	switch p := u.Port(); {
 	case p != "":
 		return p
@@ -47,7 +48,7 @@ func checkRedirect(next *http.Request, via []*http.Request) error {
 	const maxRedirects = 10
 	first := via[0]
 	upgrade := first.URL.Scheme == "http" && next.URL.Scheme == "https" &&
-		strings.EqualFold(first.URL.Hostname(), next.URL.Hostname()) && effectivePort(first.URL) == "80" && effectivePort(next.URL) == "443"
+		strings.EqualFold(first.URL.Hostname(), next.URL.Hostname()) && EffectivePort(first.URL) == "80" && EffectivePort(next.URL) == "443"
 	switch {
 	case len(via) >= maxRedirects:
 		return fmt.Errorf("the server redirected more than %d times", maxRedirects)

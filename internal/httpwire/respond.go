@@ -15,6 +15,12 @@ func Refuse(w http.ResponseWriter, status int, reason string) {
 	WriteDocument(w, status, body)
 }
 
+// QuoteShort quotes the beginning of a text that a client has sent, for the reason of a refusal.
+func QuoteShort(s string) string {
+	const maxShown = 100
+	return strconv.QuoteToASCII(s[:min(len(s), maxShown)])
+}
+
 // RefuseBusy answers with status 503 and asks the client to retry after the given time.
 func RefuseBusy(w http.ResponseWriter, reason string, retryAfter time.Duration) {
 	w.Header().Set("Retry-After", strconv.Itoa(int(retryAfter.Seconds())))

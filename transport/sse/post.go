@@ -18,8 +18,8 @@ func (s *Server) servePOST(w http.ResponseWriter, r *http.Request) {
 		httpwire.Refuse(w, http.StatusBadRequest, "the query has no "+sessionParameter+": open a stream with GET, and POST to the endpoint in its first event")
 		return
 	}
-	ss := s.findSession(id)
-	if ss == nil {
+	ss, ok := s.sessions.Find(id)
+	if !ok {
 		s.refuseUnknown(w)
 		return
 	}
@@ -41,8 +41,8 @@ func (s *Server) servePOST(w http.ResponseWriter, r *http.Request) {
 }
 
 func (s *Server) refuseUnknown(w http.ResponseWriter) {
-	if s.isClosing() {
-		httpwire.RefuseBusy(w, shuttingDown, retryAfter)
+	if s.sessions.IsClosing() {
+		httpwire.RefuseBusy(w, httpwire.ErrShutdown.Error(), retryAfter)
 		return
 	}
 	httpwire.Refuse(w, http.StatusNotFound, "the session is unknown, or its stream has ended: open a stream with GET and initialize again")
@@ -63,8 +63,8 @@ func (s *Server) checkMessage(w http.ResponseWriter, r *http.Request, frame []by
 		}
 		request = err != nil || msg.IsRequest()
 	}
-	if request && s.isClosing() {
-		httpwire.RefuseBusy(w, shuttingDown, retryAfter)
+	if request && s.sessions.IsClosing() {
+		httpwire.RefuseBusy(w, httpwire.ErrShutdown.Error(), retryAfter)
 		return false
 	}
 	return true

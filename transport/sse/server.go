@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/dowel-mcp/dowel/internal/httpwire"
@@ -17,14 +16,10 @@ import (
 // Server is an [http.Handler] for both endpoints of the transport: a GET opens a stream, a POST
 // sends a message to the session of one. It is safe for concurrent use.
 type Server struct {
-	handler mcp.Handler
-	opts    streamable.Options
-	bodies  *httpwire.BodyReader
-
-	mu       sync.Mutex
-	sessions map[string]*session
-	open     sync.WaitGroup // counts sessions
-	closing  bool
+	handler  mcp.Handler
+	opts     streamable.Options
+	bodies   *httpwire.BodyReader
+	sessions httpwire.Registry[*session]
 }
 
 // Handler returns an endpoint that serves h. Mount it at any one path, by convention "/sse".
@@ -47,7 +42,7 @@ func Handler(h mcp.Handler, opts *streamable.Options) *Server {
 	if opts == nil {
 		opts = new(streamable.Options)
 	}
-	s := &Server{handler: h, opts: withDefaults(*opts), sessions: map[string]*session{}}
+	s := &Server{handler: h, opts: withDefaults(*opts)}
 	s.bodies = httpwire.NewBodyReader(s.opts.MaxBody, s.opts.BodyTimeout)
 	return s
 }
@@ -71,85 +66,24 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // serveGET opens a session and serves it until it ends.
 func (s *Server) serveGET(w http.ResponseWriter, r *http.Request) {
 	ss := newSession(s, w, s.opts.Principal(r))
-	if refusal := s.addSession(ss); refusal != "" {
-		httpwire.RefuseBusy(w, refusal, retryAfter)
+	if err := s.sessions.Add(ss.id, ss, s.opts.Sessions.Max); err != nil {
+		httpwire.RefuseBusy(w, err.Error(), retryAfter)
 		return
 	}
-	defer s.removeSession(ss)
+	defer s.sessions.Remove(ss.id)
 	defer context.AfterFunc(r.Context(), func() { ss.hangUp(errClientGone) })()
 	ss.serveStream(context.WithoutCancel(r.Context()), endpointReference(r, ss.id))
 }
 
-// addSession adds a session, or returns why it cannot.
-func (s *Server) addSession(ss *session) (refusal string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	switch {
-	case s.closing:
-		return shuttingDown
-	case len(s.sessions) >= s.opts.Sessions.Max:
-		return "too many sessions are open"
-	}
-	s.sessions[ss.id] = ss
-	s.open.Add(1)
-	return ""
-}
-
-func (s *Server) removeSession(ss *session) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	delete(s.sessions, ss.id)
-	s.open.Done()
-}
-
-func (s *Server) findSession(id string) *session {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.sessions[id]
-}
-
-func (s *Server) isClosing() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.closing
-}
-
 // Shutdown refuses further streams and requests with status 503, waits up to DrainTimeout for the
-// calls in flight and their questions, and ends the streams. If ctx ends
-// first, Shutdown cuts off the streams and returns the cause of ctx.
+// calls in flight and their questions, and ends the streams. If ctx ends first, Shutdown cuts off the
+// streams and returns the cause of ctx.
 func (s *Server) Shutdown(ctx context.Context) error {
-	for _, ss := range s.stopAccepting() {
-		ss.cancel(errShutdown)
-	}
-	done := make(chan struct{})
-	go func() { defer close(done); s.open.Wait() }()
-	select {
-	case <-done:
-		return nil
-	case <-ctx.Done():
-	}
-	for _, ss := range s.stopAccepting() {
-		ss.hangUp(errShutdown)
-	}
-	return context.Cause(ctx)
+	return s.sessions.Shutdown(ctx, func(ss *session) { ss.cancel(httpwire.ErrShutdown) }, func(ss *session) { ss.hangUp(httpwire.ErrShutdown) })
 }
 
-// stopAccepting makes the server refuse further sessions and requests. It returns the open
-// sessions.
-func (s *Server) stopAccepting() (open []*session) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.closing = true
-	for _, ss := range s.sessions {
-		open = append(open, ss)
-	}
-	return open
-}
-
-const (
-	shuttingDown = "the server is shutting down"
-	retryAfter   = 5 * time.Second
-)
+// retryAfter is the advice to a client that is refused.
+const retryAfter = 5 * time.Second
 
 // sessionParameter is the query parameter of a POST that names the session.
 const sessionParameter = "sessionId"

@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"github.com/dowel-mcp/dowel/internal/eventstream"
+	"github.com/dowel-mcp/dowel/internal/httpwire"
 	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/dowel-mcp/dowel/transport"
 	"github.com/dowel-mcp/dowel/transport/internal/frames"
@@ -39,7 +40,6 @@ type message struct {
 // The reasons for the end of a session.
 var (
 	errClientGone = errors.New("the client has disconnected")
-	errShutdown   = errors.New(shuttingDown)
 	errIdle       = errors.New("the client has sent nothing for too long")
 )
 
@@ -66,7 +66,7 @@ func (ss *session) serveStream(ctx context.Context, endpoint string) {
 	opts := ss.server.opts.ServerOptions
 	opts.Principal, opts.Tap = ss.principal, ss.headerTap(opts.Tap)
 	err := overconn.Serve(ctx, ss, ss.countCalls(ss.server.handler), opts)
-	if err != nil && !errors.Is(err, errShutdown) && !errors.Is(err, errIdle) {
+	if err != nil && !errors.Is(err, httpwire.ErrShutdown) && !errors.Is(err, errIdle) {
 		opts.Logger.Warn("a session over HTTP+SSE failed", "err", err)
 	}
 }

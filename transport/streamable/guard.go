@@ -6,7 +6,6 @@ import (
 	"net/netip"
 	"net/url"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/dowel-mcp/dowel/internal/httpwire"
@@ -38,7 +37,7 @@ func (g *Guard) Check(w http.ResponseWriter, r *http.Request) bool {
 		return true
 	}
 	if !g.allowsHost(r) {
-		httpwire.Refuse(w, http.StatusForbidden, "this server is not known by the Host "+quoteShort(r.Host)+": add it to the server's hosts")
+		httpwire.Refuse(w, http.StatusForbidden, "this server is not known by the Host "+httpwire.QuoteShort(r.Host)+": add it to the server's hosts")
 		return false
 	}
 	origins := r.Header.Values("Origin")
@@ -46,7 +45,7 @@ func (g *Guard) Check(w http.ResponseWriter, r *http.Request) bool {
 		return g.checkFetchMetadata(w, r)
 	}
 	if len(origins) > 1 || !g.allowsOrigin(r, origins[0]) {
-		httpwire.Refuse(w, http.StatusForbidden, "pages of the origin "+quoteShort(origins[0])+" may not use this server")
+		httpwire.Refuse(w, http.StatusForbidden, "pages of the origin "+httpwire.QuoteShort(origins[0])+" may not use this server")
 		return false
 	}
 	return writeCORS(w, r, origins[0])
@@ -136,9 +135,4 @@ func isLoopback(host string) bool {
 	}
 	addr, err := netip.ParseAddr(host)
 	return err == nil && addr.Unmap().IsLoopback()
-}
-
-func quoteShort(s string) string {
-	const maxShown = 100
-	return strconv.QuoteToASCII(s[:min(len(s), maxShown)])
 }

@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	ws "github.com/coder/websocket"
@@ -23,20 +22,16 @@ import (
 // Server is an [http.Handler] that accepts WebSocket connections and serves each of them until it
 // ends. It is safe for concurrent use.
 type Server struct {
-	handler mcp.Handler
-	opts    Options
-
-	mu      sync.Mutex
-	open    map[*serverConn]struct{}
-	serving sync.WaitGroup // counts the connections
-	closing bool
+	handler     mcp.Handler
+	opts        Options
+	connections httpwire.Registry[*serverConn]
 }
 
 // Handler returns an endpoint that serves h. It may be mounted at any path, by convention "/ws". nil
 // options mean the defaults; Handler does not keep the pointer. Call [Server.Shutdown] before the
 // program ends.
 func Handler(h mcp.Handler, opts *Options) *Server {
-	s := &Server{handler: h, open: map[*serverConn]struct{}{}}
+	s := &Server{handler: h}
 	if opts != nil {
 		s.opts = *opts
 	}
@@ -53,12 +48,12 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	c := s.newConnection(r)
 	defer c.abortNow()
 	defer c.cancel(nil)
-	if refusal := s.addConnection(c); refusal != "" {
+	if err := s.connections.Add(c.id, c, s.opts.MaxConnections); err != nil {
 		const retryAfter = 5 * time.Second
-		httpwire.RefuseBusy(w, refusal, retryAfter)
+		httpwire.RefuseBusy(w, err.Error(), retryAfter)
 		return
 	}
-	defer s.removeConnection(c)
+	defer s.connections.Remove(c.id)
 	// The guard has checked the Origin.
 	socket, err := ws.Accept(w, r, &ws.AcceptOptions{Subprotocols: []string{subprotocol}, InsecureSkipVerify: true})
 	if err != nil {
@@ -94,64 +89,15 @@ func hasToken(h http.Header, field, token string) bool {
 	})
 }
 
-// addConnection adds a connection, or returns why it cannot.
-func (s *Server) addConnection(c *serverConn) (refusal string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	switch {
-	case s.closing:
-		return errShutdown.Error()
-	case len(s.open) >= s.opts.MaxConnections:
-		return "too many connections are open"
-	}
-	s.open[c] = struct{}{}
-	s.serving.Add(1)
-	return ""
-}
-
-func (s *Server) removeConnection(c *serverConn) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	delete(s.open, c)
-	s.serving.Done()
-}
-
 // Shutdown refuses further connections with status 503, ends subscriptions, waits up to
 // DrainTimeout for the calls in flight, and closes the connections with status 1001. If ctx ends
 // first, Shutdown cuts them off and returns the cause of ctx.
 func (s *Server) Shutdown(ctx context.Context) error {
-	for _, c := range s.stopAccepting() {
-		c.cancel(errShutdown)
-	}
-	done := make(chan struct{})
-	go func() { defer close(done); s.serving.Wait() }()
-	select {
-	case <-done:
-		return nil
-	case <-ctx.Done():
-	}
-	for _, c := range s.stopAccepting() {
-		c.abortNow()
-	}
-	return context.Cause(ctx)
+	return s.connections.Shutdown(ctx, func(c *serverConn) { c.cancel(httpwire.ErrShutdown) }, func(c *serverConn) { c.abortNow() })
 }
 
-// stopAccepting makes the server refuse further connections, and returns the open ones.
-func (s *Server) stopAccepting() (open []*serverConn) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.closing = true
-	for c := range s.open {
-		open = append(open, c)
-	}
-	return open
-}
-
-// The reasons for which a server ends a connection.
-var (
-	errShutdown = errors.New("the server is shutting down")
-	errSilent   = errors.New("the client has sent no message")
-)
+// errSilent ends a connection without a first message.
+var errSilent = errors.New("the client has sent no message")
 
 // firstMessage bounds how long a client may hold a connection open before its first message. It is a
 // variable for tests.
@@ -161,6 +107,7 @@ var firstMessage = time.Minute
 type serverConn struct {
 	*conn
 	server    *Server
+	id        string // of the session, for handlers that tell legacy clients apart by it
 	principal mcp.Principal
 	header    http.Header // of its requests
 	ctx       context.Context
@@ -172,23 +119,24 @@ type serverConn struct {
 }
 
 func (s *Server) newConnection(r *http.Request) *serverConn {
-	c := &serverConn{server: s, principal: s.opts.Principal(r), header: requestHeader(r.Header)}
+	c := &serverConn{server: s, id: rand.Text(), principal: s.opts.Principal(r)}
+	c.header = requestHeader(r.Header, c.id)
 	c.ctx, c.cancel = context.WithCancelCause(r.Context())
 	c.abort, c.abortNow = context.WithCancel(context.Background())
 	return c
 }
 
-// requestHeader returns the header of the requests of a connection: the fields of the request that
-// has opened it. The session id is for handlers that tell legacy clients apart by it. Other fields
-// that mirror a message are removed, because they belong to no message.
-func requestHeader(h http.Header) http.Header {
+// requestHeader returns the header of the requests of a connection: the session id, and the fields
+// of the request that has opened the connection. Fields that mirror a message are removed, because
+// they belong to no message.
+func requestHeader(h http.Header, sessionID string) http.Header {
 	fields := http.Header{}
 	for name, values := range h {
 		if !strings.HasPrefix(name, "Mcp-") {
 			fields[name] = values
 		}
 	}
-	fields[mcpwire.HeaderSessionID] = []string{rand.Text()}
+	fields[mcpwire.HeaderSessionID] = []string{sessionID}
 	return fields
 }
 
@@ -196,7 +144,7 @@ func requestHeader(h http.Header) http.Header {
 func (c *serverConn) serve(socket *ws.Conn) {
 	opts := c.server.opts
 	c.conn = newConn(socket, peerClient, opts.MaxMessage, c.closeStatus)
-	defer context.AfterFunc(c.abort, func() { c.fail("%w", errShutdown) })()
+	defer context.AfterFunc(c.abort, func() { c.fail("%w", httpwire.ErrShutdown) })()
 	c.startKeepAlive(opts.KeepAlive)
 	c.firstTimer = time.AfterFunc(firstMessage, func() { c.cancel(errSilent) })
 	defer c.firstTimer.Stop()
@@ -216,7 +164,7 @@ func (c *serverConn) closeStatus() ws.CloseError {
 	case errors.Is(cause, errSilent):
 		return ws.CloseError{Code: ws.StatusPolicyViolation, Reason: errSilent.Error()}
 	}
-	return ws.CloseError{Code: ws.StatusGoingAway, Reason: errShutdown.Error()}
+	return ws.CloseError{Code: ws.StatusGoingAway, Reason: httpwire.ErrShutdown.Error()}
 }
 
 // Read implements [transport.Conn].

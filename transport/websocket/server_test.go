@@ -138,7 +138,7 @@ func TestTooManyConnections(t *testing.T) {
 	_, url := serve(t, newWorld(), websocket.Options{MaxConnections: 2})
 	first := raw(t, url, nil)
 	raw(t, url, nil)
-	if code, body := status(t, url, "GET"); code != 503 || !strings.Contains(body, "too many connections") {
+	if code, body := status(t, url, "GET"); code != 503 || !strings.Contains(body, "2 connections are open, which is the limit") {
 		t.Error(code, body)
 	}
 	_ = first.Close(ws.StatusNormalClosure, "")

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/dowel-mcp/dowel/internal/cli/connect"
@@ -36,12 +37,9 @@ func findURLEntries(tool string, o config.Options, addresses []*url.URL) (entrie
 			if err != nil {
 				continue
 			}
-			for _, at := range addresses {
-				if connect.IsSameAddress(u, at) {
-					path := strings.TrimSuffix(u.Path, "/")
-					entries = append(entries, urlEntry{f.Path, s.Name, path == "/mcp" || path == "/sse" || path == "/ws"})
-					break
-				}
+			if slices.ContainsFunc(addresses, func(at *url.URL) bool { return connect.IsSameAddress(u, at) }) {
+				path := strings.TrimSuffix(u.Path, "/")
+				entries = append(entries, urlEntry{f.Path, s.Name, path == "/mcp" || path == "/sse" || path == "/ws"})
 			}
 		}
 	}
