@@ -183,6 +183,9 @@ func TestSharedURIs(t *testing.T) {
 			t.Errorf("%s", r.URI)
 		}
 		seen[r.URI] = true
+		if server, _ := r.Meta["dowel/server"].(string); server == "" || !strings.Contains(r.URI, server[:2]) {
+			t.Errorf("%s is of %q", r.URI, server)
+		}
 		if _, err := c.ReadResource(t.Context(), r.URI); err != nil {
 			t.Error(err)
 		}

@@ -50,6 +50,10 @@ func (g *Gateway) eachDefinition(c *itemCatalog, k catalog.Kind, yield func(raw 
 		return
 	}
 	for _, item := range c.Items(k) {
+		if k == catalog.Resource || k == catalog.Template {
+			yield(item.DefinitionWithServer())
+			continue
+		}
 		yield(item.Definition)
 	}
 	if k == catalog.Tool {

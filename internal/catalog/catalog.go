@@ -7,6 +7,7 @@ package catalog
 import (
 	"strings"
 
+	"github.com/dowel-mcp/dowel/internal/wirename"
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
@@ -63,7 +64,7 @@ func New[U Upstream, S any](upstreams []U) *Catalog[U, S] {
 		c.caches[k] = mcp.Cache{TTL: 1 << 62, Scope: mcp.CachePublic} // narrowed by each upstream's hint
 	}
 	for _, u := range upstreams {
-		c.servers[wireServer(u.Name())] = u
+		c.servers[wirename.Host(u.Name())] = u
 	}
 	return c
 }
@@ -131,21 +132,12 @@ func indexUnique[U Upstream](names map[string]*Item[U], name string, item *Item[
 	names[name] = item
 }
 
-// qualifiedScheme begins URIs that name their upstream.
-const qualifiedScheme = "dowel://"
-
 // withQualifiedURI returns a copy of a resource or template under a URI that no other upstream has.
 func (item *Item[U]) withQualifiedURI() *Item[U] {
 	q := *item
-	q.WireName = qualifiedURI(item.Upstream.Name(), item.Name)
+	q.WireName = wirename.ResourceURI(item.Upstream.Name(), item.Name)
 	q.Definition = replaceText(item.LocalDefinition, kindTable[item.Kind].key, q.WireName)
 	return &q
-}
-
-// qualifiedURI returns a URI that reads a resource of one upstream even if others have the same
-// URI.
-func qualifiedURI(upstream, uri string) string {
-	return qualifiedScheme + wireServer(upstream) + "/" + uri
 }
 
 // Items returns the items of a kind in the order of the upstreams. The caller must not change the
@@ -206,11 +198,11 @@ func (c *Catalog[U, S]) FindLocal(u U, k Kind, name string) *Item[U] {
 // unless [Catalog.FindResource] would find another upstream for it.
 func (c *Catalog[U, S]) WireURI(u U, uri string) string {
 	if c.shared[uri] {
-		return qualifiedURI(u.Name(), uri)
+		return wirename.ResourceURI(u.Name(), uri)
 	}
 	var none U
 	if other, _ := c.FindResource(uri); other != none && other != u {
-		return qualifiedURI(u.Name(), uri)
+		return wirename.ResourceURI(u.Name(), uri)
 	}
 	return uri
 }
@@ -218,9 +210,8 @@ func (c *Catalog[U, S]) WireURI(u U, uri string) string {
 // FindResource returns the upstream that has the resource of a URI, and the upstream's own URI. The
 // upstream is the zero U if none lists the URI or a template that matches it.
 func (c *Catalog[U, S]) FindResource(uri string) (U, string) {
-	if rest, ok := strings.CutPrefix(uri, qualifiedScheme); ok {
-		server, own, _ := strings.Cut(rest, "/")
-		if u, known := c.servers[server]; known {
+	if host, own, ok := wirename.SplitResourceURI(uri); ok {
+		if u, known := c.servers[host]; known {
 			return u, own
 		}
 	}

@@ -68,9 +68,7 @@ func NewItem[U Upstream](u U, k Kind, raw json.RawMessage, rules func(tool strin
 		return item, fmt.Sprintf("it is nested %d levels deep, and clients read at most %d", depth, maxItemDepth)
 	}
 	local := name
-	if k == Tool || k == Prompt {
-		raw = withoutForgedMeta(raw)
-	}
+	raw = withoutForgedMeta(raw)
 	item.LocalDefinition = raw
 	if k == Tool {
 		change := rules(name)

@@ -14,14 +14,6 @@ const separator = wirename.Separator
 // wireName returns the name on the wire of a tool or prompt.
 func wireName(server, thing string) string { return wirename.Of(server, thing) }
 
-// wireServer returns the form of a server's name in URIs.
-func wireServer(name string) string {
-	if p := plainName(name); p == name {
-		return p
-	}
-	return plainName(name) + wirename.Digest(name)
-}
-
 // plainName replaces characters that names on the wire cannot have.
 func plainName(name string) string { return wirename.Plain(name) }
 
@@ -67,6 +59,17 @@ func (item *Item[U]) wireDefinition() json.RawMessage {
 	members = rawjson.AppendString(append(members, `"`+wirename.MetaServer+`":`...), item.Upstream.Name())
 	members = rawjson.AppendString(append(members, `,"`+wirename.MetaThing+`":`...), item.LocalName)
 	return rawjson.Set(raw, "_meta", wrapObject(members))
+}
+
+// DefinitionWithServer returns the definition of a resource or template under WireName, with the name
+// of its server in _meta. Unlike the name of a tool, a URI does not tell it.
+func (item *Item[U]) DefinitionWithServer() json.RawMessage {
+	members, _ := foreignMeta(item.Definition)
+	if len(members) > 0 {
+		members = append(members, ',')
+	}
+	members = rawjson.AppendString(append(members, `"`+wirename.MetaServer+`":`...), item.Upstream.Name())
+	return rawjson.Set(item.Definition, "_meta", wrapObject(members))
 }
 
 // wrapObject makes an object of encoded members.

@@ -37,3 +37,16 @@ func TestForgedOrigins(t *testing.T) {
 		t.Error("a tool with two names is offered")
 	}
 }
+
+// The definition of a resource tells its server, whatever the server itself says.
+func TestServersOfResources(t *testing.T) {
+	for told, want := range map[string]string{
+		`{"uri":"x:y","name":"y"}`:                                        `{"uri":"x:y","name":"y","_meta":{"dowel/server":"my.server"}}`,
+		`{"uri":"x:y","name":"y","_meta":{"a":1,"dowel/server":"other"}}`: `{"uri":"x:y","name":"y","_meta":{"a":1,"dowel/server":"my.server"}}`,
+	} {
+		item, reason := NewItem(namedUpstream("my.server"), Resource, json.RawMessage(told), keepTool)
+		if got := item.DefinitionWithServer(); reason != "" || string(got) != want {
+			t.Errorf("%s is %s, want %s; %s", told, got, want, reason)
+		}
+	}
+}

@@ -22,8 +22,9 @@ const Separator = "__"
 // gateway.
 const reserved = "dowel"
 
-// Keys of a definition's _meta. They hold the server and the server's own name of the tool, if the
-// name alone does not tell them; see [Marked].
+// Keys of a definition's _meta. They hold the server and the server's own name of the tool or prompt,
+// if the name alone does not tell them; see [Marked]. The definition of a resource or template always
+// has the server.
 const (
 	MetaServer = "dowel/server"
 	MetaThing  = "dowel/name"
@@ -85,4 +86,30 @@ func Plain(name string) string {
 		}
 		return '_'
 	}, name)
+}
+
+// resourceScheme begins the URIs of resources that name their server.
+const resourceScheme = "dowel://"
+
+// ResourceURI returns the URI under which a hub reads a server's resource even if other servers have
+// a resource with the same URI.
+func ResourceURI(server, uri string) string { return resourceScheme + Host(server) + "/" + uri }
+
+// SplitResourceURI returns the parts of a result of [ResourceURI]. host is the server's name in the
+// form of [Host].
+func SplitResourceURI(text string) (host, uri string, ok bool) {
+	rest, ok := strings.CutPrefix(text, resourceScheme)
+	if !ok {
+		return "", text, false
+	}
+	host, uri, ok = strings.Cut(rest, "/")
+	return host, uri, ok && host != ""
+}
+
+// Host returns the form of a server's name in the URIs of its resources.
+func Host(server string) string {
+	if p := Plain(server); p == server {
+		return p
+	}
+	return Plain(server) + Digest(server)
 }

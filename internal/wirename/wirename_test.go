@@ -26,3 +26,18 @@ func TestSplit(t *testing.T) {
 		t.Error("a name without a server has one")
 	}
 }
+
+func TestResourceURI(t *testing.T) {
+	for server, want := range map[string]string{"a": "dowel://a/x://y", "my server": "dowel://my_server" + Digest("my server") + "/x://y"} {
+		got := ResourceURI(server, "x://y")
+		host, uri, ok := SplitResourceURI(got)
+		if got != want || !ok || host != Host(server) || uri != "x://y" {
+			t.Errorf("%s: got %s, of %q at %q, %v", server, got, uri, host, ok)
+		}
+	}
+	for _, other := range []string{"x://y", "dowel://a", "dowel:///x"} {
+		if _, _, ok := SplitResourceURI(other); ok {
+			t.Errorf("%s names a server", other)
+		}
+	}
+}
