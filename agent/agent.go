@@ -98,6 +98,7 @@ type Agent struct {
 	stale        bool // the server may have other tools than listed
 	allowed      map[allowanceKey]bool
 	results      resultReader
+	resources    resourceState
 	factor       float64 // provider's tokens for one estimated token; 0: unknown
 	spent        Usage
 	sampleUsage  usageMeter
@@ -116,6 +117,8 @@ func New(m Model, t Tools, o *Options) *Agent {
 		a.results.openFolder(a.opts.Results)
 	}
 	a.results.maxResult = a.opts.Limits.MaxResult
+	a.resources.source, _ = t.(Resources)
+	a.resources.stale = true
 	a.history = mendedHistory(a.opts.Messages)
 	for i := range a.opts.Messages {
 		if u := a.opts.Messages[i].Usage; u != nil {

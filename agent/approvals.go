@@ -14,7 +14,7 @@ const maxDecided = 3
 // server changes or withdraws the tool while the user is asked, the decision is dropped.
 func (r *run) approveCalls(tasks []*toolCall) error {
 	for n := 0; ; n++ {
-		if err := r.refreshTools(); err != nil {
+		if err := r.refreshTools(r.ctx); err != nil {
 			return err
 		}
 		open := r.undecidedCalls(tasks)
@@ -44,7 +44,7 @@ func (r *run) undecidedCalls(tasks []*toolCall) (open []*toolCall) {
 // refreshTool takes the current definition of a call's tool. A change since the decision on the
 // call drops the decision; a withdrawn tool refuses the call.
 func (r *run) refreshTool(t *toolCall) {
-	if t.runOwn != nil || t.refusal != "" {
+	if t.isOwn || t.refusal != "" {
 		return
 	}
 	now := r.toolNamed(t.tool.Name)

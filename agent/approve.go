@@ -111,7 +111,7 @@ func (d Approval) decidedBy(what, why string) Approval {
 // of them decides. The user may change the arguments. An error ends the run.
 func (r *run) approveCall(t *toolCall) (Approval, error) {
 	use, tool := &t.use, t.tool
-	server, effect := r.serverOf(tool.Name), EffectOf(tool)
+	server, effect := t.server, EffectOf(tool)
 	refused := Approval{Call: *use, Server: server, Effect: effect}
 	allowed := refused
 	allowed.Allowed = true

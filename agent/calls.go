@@ -15,7 +15,9 @@ type toolCall struct {
 	use       mcp.ToolUse
 	requested json.RawMessage // the arguments that the model has given
 	tool      *mcp.Tool
-	runOwn    func(input json.RawMessage) (string, error) // runs one of the agent's own tools; nil for others
+	server    string                                      // that is called; "" if it is unknown, or for most of the agent's own tools
+	isOwn     bool                                        // the tool is the agent's own
+	runOwn    func(input json.RawMessage) (string, error) // runs an own tool on the goroutine of the run; nil for others
 	decided   bool                                        // on the current definition of the tool
 	granted   *allowanceKey                               // the lasting approval that the decision gave; nil for none
 	refusal   string                                      // why the call is not made; "" if it is
@@ -34,9 +36,9 @@ func (r *run) runCalls(calls []*mcp.ToolUse) (results []mcp.Content, err error) 
 	for _, use := range calls {
 		tasks = append(tasks, r.newToolCall(use))
 	}
-	err = r.refreshTools() // after newToolCall, which needs the names of the agent's own tools that the model knows
+	err = r.refreshTools(r.ctx) // after newToolCall, which needs the names of the agent's own tools that the model knows
 	for _, t := range tasks {
-		if t.runOwn == nil && t.refusal == "" {
+		if !t.isOwn && t.refusal == "" {
 			r.resolveTool(t)
 		}
 	}
@@ -79,12 +81,18 @@ func (r *run) newToolCall(use *mcp.ToolUse) *toolCall {
 		return t
 	}
 	t.use.Input, t.requested = input, input
-	switch use.Name {
-	case r.offer.searchName: // also if all tools are offered by now
+	own, isResourceTool := r.resources.toolNamed(use.Name)
+	switch {
+	case use.Name == r.offer.searchName: // also if all tools are offered by now
 		t.tool, t.runOwn = new(searchDefinition(use.Name)), r.searchTools
-	case r.results.tool:
+	case use.Name == r.results.tool:
 		t.tool, t.runOwn = new(r.results.definition()), r.results.readResult
+	case isResourceTool && use.Name == r.resources.listTool:
+		t.tool, t.runOwn = &own, r.resources.listForModel
+	case isResourceTool:
+		t.tool, t.server = &own, r.resources.describeURI(requestedURI(input)).Server
 	}
+	t.isOwn = t.tool != nil
 	return t
 }
 
@@ -102,7 +110,7 @@ func (r *run) resolveTool(t *toolCall) {
 	case mended:
 		r.emit(Delta{Notice: fmt.Sprintf("the model called %s, which is taken for %s", called, tool.Name)})
 	}
-	t.tool, t.use.Name = tool, tool.Name
+	t.tool, t.use.Name, t.server = tool, tool.Name, r.serverOf(tool.Name)
 	r.offerTool(tool.Name)
 }
 
@@ -204,7 +212,7 @@ func (r *run) runOwnTool(t *toolCall) {
 // startTool runs a tool on a new goroutine. Its progress, its end, and what its server asks
 // meanwhile come through the inbox.
 func (r *run) startTool(t *toolCall, box *inbox) {
-	ctx := context.WithValue(r.ctx, targetKey{}, &questionTarget{inbox: box, ctx: r.ctx, server: r.serverOf(t.use.Name), sampled: &r.sampleUsage})
+	ctx := context.WithValue(r.ctx, targetKey{}, &questionTarget{inbox: box, ctx: r.ctx, server: t.server, sampled: &r.sampleUsage})
 	r.calls.Go(func() {
 		began, result := time.Now(), errorResult(t.use.ID, "The tool has ended without a result.")
 		defer func() { // also if the tool panics or ends the goroutine: the run waits for this item
@@ -213,7 +221,7 @@ func (r *run) startTool(t *toolCall, box *inbox) {
 			}
 			box.putItem(inboxItem{task: t, ended: &CallEnded{Call: t.use, Result: result, Took: time.Since(began)}})
 		}()
-		res, err := r.tools.Call(ctx, t.use, func(p mcp.ProgressParams) { box.putItem(inboxItem{task: t, progress: &p}) })
+		res, err := r.callTool(ctx, t, func(p mcp.ProgressParams) { box.putItem(inboxItem{task: t, progress: &p}) })
 		switch {
 		case err != nil:
 			result = errorResult(t.use.ID, err.Error())
@@ -221,4 +229,12 @@ func (r *run) startTool(t *toolCall, box *inbox) {
 			result = toolResult(&t.use, res)
 		}
 	})
+}
+
+// callTool calls a server: with a tool, or to read a resource.
+func (r *run) callTool(ctx context.Context, t *toolCall, progress func(mcp.ProgressParams)) (*mcp.CallToolResult, error) {
+	if t.isOwn {
+		return r.resources.readForModel(ctx, t.use.Input)
+	}
+	return r.tools.Call(ctx, t.use, progress)
 }

@@ -23,6 +23,12 @@
 // needs a decision, too. All questions are asked on the goroutine of the run, one at a time, each
 // after an [Asked] event. When the run ends, all waiting calls and servers get an error.
 //
+// # Resources
+//
+// If the servers have resources, the model gets two tools more, list_resources and read_resource.
+// [Agent.ReadResource] reads one for the user's input. Resources in the conversation are watched:
+// before the next reply the model is told which have changed ([ResourcesChanged]).
+//
 // # The model's window
 //
 // [Agent.Tokens] reports how a conversation fills the model's window. Three measures keep it small:

@@ -7,9 +7,9 @@ import (
 )
 
 // Event is something that happens in a run: a [Delta] of the reply, [StateChanged], [CallStarted],
-// [CallProgressed], [CallEnded], [Approval], [Asked], [Compacted], [ToolsChanged], or [Ended]. A
-// Delta that is an event has one field set. Its Message is never blank: the model is asked again
-// after an empty reply.
+// [CallProgressed], [CallEnded], [Approval], [Asked], [Compacted], [ToolsChanged],
+// [ResourcesChanged], or [Ended]. A Delta that is an event has one field set. Its Message is never
+// blank: the model is asked again after an empty reply.
 type Event interface{ isEvent() }
 
 // event is embedded in the types of events.

@@ -49,6 +49,7 @@ func (r *run) setState(s State) {
 
 // runTask runs steps until the task is done, and yields the end of the run.
 func (r *run) runTask(input []mcp.Content) {
+	r.resources.retryList()
 	reason, err := Reason(""), r.takeInput(input)
 	if err == nil {
 		reason, err = r.runSteps()
@@ -88,7 +89,7 @@ func (r *run) takeInput(input []mcp.Content) error {
 // runSteps alternates replies of the model with calls of tools.
 func (r *run) runSteps() (Reason, error) {
 	for r.step = 1; r.step <= r.opts.Limits.MaxSteps; r.step++ {
-		if err := r.announceTools(); err != nil {
+		if err := r.announceChanges(); err != nil {
 			return "", err
 		}
 		reply, err := r.replyOnce()

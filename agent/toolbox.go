@@ -16,6 +16,8 @@ import (
 // Tools may have one more method. Origin(tool string) (server, name string, ok bool) returns the
 // server of a tool, and the tool's name there; [Toolbox] has it. Without it, or if ok is false, the
 // server is the part of the tool's name before __, or the whole name if it has several parts.
+//
+// Tools may also have the methods of [Resources].
 type Tools interface {
 	// List returns the current tools.
 	List(ctx context.Context) ([]mcp.Tool, error)
@@ -36,6 +38,8 @@ type Toolbox struct {
 
 	watch     *client.Watch // nil if the server does not report changes
 	stopWatch func()
+
+	watches *resourceWatches
 
 	elicit func(ctx context.Context, q *client.ElicitRequest) (*mcp.ElicitResult, error)
 
@@ -58,7 +62,7 @@ var _ Tools = (*Toolbox)(nil)
 // with tools of their own, as far as [Options.Mode] and [Options.Approve] allow, at most
 // [Limits.MaxSteps] times a run.
 func Dial(ctx context.Context, target any, o client.Options) (*Toolbox, error) {
-	b := &Toolbox{changed: make(chan struct{}, 1), elicit: o.Answers.Elicit}
+	b := &Toolbox{changed: make(chan struct{}, 1), elicit: o.Answers.Elicit, watches: newResourceWatches()}
 	if o.Answers.Elicit != nil {
 		o.Answers.Elicit = b.elicitInRun
 	}
@@ -77,12 +81,12 @@ func Dial(ctx context.Context, target any, o client.Options) (*Toolbox, error) {
 	return b, nil
 }
 
-// watchTools watches the tools until Close. ctx bounds how long the server may take to
+// watchTools watches the lists of tools and resources until Close. ctx bounds how long the server may take to
 // acknowledge.
 func (b *Toolbox) watchTools(ctx context.Context) error {
 	life, end := context.WithCancelCause(context.WithoutCancel(ctx))
 	unbound := context.AfterFunc(ctx, func() { end(context.Cause(ctx)) })
-	w, err := b.client.Watch(life, mcp.SubscriptionFilter{ToolsListChanged: true})
+	w, err := b.client.Watch(life, mcp.SubscriptionFilter{ToolsListChanged: true, ResourcesListChanged: true})
 	bounded := unbound()
 	switch {
 	case err == nil && bounded:
@@ -157,6 +161,7 @@ func (b *Toolbox) Client() *client.Client { return b.client }
 
 // Close ends the connection.
 func (b *Toolbox) Close() error {
+	b.watches.closeWatches()
 	if b.watch != nil {
 		b.watch.Close()
 		b.stopWatch()

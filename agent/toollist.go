@@ -2,6 +2,7 @@ package agent
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -10,10 +11,15 @@ import (
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
-// announceTools tells the model which tools have come and gone since it was told last.
-func (r *run) announceTools() error {
-	if err := r.refreshTools(); err != nil || !r.unannounced {
+// announceChanges tells the model which tools have come and gone, and which resources have changed,
+// since it was told last.
+func (r *run) announceChanges() error {
+	if err := r.refreshTools(r.ctx); err != nil {
 		return err
+	}
+	r.announceResources()
+	if !r.unannounced {
+		return nil
 	}
 	first, change := r.announced == nil, diffTools(r.announced, r.listed)
 	r.announced, r.unannounced = r.listed, false
@@ -27,28 +33,29 @@ func (r *run) announceTools() error {
 
 // refreshTools lists the tools if they may have changed. It must not run while a call runs: the
 // server may wait for an answer before it lists anything.
-func (r *run) refreshTools() error {
+func (a *Agent) refreshTools(ctx context.Context) error {
 	var tools []mcp.Tool
-	if r.tools != nil {
+	if a.tools != nil {
 		select {
-		case <-r.tools.Changed():
-			r.stale = true
+		case <-a.tools.Changed():
+			a.stale = true
+			a.resources.markStale()
 		default:
 		}
-		if r.listed != nil && !r.stale {
+		if a.listed != nil && !a.stale {
 			return nil
 		}
 		var err error
-		if tools, err = r.tools.List(r.ctx); err != nil { // stale stays set, so that the next run lists again
+		if tools, err = a.tools.List(ctx); err != nil { // stale stays set, so that the next run lists again
 			return fmt.Errorf("the tools could not be listed: %w", err)
 		}
 	}
 	// Sorted, so that the request's bytes, which providers cache, do not depend on which server is
 	// ready first.
-	slices.SortStableFunc(tools, func(a, b mcp.Tool) int { return cmp.Compare(a.Name, b.Name) })
-	tools = slices.CompactFunc(tools, func(a, b mcp.Tool) bool { return a.Name == b.Name })
-	r.stale, r.unannounced = false, true
-	r.setTools(tools, r.announced)
+	slices.SortStableFunc(tools, func(x, y mcp.Tool) int { return cmp.Compare(x.Name, y.Name) })
+	tools = slices.CompactFunc(tools, func(x, y mcp.Tool) bool { return x.Name == y.Name })
+	a.stale, a.unannounced = false, true
+	a.setTools(tools, a.announced)
 	return nil
 }
 

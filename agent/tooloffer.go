@@ -29,24 +29,24 @@ type toolOffer struct {
 	lastUse    map[string]int // by name, the value of uses when the tool was offered, found or called last
 	uses       int
 
-	tools     []mcp.Tool // the definitions; nil: not up to date
-	size      int
-	hasReader bool // read_result is among them
+	tools []mcp.Tool // the definitions; nil: not up to date
+	size  int
+	own   []string // names of the agent's own tools among them, without search_tools
 }
 
 // offeredTools returns the definitions that the model gets.
 func (a *Agent) offeredTools() []mcp.Tool {
-	o := &a.offer
-	if o.tools != nil && o.hasReader == a.results.hasTexts() {
+	o, own := &a.offer, a.ownToolNames()
+	if o.tools != nil && slices.Equal(o.own, own) {
 		return o.tools
 	}
-	o.hasReader = a.results.hasTexts()
+	o.own = own
 	if o.deferred {
 		o.tools = a.orderedTools()
 	} else {
-		o.tools = append(make([]mcp.Tool, 0, len(a.listed)+1), a.listed...)
-		if o.hasReader {
-			o.tools = append(o.tools, a.results.definition())
+		o.tools = append(make([]mcp.Tool, 0, len(a.listed)+len(own)), a.listed...)
+		for _, name := range own {
+			o.tools = append(o.tools, a.ownTool(name))
 		}
 	}
 	o.size = 0
@@ -56,11 +56,29 @@ func (a *Agent) offeredTools() []mcp.Tool {
 	return o.tools
 }
 
+// ownToolNames returns the names of the agent's own tools that have something to do now, without
+// search_tools.
+func (a *Agent) ownToolNames() []string {
+	names := a.resources.toolNames()
+	if a.results.hasTexts() {
+		names = append(names, a.results.tool)
+	}
+	return names
+}
+
+// ownTool returns the definition of a tool of ownToolNames.
+func (a *Agent) ownTool(name string) mcp.Tool {
+	if t, ok := a.resources.toolNamed(name); ok {
+		return t
+	}
+	return a.results.definition()
+}
+
 // orderedTools returns the definitions of the tools offered so far, without withdrawn tools. If
 // the model does not take as many, the least recently used are left out.
 func (a *Agent) orderedTools() []mcp.Tool {
-	if a.offer.hasReader {
-		a.offerTool(a.results.tool)
+	for _, name := range a.offer.own {
+		a.offerTool(name)
 	}
 	a.dropUnused()
 	tools := make([]mcp.Tool, 0, len(a.offer.order))
@@ -68,8 +86,8 @@ func (a *Agent) orderedTools() []mcp.Tool {
 		switch t := a.toolNamed(name); {
 		case name == a.offer.searchName:
 			tools = append(tools, searchDefinition(name))
-		case name == a.results.tool:
-			tools = append(tools, a.results.definition())
+		case slices.Contains(a.offer.own, name):
+			tools = append(tools, a.ownTool(name))
 		case t != nil:
 			tools = append(tools, *t)
 		}
@@ -102,7 +120,7 @@ func (a *Agent) dropUnused() {
 	}
 	var others []string
 	for _, name := range o.order {
-		if name != o.searchName && name != a.results.tool {
+		if name != o.searchName && !slices.Contains(o.own, name) {
 			others = append(others, name)
 		}
 	}
@@ -117,8 +135,13 @@ func (a *Agent) dropUnused() {
 	o.order = slices.DeleteFunc(o.order, func(name string) bool { return slices.Contains(gone, name) })
 }
 
-// ownTools is the number of the agent's own tools.
-const ownTools = 2
+// maxOwnTools returns how many tools of its own the agent may offer.
+func (a *Agent) maxOwnTools() int {
+	if a.resources.source == nil {
+		return 2 // search_tools and read_result
+	}
+	return 4 // and list_resources and read_resource
+}
 
 // maxTools returns how many tools the model takes; 0: any number.
 func (a *Agent) maxTools() int {
@@ -134,6 +157,7 @@ func (a *Agent) setTools(tools, read []mcp.Tool) {
 	a.listed = append(make([]mcp.Tool, 0, len(tools)), tools...) // not nil
 	a.offer.tools, a.offer.index = nil, nil
 	a.offer.searchName, a.results.tool = a.freeName(searchToolName), a.freeName(readToolName)
+	a.resources.listTool, a.resources.readTool = a.freeName(listResourcesName), a.freeName(readResourceName)
 	if a.offer.deferred || !a.tooManyTools() {
 		return
 	}
@@ -163,7 +187,7 @@ func (a *Agent) freeName(name string) string {
 // tooManyTools reports whether the tools are more than the model takes, or take more of the
 // window than allowed.
 func (a *Agent) tooManyTools() bool {
-	if most := a.maxTools(); most > 0 && len(a.listed) > most-ownTools {
+	if most := a.maxTools(); most > 0 && len(a.listed) > most-a.maxOwnTools() {
 		return true
 	}
 	if a.opts.Limits.SearchAt < 0 || len(a.listed) <= maxFound { // one search would find them all
@@ -245,7 +269,7 @@ func (a *Agent) searchTools(input json.RawMessage) (string, error) {
 	}
 	most := maxFound
 	if n := a.maxTools(); n > 0 {
-		most = max(1, min(most, n-ownTools)) // so that all can be offered
+		most = max(1, min(most, n-a.maxOwnTools())) // so that all can be offered
 	}
 	found := a.findTools(in.Query, most)
 	if len(found) == 0 {

@@ -72,3 +72,10 @@ func TestCompacted(t *testing.T) {
 		return anthropic.New(o), s
 	})
 }
+
+func TestResources(t *testing.T) {
+	agenttest.Resources(t, func(t *testing.T, turns ...modelserver.Turn) (agent.Model, *modelserver.Server) {
+		s, o := serve(t, turns...)
+		return anthropic.New(o), s
+	})
+}

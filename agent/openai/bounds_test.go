@@ -70,3 +70,10 @@ func TestCompacted(t *testing.T) {
 		return openai.New(o), s
 	})
 }
+
+func TestResources(t *testing.T) {
+	agenttest.Resources(t, func(t *testing.T, turns ...modelserver.Turn) (agent.Model, *modelserver.Server) {
+		s := modelserver.New(t.Error, modelserver.Script{Turns: turns}, modelserver.Chat)
+		return openai.New(serve(t, s)), s
+	})
+}
