@@ -13,8 +13,8 @@ import (
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
-// Resources is implemented by [Tools] whose servers may have resources, such as a [Toolbox]. If they
-// have some, the model gets two tools, list_resources and read_resource. The methods are called
+// Resources is implemented by [Tools] that may also have resources, such as a [Toolbox]. If there are
+// some, the model gets two tools, list_resources and read_resource. The methods are called
 // concurrently. A token in Changed also means that the resources may differ from the last list.
 type Resources interface {
 	// ListResources returns the resources and templates of all servers.
@@ -52,7 +52,7 @@ const (
 
 // resourceState is the state of an agent's resources. All methods may be called concurrently.
 type resourceState struct {
-	source             Resources // nil if the tools have none
+	source             Resources // nil: there are no resources
 	listTool, readTool string    // the names of list_resources and read_resource
 
 	mu      sync.Mutex // guards the fields below

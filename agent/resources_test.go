@@ -306,7 +306,7 @@ func TestResourceChangesBounded(t *testing.T) {
 	}
 }
 
-// Servers whose resources cannot be listed do not end or hold up a run for long.
+// Resources that cannot be listed do not end or hold up a run for long.
 func TestResourceListFails(t *testing.T) {
 	for name, list := range map[string]func(ctx context.Context) error{
 		"an error": func(context.Context) error { return errors.New("out of shelves") },

@@ -150,7 +150,7 @@ func serversOf(listed []Resource) (names []string) {
 	return names
 }
 
-// requestedURI returns the URI in the arguments of a call of read_resource, "" if they have none.
+// requestedURI returns the URI in the arguments of a call of read_resource, or "".
 func requestedURI(input json.RawMessage) string {
 	var in struct{ URI string }
 	_ = json.Unmarshal(input, &in) // readForModel reports the error

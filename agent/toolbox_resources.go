@@ -83,7 +83,7 @@ type resourceWatches struct {
 	cancel context.CancelFunc
 	work   sync.WaitGroup
 
-	mu     sync.Mutex // guards the fields below, and those of each watch
+	mu     sync.Mutex // guards the fields below, and the fields of each watch
 	all    []*resourceWatch
 	closed bool
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/dowel-mcp/dowel/server"
 )
 
-// patient is a toolbox whose calls return after the change that they have caused was reported.
+// patient is a toolbox. Its calls return after the change that they have caused was reported.
 type patient struct {
 	*agent.Toolbox
 	changed chan struct{}
