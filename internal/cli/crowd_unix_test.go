@@ -138,21 +138,18 @@ func (l *clientLoad) recordCall(name string, took time.Duration, err error) {
 func (l *clientLoad) awaitAnswers() {
 	l.t.Helper()
 	const enough = 20
-	for end := time.Now().Add(callLimit); ; time.Sleep(callPause) {
+	polltest.UntilNil(l.t, func() error {
 		l.mu.Lock()
-		tallies := maps.Clone(l.tallies)
-		l.mu.Unlock()
+		defer l.mu.Unlock()
 		least := enough
-		for _, n := range tallies {
+		for _, n := range l.tallies {
 			least = min(least, n.answers)
 		}
-		if len(tallies) > 0 && least == enough {
-			return
+		if len(l.tallies) == 0 || least < enough {
+			return fmt.Errorf("the calls are not under way: %+v", l.tallies)
 		}
-		if time.Now().After(end) {
-			l.t.Fatalf("the calls are not under way: %+v", tallies)
-		}
-	}
+		return nil
+	})
 }
 
 // startBlockedCalls makes clients call a tool that blocks until its call is canceled, and returns

@@ -59,17 +59,15 @@ func TestUpRewrittenUnderLoad(t *testing.T) {
 	value = "final"
 	p.rewrite(text(value), 0)
 
-	for end := time.Now().Add(polltest.Limit); ; time.Sleep(50 * time.Millisecond) {
+	polltest.UntilNil(t, func() error {
 		var runs string
 		all, runs = p.readLog("changes")
 		before := slices.ContainsFunc(all[:len(all)-1], isRunning)
 		if runs == value && isRunning(all[len(all)-1]) && !before {
-			break
+			return nil
 		}
-		if time.Now().After(end) {
-			t.Fatalf("%q runs, want %q alone: %v\n%s", runs, value, all, p.output())
-		}
-	}
+		return fmt.Errorf("%q runs, want %q alone: %v\n%s", runs, value, all, p.output())
+	})
 	p.awaitStates(ready)
 	tallies := c.stopCalls()
 	if n := tallies["same__echo"]; n.errors > 0 || n.answers < 100 {

@@ -15,6 +15,7 @@ import (
 	"github.com/dowel-mcp/dowel/internal/cli/attach"
 	"github.com/dowel-mcp/dowel/internal/cli/exit"
 	"github.com/dowel-mcp/dowel/internal/modelserver"
+	"github.com/dowel-mcp/dowel/internal/polltest"
 )
 
 // model is a server for a scripted model. It checks requests as the provider would.
@@ -263,17 +264,20 @@ func TestRunTaskLate(t *testing.T) {
 	unsetModels(t)
 	for name, test := range map[string]struct {
 		words          []string
-		stdout, stderr string // parts of them
+		stdout, stderr string // parts of them; LIMIT is --max-time
 	}{
-		"lines": {nil, "The answer is\n", "dowel: the model did not finish within 600ms\n  raise the limit with --max-time\n"},
+		"lines": {nil, "The answer is\n", "dowel: the model did not finish within LIMIT\n  raise the limit with --max-time\n"},
 		"json":  {[]string{"--json"}, `"reason":"time over","exit":124,"answer":"The answer is","partial":true`, `"exit":124`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			m := startStallingServer(t, "The answer is")
-			out := runDowel(t, "", append([]string{"run", "Go", "--model", "gpt-test", "--base-url", m.url, "--server", "everything", "--max-time", "600ms"}, test.words...)...)
-			if out.code != exit.Timeout || !strings.Contains(out.stdout, test.stdout) || !strings.Contains(out.stderr, test.stderr) {
-				t.Errorf("%+v", out)
-			}
+			polltest.UntilLongEnough(t, 600*time.Millisecond, func(limit time.Duration) error {
+				out := runDowel(t, "", append([]string{"run", "Go", "--model", "gpt-test", "--base-url", m.url, "--server", "everything", "--max-time", limit.String()}, test.words...)...)
+				if out.code != exit.Timeout || !strings.Contains(out.stdout, test.stdout) || !strings.Contains(out.stderr, strings.ReplaceAll(test.stderr, "LIMIT", limit.String())) {
+					return fmt.Errorf("%+v", out)
+				}
+				return nil
+			})
 		})
 	}
 	if out := runDowel(t, "", "run", "Go", "--server", "everything", "--max-time", "-1s"); out.code != exit.Usage || !strings.Contains(out.stderr, "--max-time -1s") {
@@ -284,18 +288,20 @@ func TestRunTaskLate(t *testing.T) {
 // stallingServer is a model that sends a part of a reply and then stops.
 type stallingServer struct {
 	url    string
-	stalls chan struct{} // closed when the part is sent
+	stalls chan struct{} // receives a value when the part is sent
 }
 
 func startStallingServer(t *testing.T, says string) stallingServer {
 	t.Helper()
-	s := stallingServer{stalls: make(chan struct{})}
+	s := stallingServer{stalls: make(chan struct{}, 1)}
 	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "text/event-stream")
 		fmt.Fprintf(w, "data: {\"id\":\"1\",\"object\":\"chat.completion.chunk\",\"choices\":[{\"index\":0,\"delta\":{\"role\":\"assistant\",\"content\":%q}}]}\n\n", says)
 		_ = http.NewResponseController(w).Flush()
-		time.Sleep(3 * time.Second) // until the client has read it
-		close(s.stalls)
+		select {
+		case s.stalls <- struct{}{}:
+		default:
+		}
 		<-r.Context().Done()
 	}))
 	t.Cleanup(web.Close)

@@ -5,14 +5,17 @@ package cli
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/dowel-mcp/dowel/internal/audit"
 	"github.com/dowel-mcp/dowel/internal/cli/exit"
+	"github.com/dowel-mcp/dowel/internal/polltest"
 )
 
 // writeConfig writes the user's file with servers, a default model and an audit log.
@@ -222,20 +225,24 @@ func TestRunTaskInterrupted(t *testing.T) {
 func TestRunTaskPartialReply(t *testing.T) {
 	t.Parallel()
 	m := startStallingServer(t, "The answer is")
-	cmd := newCommand(t, "run", "Go", "--model", "gpt-test", "--base-url", m.url, "--server", "everything")
-	var stdout, stderr bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &stdout, &stderr
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	<-m.stalls
-	if err := cmd.Process.Signal(syscall.SIGINT); err != nil {
-		t.Fatal(err)
-	}
-	_ = cmd.Wait() // ProcessState has the result
-	if got := cmd.ProcessState.ExitCode(); got != exit.Interrupted || stdout.String() != "The answer is\n" {
-		t.Errorf("exit code %d, stdout: %s\nstderr: %s", got, stdout.String(), stderr.String())
-	}
+	polltest.UntilLongEnough(t, 100*time.Millisecond, func(pause time.Duration) error {
+		cmd := newCommand(t, "run", "Go", "--model", "gpt-test", "--base-url", m.url, "--server", "everything")
+		var stdout, stderr bytes.Buffer
+		cmd.Stdout, cmd.Stderr = &stdout, &stderr
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		<-m.stalls
+		time.Sleep(pause) // dowel reads the part in this time
+		if err := cmd.Process.Signal(syscall.SIGINT); err != nil {
+			t.Fatal(err)
+		}
+		_ = cmd.Wait() // ProcessState has the result
+		if got := cmd.ProcessState.ExitCode(); got != exit.Interrupted || stdout.String() != "The answer is\n" {
+			return fmt.Errorf("exit code %d, stdout: %s\nstderr: %s", got, stdout.String(), stderr.String())
+		}
+		return nil
+	})
 }
 
 func lastLine(text string) string {

@@ -170,21 +170,20 @@ func (u *testUser) serverStates() map[string]control.Server {
 }
 
 // awaitStates waits until the servers have these states.
-func (u *testUser) awaitStates(want map[string]hub.Status) map[string]control.Server {
+func (u *testUser) awaitStates(want map[string]hub.Status) (now map[string]control.Server) {
 	u.t.Helper()
-	for end := time.Now().Add(polltest.Limit); ; time.Sleep(100 * time.Millisecond) {
-		now := u.serverStates()
+	polltest.UntilNil(u.t, func() error {
+		now = u.serverStates()
 		same := len(now) == len(want)
 		for name, status := range want {
 			same = same && now[name].Status == status
 		}
-		if same {
-			return now
+		if !same {
+			return fmt.Errorf("the servers are %+v, want %v\n%s", now, want, u.output())
 		}
-		if time.Now().After(end) {
-			u.t.Fatalf("the servers are %+v, want %v\n%s", now, want, u.output())
-		}
-	}
+		return nil
+	})
+	return now
 }
 
 // builtInEntry returns an entry for a built-in server.

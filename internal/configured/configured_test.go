@@ -2,6 +2,7 @@ package configured_test
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -130,12 +131,12 @@ func (w *world) trust(source *configured.Source, name string, folder bool) {
 // expect waits for the states of all servers, each in the form "name status".
 func (w *world) expect(want ...string) {
 	w.t.Helper()
-	for end := time.Now().Add(polltest.Limit); w.states() != strings.Join(want, ", "); time.Sleep(time.Millisecond) {
-		if time.Now().After(end) {
-			w.t.Errorf("the servers are %q, want %q", w.states(), want)
-			return
+	polltest.UntilNil(w.t, func() error {
+		if states := w.states(); states != strings.Join(want, ", ") {
+			return fmt.Errorf("the servers are %q, want %q", states, want)
 		}
-	}
+		return nil
+	})
 }
 
 func (w *world) states() string {

@@ -117,51 +117,6 @@ func TestAtOnce(t *testing.T) {
 	})
 }
 
-// The write timeout of the server must not end a stream.
-func TestOutlivesWriteTimeout(t *testing.T) {
-	each(t, func(t *testing.T, serve func(http.Handler, ...func(*http.Server)) *httptest.Server) {
-		const limit = 500 * time.Millisecond
-		s := serve(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			stream := NewWriter(w, WriterOptions{KeepAlive: limit})
-			defer stream.Close()
-			_ = stream.Open()
-			for range 3 {
-				time.Sleep(limit)
-				if err := stream.Send(Event{Data: []byte("a")}); err != nil {
-					t.Error(err)
-				}
-			}
-		}), func(s *http.Server) { s.WriteTimeout = limit; s.ReadTimeout = limit })
-		events := NewReader(get(t, s).Body, 0)
-		for range 3 {
-			if _, err := events.Next(); err != nil {
-				t.Fatal(err)
-			}
-		}
-		if _, err := events.Next(); err != io.EOF {
-			t.Error(err)
-		}
-	})
-}
-
-// A stream that has ended must leave no deadline on its connection, which is reused.
-func TestConnectionIsUsedAgain(t *testing.T) {
-	s := serve(t, false, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		stream := NewWriter(w, WriterOptions{WriteTimeout: 500 * time.Millisecond})
-		_ = stream.Send(Event{Data: []byte(r.RemoteAddr)})
-		_ = stream.Close()
-	}))
-	var addr string
-	for i := range 2 {
-		all, err := io.ReadAll(get(t, s).Body)
-		if err != nil || i > 0 && string(all) != addr {
-			t.Errorf("%q behind %q: %v", all, addr, err)
-		}
-		addr = string(all)
-		time.Sleep(700 * time.Millisecond) // longer than WriteTimeout
-	}
-}
-
 // A client that reads nothing must be cut off, must not block others, and can tell that it was cut
 // off.
 func TestSlowReaderOverHTTP(t *testing.T) {

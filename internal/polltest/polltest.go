@@ -27,6 +27,35 @@ func Until(t testing.TB, awaited string, condition func() bool) {
 	}
 }
 
+// UntilNil calls check until it returns nil. After [Limit] it ends the test with the last error.
+func UntilNil(t testing.TB, check func() error) {
+	t.Helper()
+	end := time.Now().Add(Limit)
+	for err := check(); err != nil; err = check() {
+		if time.Now().After(end) {
+			t.Fatalf("still so after %v: %v", Limit, err)
+		}
+		time.Sleep(pause)
+	}
+}
+
+// UntilLongEnough calls try with limit, and with twice the limit after each error, until try returns
+// nil. It is for a test in which a time limit must expire, but not before the first part of the
+// work is done. If try fails with [Limit], UntilLongEnough ends the test with the error.
+func UntilLongEnough(t testing.TB, limit time.Duration, try func(limit time.Duration) error) {
+	t.Helper()
+	for {
+		err := try(limit)
+		if err == nil {
+			return
+		}
+		if limit >= Limit {
+			t.Fatalf("with a limit of %v: %v", limit, err)
+		}
+		limit = min(2*limit, Limit)
+	}
+}
+
 // Within calls f and waits for its return. After [Limit] it ends the test and prints every goroutine.
 // f runs on a goroutine of its own, so it must not end the test.
 func Within(t testing.TB, f func()) {

@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -209,17 +211,32 @@ func TestOwnClient(t *testing.T) {
 		real.ServeHTTP(w, r)
 	})
 	no := errors.New("never")
-	own := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: 2 * time.Second, CheckRedirect: func(*http.Request, []*http.Request) error { return no }}
+	limits := &deadlineRecorder{limited: map[string]bool{}, inner: &http.Transport{DisableKeepAlives: true}}
+	own := &http.Client{Transport: limits, Timeout: time.Hour, CheckRedirect: func(*http.Request, []*http.Request) error { return no }}
 	if _, err := (sse.URL{URL: f.web.URL + "/old", Client: own}).Dial(within(t), newInbound(), transport.ClientOptions{Tap: mcptest.ClientTap(t, mcptest.SentOnly())}); !errors.Is(err, no) {
 		t.Error(err)
 	}
-	in := newInbound()
-	dial(t, sse.URL{URL: f.url(), Client: own}, in, transport.ClientOptions{})
-	select {
-	case err := <-in.down:
-		t.Error(err)
-	case <-time.After(2500 * time.Millisecond): // longer than Timeout
+	dial(t, sse.URL{URL: f.url(), Client: own}, newInbound(), transport.ClientOptions{})
+	limits.mu.Lock()
+	defer limits.mu.Unlock()
+	if want := map[string]bool{"GET": false, "POST": true}; !maps.Equal(limits.limited, want) {
+		t.Errorf("requests with a deadline: %v, want %v", limits.limited, want)
 	}
+}
+
+// deadlineRecorder records for each method whether its last request had a deadline, as a client's
+// Timeout sets it.
+type deadlineRecorder struct {
+	mu      sync.Mutex
+	limited map[string]bool
+	inner   http.RoundTripper
+}
+
+func (d *deadlineRecorder) RoundTrip(r *http.Request) (*http.Response, error) {
+	d.mu.Lock()
+	_, d.limited[r.Method] = r.Context().Deadline()
+	d.mu.Unlock()
+	return d.inner.RoundTrip(r)
 }
 
 // If a server hangs at any step, the end of ctx must end the dial.

@@ -7,8 +7,10 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -133,6 +135,12 @@ func (s session) do(command string) Result {
 	return s.call(args{"shell": s.handle, "command": command})
 }
 
+// interrupt sends ctrl+c and waits until the command has ended.
+func (s session) interrupt() Result {
+	s.Helper()
+	return s.call(args{"shell": s.handle, "command": "ctrl+c", "timeout": bound.Seconds()})
+}
+
 // wants runs a command that must end with this status and output.
 func (s session) wants(command string, status int, output string) {
 	s.Helper()
@@ -226,23 +234,18 @@ func runs(pid int) bool {
 
 func allGone(t *testing.T, pids []int) {
 	t.Helper()
-	for end := time.Now().Add(bound); ; time.Sleep(2 * time.Millisecond) {
-		var left []int
-		for _, pid := range pids {
-			if runs(pid) {
-				left = append(left, pid)
-			}
+	left := slices.Clone(pids)
+	defer func() { // some are left if the test has failed
+		for _, pid := range left {
+			syscall.Kill(pid, syscall.SIGKILL)
 		}
-		if len(left) == 0 {
-			return
+	}()
+	polltest.UntilNil(t, func() error {
+		if left = slices.DeleteFunc(left, func(pid int) bool { return !runs(pid) }); len(left) > 0 {
+			return fmt.Errorf("the processes %v are left", left)
 		}
-		if time.Now().After(end) {
-			for _, pid := range left {
-				syscall.Kill(pid, syscall.SIGKILL)
-			}
-			t.Fatalf("the processes %v are left", left)
-		}
-	}
+		return nil
+	})
 }
 
 func numbers(t *testing.T, text string) (all []int) {

@@ -37,7 +37,7 @@ func TestInterrupt(t *testing.T) {
 			if strings.Contains(command, "sleep 1000") && !strings.Contains(command, "STOP") {
 				s.awaitSleep()
 			}
-			r := s.do("ctrl+c")
+			r := s.interrupt()
 			if r.State != Idle || r.ExitStatus == nil || *r.ExitStatus == 0 || r.Note != "the command was interrupted" || strings.Contains(r.Output, "no\n") {
 				s.Errorf("%q: got %s", command, show(r))
 			}

@@ -4,6 +4,7 @@ package shell
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"os/user"
@@ -12,9 +13,9 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/dowel-mcp/dowel/client"
+	"github.com/dowel-mcp/dowel/internal/polltest"
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
@@ -218,7 +219,7 @@ func TestSandbox(t *testing.T) {
 		t.Error(err)
 	}
 	s.begin("sleep 1000; echo no")
-	if r := s.do("ctrl+c"); r.State != Idle || *r.ExitStatus != 130 {
+	if r := s.interrupt(); r.State != Idle || *r.ExitStatus != 130 {
 		t.Errorf("interrupted: got %s", show(r))
 	}
 	s.wants("echo after; pwd", 0, "after\n"+s.s.opts.Dir+"\n")
@@ -270,17 +271,18 @@ func TestSandboxOfAKilledParent(t *testing.T) {
 // sleeping finds the processes of this command line.
 func sleeping(t *testing.T, mark string, n int) (pids []int) {
 	t.Helper()
-	for end := time.Now().Add(bound); len(pids) != n; time.Sleep(time.Millisecond) {
+	polltest.UntilNil(t, func() error {
 		pids = pids[:0]
 		for _, pid := range pidNames(t) {
 			if line, _ := os.ReadFile("/proc/" + pid + "/cmdline"); string(line) == "sleep\x00"+mark+"\x00" {
 				pids = append(pids, numbers(t, pid)...)
 			}
 		}
-		if time.Now().After(end) {
-			t.Fatalf("the processes %v sleep, want %d", pids, n)
+		if len(pids) != n {
+			return fmt.Errorf("the processes %v sleep, want %d", pids, n)
 		}
-	}
+		return nil
+	})
 	return pids
 }
 

@@ -214,7 +214,7 @@ func TestEndlessOutput(t *testing.T) {
 				s.Errorf("got %s", show(r))
 			}
 		}
-		if r := s.do("ctrl+c"); r.State != Idle || *r.ExitStatus != 130 || len(r.Output) > 1100 {
+		if r := s.interrupt(); r.State != Idle || *r.ExitStatus != 130 || len(r.Output) > 1100 {
 			s.Errorf("got %s", show(r))
 		}
 		s.wants("echo after", 0, "after\n")

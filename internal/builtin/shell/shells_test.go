@@ -26,17 +26,11 @@ func TestUnusedShellEnds(t *testing.T) {
 		t.Fatalf("got %s", show(r))
 	}
 	s := session{w, r.Shell}
-	for end := time.Now().Add(bound); ; time.Sleep(5 * time.Millisecond) {
+	polltest.Until(t, "the end of the shell", func() bool {
 		w.s.mu.Lock()
-		past := len(w.s.past)
-		w.s.mu.Unlock()
-		if past == 1 {
-			break
-		}
-		if time.Now().After(end) {
-			t.Fatal("the shell lives on")
-		}
-	}
+		defer w.s.mu.Unlock()
+		return len(w.s.past) == 1
+	})
 	<-w.s.past[0].exited
 	s.fail(args{"shell": s.handle, "command": "echo"}, "the shell has ended (it was not used for 30ms)")
 	if r := s.call(args{"shell": s.handle, "restart": true, "command": "echo again"}); r.Output != "again\n" {
