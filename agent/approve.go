@@ -138,7 +138,7 @@ func (r *run) approveCall(t *toolCall) (Approval, error) {
 	case len(d.Arguments) > 0:
 		input, ok := parseArguments(d.Arguments)
 		if !ok {
-			return refused.decidedBy(byUser, "the user has changed its arguments into something that is no JSON object"), nil
+			return refused.decidedBy(byUser, "the user has changed its arguments into something other than a JSON object"), nil
 		}
 		use.Input, allowed.Call.Input = input, input
 	}

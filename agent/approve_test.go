@@ -36,7 +36,7 @@ func TestApprovals(t *testing.T) {
 		{"user says why", agent.Options{Approve: allow(agent.Decision{Reason: "later"})}, "a__write", waits + `a__write {} of a, destructive: false by user, the user refused: later`},
 		{"edited", agent.Options{Approve: allow(agent.Decision{Allow: true, Arguments: json.RawMessage(` {"x":2}`)})}, "a__write", waits + `a__write {"x":2} of a, destructive: true by user, the user has allowed it`},
 		{"edited badly", agent.Options{Approve: allow(agent.Decision{Allow: true, Arguments: json.RawMessage(`{"x":`)})}, "a__write",
-			waits + `a__write {} of a, destructive: false by user, the user has changed its arguments into something that is no JSON object`},
+			waits + `a__write {} of a, destructive: false by user, the user has changed its arguments into something other than a JSON object`},
 		{"without a server", agent.Options{Mode: agent.ModeAll}, "write", `write {} of , destructive: true by mode, everything is allowed`},
 		{"a server that names do not tell", agent.Options{Mode: agent.ModeAll}, "a__far",
 			`a__far {} of x__y, destructive: true by mode, everything is allowed`},

@@ -93,7 +93,7 @@ func parseTarget(to any, o Options) (t target, err error) {
 	case io.ReadWriteCloser:
 		return target{dialer: streamDialer(to), oneShot: true, isPrivate: true}, nil
 	}
-	return t, fmt.Errorf("dial: a %T is no target: pass a URL, a command ([]string or stdio.Command), an mcp.Handler, a "+
+	return t, fmt.Errorf("dial: a %T is not a target: pass a URL, a command ([]string or stdio.Command), an mcp.Handler, a "+
 		"transport.Dialer, an mcp.Transport or an io.ReadWriteCloser", to)
 }
 

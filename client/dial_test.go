@@ -75,7 +75,7 @@ func TestNoTargets(t *testing.T) {
 		{"HTTP://%zz", "not a URL"},
 		{"npx -y server", "[]string"},
 		{[]string{}, "empty"},
-		{3, "a int is no target"},
+		{3, "a int is not a target"},
 		{[]string{"no-such-program-anywhere"}, "no-such-program-anywhere"},
 		{stdio.Command{Path: "/no/such/program"}, "/no/such/program"},
 	} {

@@ -64,7 +64,7 @@ func readServer(resp *mcp.Response) (s Server, err error) {
 		return s, err
 	}
 	if info := rawjson.Lookup(rawjson.Lookup(resp.Raw, "_meta"), mcpwire.MetaServerInfo); info != nil {
-		_ = mcp.Decode(info, &s.Info) // for display only, so a malformed description is no failure
+		_ = mcp.Decode(info, &s.Info) // for display only, so a malformed description is ignored
 	}
 	return s, nil
 }

@@ -65,7 +65,7 @@ func TestLists(t *testing.T) {
 		{"several, with an empty one", map[string]string{"": page(`"1"`, "a"), `"1"`: page(`"2"`), `"2"`: page("", "b")}, "a b ", "", `,"1","2"`},
 		{"an empty cursor is one", map[string]string{"": page(`""`, "a"), `""`: page("", "b")}, "a b ", "", `,""`},
 		{"a cursor goes back as it was", map[string]string{"": page(`"\u00e9\"\n"`, "a"), `"é\"\n"`: page("", "b")}, "a b ", "", `,"é\"\n"`},
-		{"null is no cursor", map[string]string{"": page(`null`, "a")}, "a ", "", ""},
+		{"null is not a cursor", map[string]string{"": page(`null`, "a")}, "a ", "", ""},
 		{"a cursor that repeats", map[string]string{"": page(`"1"`, "a"), `"1"`: page(`"2"`, "b"), `"2"`: page(`"1"`, "c")}, "a b c ", "repeats the cursor", `,"1","2"`},
 		{"a cursor of its own that is unknown", map[string]string{"": page(`"1"`, "a")}, "a ", "unknown cursor", `,"1",,"1"`},
 		{"no list", nil, "", "unknown cursor", ""},

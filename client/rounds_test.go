@@ -127,7 +127,7 @@ func TestQuestionsThatCannotBeAnswered(t *testing.T) {
 			client.Options{Answers: client.Answers{Sample: func(context.Context, *mcp.CreateMessageParams) (*mcp.CreateMessageResult, error) { return nil, nil }}}, "neither", 0},
 		{"answer against the schema", ask("elicitation/create", `{"message":"?","requestedSchema":{"type":"object","properties":{"n":{"type":"integer"}},"required":["n"]}}`),
 			client.Options{Answers: client.Answers{Elicit: yes}}, "does not match the form", 0},
-		{"content is no object", ask("elicitation/create", `{"message":"?"}`), client.Options{Answers: client.Answers{Elicit: accept(`[]`)}}, "must be an object", 0},
+		{"content is not an object", ask("elicitation/create", `{"message":"?"}`), client.Options{Answers: client.Answers{Elicit: accept(`[]`)}}, "must be an object", 0},
 		{"unknown action", ask("elicitation/create", `{"message":"?"}`), client.Options{Answers: client.Answers{Elicit: func(context.Context, *client.ElicitRequest) (*mcp.ElicitResult, error) {
 			return &mcp.ElicitResult{Action: "maybe"}, nil
 		}}}, "unknown action", 0},
@@ -136,7 +136,7 @@ func TestQuestionsThatCannotBeAnswered(t *testing.T) {
 		}}}, "panicked: oh", 0},
 		{"nothing asked", asks(`{}`), client.Options{}, "without naming any", 0},
 		{"state is not a string", asks(`{"requestState":{}}`), client.Options{}, "must be a string", 0},
-		{"questions are no object", asks(`{"inputRequests":[]}`), client.Options{}, "cannot be read", 0},
+		{"questions are not an object", asks(`{"inputRequests":[]}`), client.Options{}, "cannot be read", 0},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			s := &script{results: []*mcp.Result{test.result, raw(done)}}

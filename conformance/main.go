@@ -89,7 +89,7 @@ func parseOptions(args []string, help io.Writer) (o options, err error) {
 		return o, err
 	}
 	if flags.NArg() > 0 {
-		return o, fmt.Errorf("%q is no flag; -help shows them", flags.Arg(0))
+		return o, fmt.Errorf("%q is not a flag; -help shows them", flags.Arg(0))
 	}
 	if o.roles, err = parseChoice("role", *role, roles); err != nil {
 		return o, err

@@ -23,9 +23,11 @@ type connection struct {
 	lost        chan error      // has room for one; receives the reason of the loss
 	fingerprint string          // of the definition that it was opened for
 	router      *questionRouter // of a legacy server on a shared channel; nil if questions name their call
-	opened      chan struct{}
-	evicted     chan struct{} // of a client's own connection: closed when it must make room
-	openErr     error         // valid after opened is closed
+
+	// Only for a client's own connection:
+	opened  chan struct{} // closed when opening has succeeded or failed
+	openErr error         // valid after opened is closed
+	evicted chan struct{} // closed when it must make room for another client's connection
 
 	lingerLimit  time.Duration
 	replaced     context.Context // ends when the connection is replaced
@@ -74,8 +76,8 @@ func sharesChannel(target any) bool {
 	return !separate
 }
 
-// clientOptions returns the options to dial with: the definition's, with the parts that the hub
-// does itself replaced.
+// clientOptions returns the definition's options for a dial. The hub replaces some of them, because
+// it answers questions, reconnects and checks output itself.
 func (u *Upstream) clientOptions(d Definition) client.Options {
 	o := d.Options
 	o.Name = d.Name
@@ -120,7 +122,7 @@ func commandOf(target any) (stdio.Command, bool) {
 	return stdio.Command{}, false
 }
 
-// handleState takes the states of the client, and reports a loss.
+// handleState receives the client's states and passes the reason of a loss to conn.lost.
 func (conn *connection) handleState(s client.State) {
 	if s.Status != client.Failed && s.Status != client.Lost {
 		return

@@ -140,7 +140,7 @@ func TestKilledUnderLoad(t *testing.T) {
 	<-watched
 	t.Logf("%d deaths, %d replies, %d errors", deaths.Load(), replies.Load(), refusals.Load())
 	if !seenAll() {
-		t.Error("that is no test of it")
+		t.Error("too little happened to test it")
 	}
 	if err := os.Remove(deadly); err != nil {
 		t.Fatal(err)

@@ -29,7 +29,7 @@ type history struct {
 	events       []Event            // at most 2*maxHistory; the last maxHistory count
 	partialLine  []byte             // a line without its end, at most maxLine bytes
 	attemptLines int                // number of lines of stderr since the attempt began
-	stray        *doctor.StdoutTail // lines on stdout since the attempt began that are no messages
+	stray        *doctor.StdoutTail // lines on stdout since the attempt began that are not messages
 }
 
 // startAttempt begins the output of a new attempt.

@@ -100,7 +100,7 @@ func answered(q toolQuestion, names []string) bool {
 	return slices.ContainsFunc(names, func(name string) bool { return slices.Contains(q.right, name) })
 }
 
-// checkRight fails the test where an answer is no tool.
+// checkRight fails the test where an answer is not a tool.
 func checkRight(t *testing.T, tools []search.Tool, q toolQuestion) {
 	t.Helper()
 	if len(q.right) == 0 {

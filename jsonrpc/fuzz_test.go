@@ -52,7 +52,7 @@ func FuzzParse(f *testing.F) {
 			t.Fatalf("%s\nis written as %s\nwhich is %+v, %v", frame, encode(m), again, err)
 		}
 		if !json.Valid(encode(m)) {
-			t.Fatalf("%s is no JSON", encode(m))
+			t.Fatalf("%s is not JSON", encode(m))
 		}
 	})
 }

@@ -64,7 +64,7 @@ func TestMadeIDs(t *testing.T) {
 	for _, s := range []string{"", "a", "\"\\\n", "é\u2028"} {
 		id, err := ParseID(rawjson.AppendString(nil, s))
 		if _, ok := id.Int(); ok || id.IsZero() || err != nil {
-			t.Errorf("%q is no string id: %v", s, err)
+			t.Errorf("%q is not a string id: %v", s, err)
 		}
 		if back, err := ParseID(id.Append(nil)); err != nil || back != id {
 			t.Errorf("%q comes back as %s, %v", s, back, err)

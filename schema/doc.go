@@ -35,8 +35,8 @@
 // required, nullable allows null, and the other options are doc (description), title, default,
 // example, enum and the keywords of numbers, strings and slices above. jsonschema_description is a
 // description too. A tag that says anything else, or that does not fit the field's type, is an
-// error that names the field. The tags of this package win over the same statement in a jsonschema
-// tag, so a type may carry both while two libraries use it.
+// error that names the field. If a type has both kinds of tags, because two libraries
+// use it, the tags of this package take precedence.
 //
 // What a type becomes:
 //
@@ -76,8 +76,8 @@
 // Bounds: a schema has at most 1 MiB of text, 128 levels and 8,192 subschemas;
 // one validation costs at most 262,144 steps plus 4 for each byte of the value, and
 // ends with [ErrTooComplex] there. A step is one subschema applied to one value; long strings,
-// enumerations and patterns count as several. Saying why a value is refused may cost the same once
-// more.
+// enumerations and patterns count as several. Explaining why a value is refused may cost as many
+// steps again.
 //
 // # Encoding
 //

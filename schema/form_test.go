@@ -67,8 +67,8 @@ func TestForm(t *testing.T) {
 	}
 }
 
-// The schemas of forms satisfy the specification's own schema of a request.
-// Choosing several came with 2025-11-25.
+// The schemas of forms satisfy the specification's own schema of a request. Revision 2025-11-25
+// introduced choices of several values.
 func TestFormSatisfiesSpecification(t *testing.T) {
 	for _, c := range []struct {
 		revision, definition string

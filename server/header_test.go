@@ -109,7 +109,7 @@ func TestHeaders(t *testing.T) {
 	req := request(mcp.MethodCallTool, `{"name":"t","arguments":{"region":null}}`)
 	req.Header = overHTTP(map[string][]string{})
 	if got := serve(t, s, req); strings.HasPrefix(got, "error -32020") {
-		t.Errorf("null is no value: %s", got)
+		t.Errorf("null is not a value: %s", got)
 	}
 }
 

@@ -34,10 +34,10 @@ func TestNoMessages(t *testing.T) {
 		{"text/html", "<html>\n<title>Log in", "HOST answers with text/html and no stream of Anthropic messages (it begins: <html> <title>Log in): check the base URL"},
 		{"application/json", "{}", "HOST answers with application/json and no stream of Anthropic messages (it begins: {}): check the base URL"},
 		{"application/json", `{"choices":[{"message":{}}]}`, "answers with application/json and no stream of Anthropic messages"},
-		{"", "garbage", "answers with something that is no stream of Anthropic messages (it begins: garbage): check the base URL"},
+		{"", "garbage", "answers with something other than a stream of Anthropic messages (it begins: garbage): check the base URL"},
 		{"text/event-stream", "", "answers with nothing, and no stream of Anthropic messages: check the base URL"},
 		{"text/event-stream", "data: garbage\n\n", "answers with a stream that holds no Anthropic messages (it begins: data: garbage): check the base URL"},
-		{"text/event-stream", "event: message_start\ndata: garbage\n\n", "sends what is no JSON in its stream (it begins: garbage): try again"},
+		{"text/event-stream", "event: message_start\ndata: garbage\n\n", "sent text other than JSON in its stream (it begins: garbage): try again"},
 		{"text/event-stream", "data: {\"choices\":[]}\n\ndata: [DONE]\n\n", "answers with a stream that holds no Anthropic messages"},
 		{"application/json", `{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}`, "is overloaded; try again later (it says: Overloaded): overloaded_error"},
 	} {

@@ -80,7 +80,7 @@ func (s *session) Call(_ context.Context, message string) (string, error) {
 
 func text(r result, err error) (string, error) {
 	if err == nil && len(r.Content) != 1 {
-		err = errors.New("the result is no text")
+		err = errors.New("the result is not text")
 	}
 	if err != nil {
 		return "", err

@@ -64,7 +64,7 @@ func (s session) Call(ctx context.Context, message string) (string, error) {
 	}
 	text, ok := result.Content[0].(mcp.TextContent)
 	if !ok {
-		return "", errors.New("the result is no text")
+		return "", errors.New("the result is not text")
 	}
 	return text.Text, nil
 }

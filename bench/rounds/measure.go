@@ -17,10 +17,10 @@ import (
 	"github.com/dowel-mcp/dowel/bench/work"
 )
 
-// Command is the first argument of this binary when it measures one item for one contestant.
+// Command is the first argument of a process that calls [Measure].
 const Command = "measure"
 
-// Sample is one measurement: its result, or the reason why it has none.
+// Sample is one measurement: its result, or the reason why the result is missing.
 type Sample struct {
 	Item       string      `json:"item"`
 	Contestant string      `json:"contestant"`
@@ -30,8 +30,8 @@ type Sample struct {
 	Failed     string      `json:"failed,omitempty"` // the error of the measurement
 }
 
-// Measure runs such a measurement. args are the arguments after Command. It prints the sample as one
-// line of JSON.
+// Measure measures one item for one contestant and prints the [Sample] as one line of JSON. args
+// are the arguments after Command.
 func Measure(ctx context.Context, args []string) error {
 	flags := flag.NewFlagSet(Command, flag.ContinueOnError)
 	name := flags.String("item", "", "")
@@ -68,8 +68,9 @@ func measure(ctx context.Context, item work.Item, contestant string, o work.Opti
 // setupTimeout bounds the time of a measurement, beyond the time in which it repeats its operation.
 const setupTimeout = 90 * time.Second
 
-// sample measures in a child process. The process keeps its temporary files in folder, which the
-// caller must remove. The error is not nil only if ctx ends or the child cannot be run at all.
+// sample runs Measure in a child process and returns its sample. The process keeps its temporary
+// files in folder, which the caller must remove. The error is not nil only if ctx ends or the child
+// cannot be run at all.
 func sample(ctx context.Context, item work.Item, contestant string, o work.Options, folder string) (s Sample, err error) {
 	s = Sample{Item: item.Name, Contestant: contestant}
 	self, err := os.Executable()

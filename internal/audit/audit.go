@@ -66,7 +66,7 @@ type Log struct {
 func NewLog(w io.Writer, o Options) *Log { return &Log{w: w, opts: o} }
 
 // Write writes a record. It drops the arguments unless the options include them, and masks secrets.
-// Arguments that are no JSON after masking are left out.
+// Arguments that are not JSON after masking are left out.
 func (l *Log) Write(r Record) {
 	r.Arguments = l.maskArguments(r.Arguments)
 	r.Error, r.Reason = l.maskText(r.Error), l.maskText(r.Reason)

@@ -53,8 +53,8 @@ type ToolChange struct {
 }
 
 // NewItem returns the item of a raw definition. rules returns the change of a tool by the server's
-// name for it. The item has no Definition if it is hidden. reason says why the definition is broken,
-// or is empty.
+// name for it. The item has no Definition if it is hidden. reason says why the definition is
+// broken, or is empty.
 func NewItem[U Upstream](u U, k Kind, raw json.RawMessage, rules func(tool string) ToolChange) (item *Item[U], reason string) {
 	item = &Item[U]{Upstream: u, Kind: k}
 	name, ok := rawjson.String(rawjson.Lookup(raw, kindTable[k].key))
@@ -112,7 +112,7 @@ func hasDuplicateMember(object json.RawMessage, name string) bool {
 func (item *Item[U]) toolDefinition(raw json.RawMessage, local string, description *string) (json.RawMessage, string) {
 	input := rawjson.Lookup(raw, "inputSchema")
 	if input == nil || !rawjson.IsObject(input) {
-		return nil, "its inputSchema is no object"
+		return nil, "its inputSchema is not an object"
 	}
 	if execution := rawjson.Lookup(raw, "execution"); execution != nil && rawjson.Is(rawjson.Lookup(execution, "taskSupport"), "required") {
 		return nil, "it can only be called as a task (execution.taskSupport is required), and dowel has no tasks yet"

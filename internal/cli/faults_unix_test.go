@@ -74,7 +74,7 @@ func TestUpRewrittenUnderLoad(t *testing.T) {
 		t.Errorf("calls of a server that has not changed: %+v", n)
 	}
 	if n := tallies["changes__echo"]; n.answers == 0 || len(all) < 3 {
-		t.Errorf("that is no test of it: %+v, started %d times", n, len(all))
+		t.Errorf("too little happened to test it: %+v, started %d times", n, len(all))
 	}
 	if now, _ := p.readLog("same"); !slices.Equal(now, same) || !isRunning(same[0]) {
 		t.Errorf("a server was restarted that has not changed: %v, then %v\n%s", same, now, p.output())
@@ -165,7 +165,7 @@ func TestUpKilledUnderLoad(t *testing.T) {
 	awaitExits(t, all, polltest.Limit)
 	for tool, n := range c.stopCalls() {
 		if n.errors == 0 {
-			t.Errorf("%s: that is no test of it: %+v", tool, n)
+			t.Errorf("%s: too little happened to test it: %+v", tool, n)
 		}
 	}
 	url := p.startDaemon() // replaces the stdio client's process, which took over from the killed one
@@ -201,7 +201,7 @@ func TestUpInterruptedUnderLoad(t *testing.T) {
 	awaitCut(polltest.Limit)
 	for tool, n := range c.stopCalls() {
 		if n.errors == 0 {
-			t.Errorf("%s: that is no test of it: %+v", tool, n)
+			t.Errorf("%s: too little happened to test it: %+v", tool, n)
 		}
 	}
 	c.closeClients() // the stdio client's process may have become the daemon
@@ -276,13 +276,13 @@ func TestUpWithStrangeServers(t *testing.T) {
 		case n.answers == 0:
 			t.Errorf("%s is never answered: %+v", what, n)
 		case what == "mortal__echo" && n.errors == 0:
-			t.Errorf("%s: that is no test of it: %+v", what, n)
+			t.Errorf("%s: too little happened to test it: %+v", what, n)
 		case what != "mortal__echo" && n.errors > 0:
 			t.Errorf("%s: %+v", what, n)
 		}
 	}
 	if killed < 2 {
-		t.Errorf("it was killed %d times: that is no test of it", killed)
+		t.Errorf("it was killed %d times: too little happened to test it", killed)
 	}
 	if n := strings.Count(p.expectSuccess("", "tools", "--url", url+"/mcp"), "grows__more_"); n != grown {
 		t.Errorf("%d tools of one that has grown to %d", n, grown)

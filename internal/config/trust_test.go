@@ -163,8 +163,8 @@ func TestTrustOfFiles(t *testing.T) {
 	}
 }
 
-// A file that disappears is no change, but its return with other content is. Its path stays among
-// the files to watch.
+// A disappearing file does not count as a change, but its return with other content does. Its path
+// stays among the files to watch.
 func TestTrustOfMissingFile(t *testing.T) {
 	t.Parallel()
 	p, key := newTrustProject(t), []byte("key")

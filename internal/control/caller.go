@@ -22,7 +22,8 @@ func ConnContext(ctx context.Context, conn net.Conn) context.Context {
 
 // refuseOwnServers lets only callers change something that no server of this dowel has started. It
 // knows the parents of processes on Linux only, and a process that has left its parent is not
-// recognised: this keeps models from changing decisions by accident, but is no boundary.
+// recognised: this keeps models from changing decisions by accident, but is not a security
+// boundary.
 func refuseOwnServers(next http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if pid, _ := r.Context().Value(callerKey{}).(int); pid > 0 && descendsFrom(pid, os.Getpid()) {

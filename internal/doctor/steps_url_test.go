@@ -228,7 +228,7 @@ func TestOtherTargets(t *testing.T) {
 		})
 	}
 	s := failedStep(t, Server{Target: 42})
-	checkContains(t, s.Detail, "int is no target")
+	checkContains(t, s.Detail, "int is not a target")
 
 	here, there := net.Pipe()
 	defer there.Close()

@@ -61,7 +61,7 @@ func TestRetryAfter(t *testing.T) {
 	})
 }
 
-// The delays double up to a limit, and lose at most a quarter.
+// The delays double up to a limit. Each is shortened at random, by at most a quarter.
 func TestDelay(t *testing.T) {
 	for attempt, want := range []time.Duration{500 * time.Millisecond, time.Second, 2 * time.Second, 4 * time.Second, 8 * time.Second, 8 * time.Second} {
 		if got := (&failure{}).delayAfter(attempt); got > want || got <= want*3/4-1 {
@@ -92,12 +92,13 @@ func answering(status int, body io.Reader) *Client {
 	}
 }
 
-func goOn(string) bool { return true }
+// ignoreNotice is a notify function that lets the request continue.
+func ignoreNotice(string) bool { return true }
 
 // Text other than JSON is also found after a long stream.
 func TestNotJSON(t *testing.T) {
 	event := "data: {\"a\":\"" + strings.Repeat("b", 1000) + "\"}\n\n"
-	s, err := answering(200, strings.NewReader(strings.Repeat(event, 1000)+"data: {\"error\": oops hush}\n\ndata: [DONE]\n\n")).Post(t.Context(), nil, goOn)
+	s, err := answering(200, strings.NewReader(strings.Repeat(event, 1000)+"data: {\"error\": oops hush}\n\ndata: [DONE]\n\n")).Post(t.Context(), nil, ignoreNotice)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -111,7 +112,7 @@ func TestNotJSON(t *testing.T) {
 		if err = s.Decode(event.Data, &v); err == nil {
 			continue
 		}
-		if want := "here sends what is no JSON in its stream (it begins: {\"error\": oops ****}): try again, and if it fails again, look"; err.Error() != want || n != 1000 {
+		if want := "here sent text other than JSON in its stream (it begins: {\"error\": oops ****}): try again, and if it fails again, look"; err.Error() != want || n != 1000 {
 			t.Errorf("event %d: got %v, want %s", n, err, want)
 		}
 		break
@@ -133,7 +134,8 @@ func TestDecodeOtherTypes(t *testing.T) {
 	}
 }
 
-// An answer that ends in the middle of an event has ended; a connection that breaks has not.
+// Next returns io.EOF at the end of the answer, even in the middle of an event, and another error
+// if the connection breaks.
 func TestEndOfStream(t *testing.T) {
 	broken := io.MultiReader(strings.NewReader("data: 1\n\ndata: 2\n"), failingReader{io.ErrUnexpectedEOF})
 	for _, tt := range []struct {
@@ -142,7 +144,7 @@ func TestEndOfStream(t *testing.T) {
 	}{
 		{strings.NewReader("data: 1\n\n"), io.EOF}, {strings.NewReader(": hello\n\ndata: 1\n\ndata: 2\n"), io.EOF}, {broken, io.ErrUnexpectedEOF},
 	} {
-		s, err := answering(200, tt.body).Post(t.Context(), nil, goOn)
+		s, err := answering(200, tt.body).Post(t.Context(), nil, ignoreNotice)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -162,7 +164,7 @@ func (r failingReader) Read([]byte) (int, error) { return 0, r.err }
 
 // A refusal keeps no secret, and its fields say what the header and the body say.
 func TestRefused(t *testing.T) {
-	_, err := answering(400, strings.NewReader(`{"error":{"message":"no hush","type":"invalid","code":7}}`)).Post(t.Context(), nil, goOn)
+	_, err := answering(400, strings.NewReader(`{"error":{"message":"no hush","type":"invalid","code":7}}`)).Post(t.Context(), nil, ignoreNotice)
 	var refused *ProviderError
 	if !errors.As(err, &refused) || *refused != (ProviderError{Status: 400, Type: "invalid", Code: "7", Message: "no ****", RequestID: "r1"}) {
 		t.Errorf("got %+v", err)
@@ -198,7 +200,7 @@ func TestAttempts(t *testing.T) {
 	})
 }
 
-// A stream may begin slowly, and with fields that mean nothing.
+// startsStream accepts any prefix of an event stream, with any field.
 func TestStartsStream(t *testing.T) {
 	for head, want := range map[string]bool{
 		"d": true, "data: {}": true, "\ufeffevent: a": true, "\n\n": true, ": hello": true, "id:1": true, "retry": true,

@@ -84,7 +84,7 @@ func (c *Client) eventsOfWhole(r io.Reader, contentType, head string) ([]byte, e
 	if strings.TrimSpace(head) == "" {
 		return nil, c.wrongAnswer("nothing, and no stream of "+c.Kind, "")
 	}
-	found := "something that is no stream of " + c.Kind
+	found := "something other than a stream of " + c.Kind
 	if t, _, err := mime.ParseMediaType(contentType); err == nil && t != "text/event-stream" {
 		found = t + " and no stream of " + c.Kind
 	}
@@ -131,7 +131,7 @@ func (s *Stream) Decode(data []byte, v any) error {
 	if !errors.As(err, &syntax) {
 		return nil
 	}
-	return &AnswerError{fmt.Sprintf("%s sends what is no JSON in its stream%s: try again, and if it fails again, %s",
+	return &AnswerError{fmt.Sprintf("%s sent text other than JSON in its stream%s: try again, and if it fails again, %s",
 		s.client.Place, s.client.excerpt(string(bytes.TrimSpace(data))), s.client.Advice)}
 }
 

@@ -20,7 +20,7 @@ func FuzzCheck(f *testing.F) {
 			t.Errorf("CheckAll = %v, encoding/json says %v", err, valid(data))
 		}
 		if end, err := Check(data, 0); err == nil && !json.Valid(data[:end]) {
-			t.Errorf("Check ends at %d, behind what is no value", end)
+			t.Errorf("Check ends at %d, behind something other than a value", end)
 		}
 		if !bytes.Equal(data, before) {
 			t.Error("the input was changed")

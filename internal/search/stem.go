@@ -5,7 +5,7 @@ import "strings"
 // stem removes grammatical endings, so that "deleting", "deleted", "deletes" and "deletion" are
 // equal. The result need not be a word. It removes less than Porter's stemmer, which makes "organ"
 // and "organization" equal: tools have many similar nouns, and a wrong noun is a wrong tool. The
-// code is a page long, so it is no reason for a dependency of the gateway.
+// code is a page long, too little for a dependency of the gateway.
 func stem(w string) string {
 	if len(w) < 3 || !isLowerASCII(w) {
 		return w

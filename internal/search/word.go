@@ -93,7 +93,7 @@ func isSpacelessScript(r rune) bool {
 }
 
 // splitCompound splits getHTTPStatus into get, http and status, and base64 into base and 64. A
-// single letter is no part, so OAuth is one word.
+// single letter is not a word of its own, so OAuth is one word.
 func splitCompound(run string) word {
 	w := word{whole: strings.ToLower(run)}
 	start := 0

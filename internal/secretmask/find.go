@@ -7,8 +7,8 @@ import (
 	"unicode"
 )
 
-// rules find secrets by their form. They are compiled at the first use, since few programs need them
-// at their start.
+// rules find secrets by their form. They are compiled at the first use, since few programs need
+// them at their start.
 var rules = sync.OnceValue(func() []rule {
 	return []rule{
 		{"@", regexp.MustCompile(`(?i)([a-z][a-z0-9+.-]*://)([^\s/"'\\<>` + "`" + `]*)@`), maskUser},
@@ -21,9 +21,9 @@ var rules = sync.OnceValue(func() []rule {
 	}
 })
 
-// rule finds candidates by a pattern. hide returns the text that replaces one, and the secret in it,
-// or "" if it holds no secret. groups are the groups of the pattern; strict is true for values of a
-// configuration, where a name alone decides.
+// rule finds candidates by a pattern. hide returns the text that replaces one, and the secret in
+// it, or "" if it holds no secret. groups are the groups of the pattern; strict is true for values
+// of a configuration, where a name alone decides.
 type rule struct {
 	needs   string // every match contains it
 	pattern *regexp.Regexp
@@ -88,7 +88,7 @@ func maskOddPassword(g []string, _ bool) (string, string) {
 // maskField hides the value of a header field, except its scheme.
 func maskField(g []string, strict bool) (string, string) {
 	if isQuoted := strings.HasSuffix(g[2], `"`); strings.HasPrefix(g[2], `"`) && !isQuoted || isQuoted && startsAfterString(g[3]) {
-		return "", "" // JSON: a value that is no string, or a string that ends after the name
+		return "", "" // JSON: a value that is not a string, or a string that ends after the name
 	}
 	value, scheme := g[3], ""
 	if first, rest, ok := strings.Cut(value, " "); ok && !strings.ContainsAny(first, "=,;") {
@@ -137,8 +137,8 @@ func startsAfterString(text string) bool {
 	return text == "" || strings.ContainsAny(text[:1], ",:}]")
 }
 
-// isWord reports whether a text may be a word of a sentence: it has letters only, of one case except
-// the first, and perhaps a mark at its end.
+// isWord reports whether a text may be a word of a sentence: it has letters only, of one case
+// except the first, and perhaps a mark at its end.
 func isWord(text string) bool {
 	text = strings.TrimRight(text, ".,:;!?)")
 	for i, r := range text {

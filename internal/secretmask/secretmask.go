@@ -5,8 +5,9 @@
 //	secretmask.URL(baseURL)              // the user and all query values of a URL
 //	secretmask.NewSet(secrets).Text(s)   // replaces secrets that are known
 //
-// By form, it finds the user's part of URLs, values with names that look secret in query parameters,
-// pairs and flags, Authorization and similar header fields, and well-known kinds of tokens.
+// By form, it finds the user's part of URLs, values with names that look secret in query
+// parameters, pairs and flags, Authorization and similar header fields, and well-known kinds of
+// tokens.
 package secretmask
 
 import (
@@ -55,7 +56,8 @@ func IsSecretName(name string) bool {
 	return len(name) > 3 && strings.HasSuffix(name, "Key")
 }
 
-// isPlaceholder reports whether a value stands for another one, is hidden already, or is no secret.
+// isPlaceholder reports whether a value stands for another one, is hidden already, or is not
+// secret.
 func isPlaceholder(value string) bool {
 	switch strings.ToLower(value) {
 	case "", "none", "null", "true", "false", "…", "...":
@@ -64,7 +66,8 @@ func isPlaceholder(value string) bool {
 	return strings.HasPrefix(value, "$") || strings.HasPrefix(value, "<") || strings.Trim(value, "*") == ""
 }
 
-// isExample reports whether a value in a sentence or a help text is an example, such as token=VALUE.
+// isExample reports whether a value in a sentence or a help text is an example, such as
+// token=VALUE.
 func isExample(value string) bool {
 	switch strings.ToLower(strings.TrimRight(value, ".,:;)]}…")) {
 	case "value", "string", "key", "token", "secret", "password", "number", "text", "x":
@@ -73,8 +76,8 @@ func isExample(value string) bool {
 	return isPlaceholder(value)
 }
 
-// Args returns the arguments of a process with their secrets masked: in each argument, the whole value
-// of --token=VALUE and KEY=VALUE, and the argument that follows a flag such as --token.
+// Args returns the arguments of a process with their secrets masked: in each argument, the whole
+// value of --token=VALUE and KEY=VALUE, and the argument that follows a flag such as --token.
 func Args(args []string) []string {
 	masked := make([]string, len(args))
 	for i := range args {
@@ -111,21 +114,22 @@ func isName(text string) bool {
 	})
 }
 
-// isSecretFlag reports whether an argument is a flag without a value, and the next argument a secret.
+// isSecretFlag reports whether an argument is a flag without a value, and the next argument a
+// secret.
 func isSecretFlag(arg string) bool {
 	name := strings.TrimLeft(arg, "-")
 	return strings.HasPrefix(arg, "-") && !strings.Contains(arg, "=") && IsSecretName(name)
 }
 
-// Text returns a text of people or programs, such as an error, a log line or JSON, without the secrets
-// that can be told by their form. JSON stays valid.
+// Text returns a text of people or programs, such as an error, a log line or JSON, without the
+// secrets that can be told by their form. JSON stays valid.
 func Text(text string) string {
 	masked, _ := mask(text, false)
 	return masked
 }
 
-// Secrets returns the secrets in a value of a configuration, such as a URL, an argument or a variable.
-// Secrets in a URL are returned in their decoded form.
+// Secrets returns the secrets in a value of a configuration, such as a URL, an argument or a
+// variable. Secrets in a URL are returned in their decoded form.
 func Secrets(value string) []string {
 	_, secrets := mask(value, true)
 	return decodeAll(secrets)
@@ -145,8 +149,8 @@ func decodeAll(secrets []string) (all []string) {
 	return all
 }
 
-// Error returns an error that wraps err and has no secrets in its text, as told by [Text]. It returns
-// err itself if there are none.
+// Error returns an error that wraps err and has no secrets in its text, as told by [Text]. It
+// returns err itself if there are none.
 func Error(err error) error {
 	if err == nil {
 		return nil
@@ -158,7 +162,8 @@ func Error(err error) error {
 }
 
 // Header returns a copy of header fields without credentials, which end in "…". Session ids keep
-// their first six characters, and Authorization keeps its scheme. Other values are masked by [Text].
+// their first six characters, and Authorization keeps its scheme. Other values are masked by
+// [Text].
 func Header(header map[string][]string) map[string][]string {
 	if header == nil {
 		return nil

@@ -59,7 +59,7 @@ func TestText(t *testing.T) {
 			t.Errorf("%s became %s the second time", got, again)
 		}
 		if json.Valid([]byte(text)) && !json.Valid([]byte(got)) {
-			t.Errorf("%s is no JSON", got)
+			t.Errorf("%s is not JSON", got)
 		}
 	}
 }
@@ -101,7 +101,8 @@ func TestLongText(t *testing.T) {
 	}
 }
 
-// JSON stays valid, whatever stands beside a name, and secrets after an escaped line break are found.
+// JSON stays valid, whatever stands beside a name, and secrets after an escaped line break are
+// found.
 func TestJSONStaysValid(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{

@@ -56,7 +56,7 @@ func Load(path string) (*Session, *Loaded, error) {
 		}
 	}
 	if s.size == 0 {
-		return nil, nil, fmt.Errorf("%s is no session: it has no line", path)
+		return nil, nil, fmt.Errorf("%s is not a session: it has no line", path)
 	}
 	s.conversation = said
 	l.Messages = agent.Mend(said)
@@ -67,7 +67,7 @@ func Load(path string) (*Session, *Loaded, error) {
 func (s *Session) readHeader(r *record, bad bool) error {
 	switch {
 	case bad, r.Session == nil:
-		return errors.New("is no session: its first line does not say so")
+		return errors.New("is not a session: its first line does not say so")
 	case r.Session.Version > version:
 		return fmt.Errorf("was written by a newer program: its version is %d, and %d is the highest known", r.Session.Version, version)
 	}

@@ -133,7 +133,7 @@ func TestTornAnywhere(t *testing.T) {
 		torn, l, err := session.Load(path)
 		if n < header {
 			if err == nil {
-				t.Fatalf("%d bytes are no session, and are taken for one", n)
+				t.Fatalf("%d bytes are not a session, and are taken for one", n)
 			}
 			continue
 		}

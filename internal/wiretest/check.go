@@ -33,7 +33,7 @@ const (
 	// a frame that could not be read has no id.
 	ResponseID Check = "response-id"
 	// AfterEnd: nothing is sent for a request after its response or cancellation. Pass frames in
-	// the order in which the server saw them: a response that crosses a cancellation is no fault.
+	// the order in which the server saw them: a response that crosses a cancellation is allowed.
 	AfterEnd Check = "after-end"
 	// Cancellation: only requests of the same direction are cancelled, never
 	// initialize, and by a modern server only subscriptions/listen.

@@ -44,7 +44,7 @@ func checksOf(t *testing.T, errs []error) []string {
 	for _, err := range errs {
 		var v *Violation
 		if !errors.As(err, &v) {
-			t.Fatalf("%v is no Violation", err)
+			t.Fatalf("%v is not a Violation", err)
 		}
 		checks = append(checks, string(v.Check))
 	}

@@ -218,7 +218,7 @@ func (v *Validator) validateResponse(method string, m *message) error {
 		}
 		return v.validateAs(v.resultName(method, m.result), m.value["result"])
 	}
-	return fmt.Errorf("%q is no response", m.method)
+	return fmt.Errorf("%q is not a response", m.method)
 }
 
 func (v *Validator) resultName(method string, result map[string]any) string {

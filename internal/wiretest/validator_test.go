@@ -240,7 +240,7 @@ func TestResponse(t *testing.T) {
 		{"nested answer", "2025-06-18 2025-11-25", "elicitation/create", `{"jsonrpc":"2.0","id":1,"result":{"action":"accept","content":{"n":{}}}}`, "content/n"},
 		{"null in an experimental capability", "2026-07-28", "server/discover", `{"jsonrpc":"2.0","id":1,"result":{"resultType":"complete","ttlMs":0,"cacheScope":"public","supportedVersions":[],"capabilities":{"experimental":{"x":{"a":null,"b":0.5}}}}}`, ""},
 		{"unknown method", legacy, "x/y", `{"jsonrpc":"2.0","id":1,"result":{"z":1}}`, ""},
-		{"result that is no object", all, "x/y", `{"jsonrpc":"2.0","id":1,"result":[]}`, "result"},
+		{"result that is not an object", all, "x/y", `{"jsonrpc":"2.0","id":1,"result":[]}`, "result"},
 		{"error", all, "tools/call", `{"jsonrpc":"2.0","id":1,"error":{"code":-32602,"message":"m"}}`, ""},
 		{"error without message", all, "tools/call", `{"jsonrpc":"2.0","id":1,"error":{"code":-32602}}`, "message"},
 		{"error with a fractional code", all, "tools/call", `{"jsonrpc":"2.0","id":1,"error":{"code":1.5,"message":""}}`, "code"},

@@ -4,8 +4,8 @@
 //	err := overconn.Serve(ctx, conn, handler, transport.ServerOptions{})            // server
 //	t, err := overconn.Connect(ctx, conn, inbound, "queue://example.com/mcp", options) // client
 //
-// The transports on standard streams, in memory, over WebSocket and over HTTP+SSE are made of it. Both functions
-// find out which era of the protocol the peer speaks.
+// The transports on standard streams, in memory, over WebSocket and over HTTP+SSE are made of it.
+// Both functions find out which era of the protocol the peer speaks.
 package overconn
 
 import (
@@ -26,7 +26,7 @@ import (
 // answered. Serve then cancels their contexts and waits for the handlers to return, again no
 // longer than DrainTimeout.
 //
-// A frame that is no message is answered with an error if the protocol allows it, and logged
+// A frame that is not a message is answered with an error if the protocol allows it, and logged
 // otherwise. It does not end the connection.
 func Serve(ctx context.Context, conn transport.Conn, h mcp.Handler, opts transport.ServerOptions) error {
 	return serving.Serve(ctx, conn, h, opts)

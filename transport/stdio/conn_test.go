@@ -44,7 +44,8 @@ func (c *chunks) Write(p []byte) (int, error) {
 
 func (c *chunks) Close() error { c.closed++; return nil }
 
-// lines reads all of a connection: lines in quotes, lost ones as !id, with m and r for method and response.
+// lines reads all of a connection: lines in quotes, lost ones as !id, with m and r for method and
+// response.
 func lines(t testing.TB, c transport.Conn) (got []string) {
 	for range 100_000 {
 		frame, err := c.Read()
@@ -128,7 +129,7 @@ func TestGuesses(t *testing.T) {
 		{`{"jsonrpc":"2.0","result":{"a":` + big + `},"id":"7"}`, `!r"7"`},
 		{`{"result":{"a":` + big + `},"id":7,"jsonrpc":"2.0"}`, `!r7`},
 		{`{"jsonrpc":"2.0","id":7,"error":{"code":1,"message":` + big + `}}`, `!r7`},
-		// an id of something else is no guess
+		// an id inside another member is not taken
 		{`{"jsonrpc":"2.0","method":"m","params":{"id":7,"a":` + big + `}}`, `!m`},
 		{`{"jsonrpc":"2.0","method":"m","params":{"a":` + big + `,"id":7}}`, `!m`},
 		{`{"jsonrpc":"2.0","method":"m","params":{"a":` + big + `,"b":{"c":1},"id":7}}`, `!m`},
@@ -205,7 +206,8 @@ func TestConnWritersAreApart(t *testing.T) {
 	}
 }
 
-// FuzzConn: whatever comes in whatever chunks, lines come out as they went in, and what is too long is told.
+// FuzzConn: whatever comes in whatever chunks, lines come out as they went in, and what is too long
+// is told.
 func FuzzConn(f *testing.F) {
 	for _, in := range []string{"", "a\nb\n", "a\r\n\r\nb", "\n\n \n", `{"jsonrpc":"2.0","id":7,"method":"m","params":{}}` + "\n", strings.Repeat("x", 300) + "\ny\n", "\r\r\n", strings.Repeat("x", 64) + "\r\n", "\xff\x00\n"} {
 		f.Add([]byte(in), uint8(3), uint16(20))

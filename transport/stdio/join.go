@@ -6,11 +6,12 @@ import (
 	"sync"
 )
 
-// Join makes a stream of a reader and a writer, such as two pipes or the channels of an SSH session.
-// The stream can be served by [ServeStream], dialed by client.Dial, or made a connection by [Conn].
+// Join makes a stream of a reader and a writer, such as two pipes or the channels of an SSH
+// session. The stream can be served by [ServeStream], dialed by client.Dial, or made a connection
+// by [Conn].
 //
-// Close closes w and then r, if they are an io.Closer, and makes Read return. If r is no io.Closer, a
-// goroutine reads it, and ends only when a Read of r returns.
+// Close closes w and then r, if they are an io.Closer, and makes Read return. If r is not an
+// io.Closer, a goroutine reads it, and ends only when a Read of r returns.
 func Join(r io.Reader, w io.Writer) io.ReadWriteCloser {
 	in, ok := r.(io.ReadCloser)
 	if !ok {

@@ -136,13 +136,13 @@ func TestCallThatCannotBeResumed(t *testing.T) {
 		back   func(w http.ResponseWriter, n int32) bool
 		is     func(error) bool
 	}{
-		"the server resumes nothing":    {primed, func(http.ResponseWriter, int32) bool { return false }, isStatus(405)},
-		"it does not know the event":    {primed, func(w http.ResponseWriter, _ int32) bool { w.WriteHeader(400); return true }, isStatus(400)},
-		"it wants other credentials":    {primed, func(w http.ResponseWriter, _ int32) bool { w.WriteHeader(401); return true }, isStatus(401)},
-		"it does not know the session":  {primed, func(w http.ResponseWriter, _ int32) bool { w.WriteHeader(404); return true }, is(mcp.ErrConnection)},
-		"what comes is no event stream": {primed, func(w http.ResponseWriter, _ int32) bool { fmt.Fprint(w, "<p>Hello"); return true }, isStatus(200)},
-		"there was no event with an id": {"data: {}\n\n", func(http.ResponseWriter, int32) bool { return false }, is(mcp.ErrConnection)},
-		"the id was taken back":         {primed + "id\ndata:\n\n", func(http.ResponseWriter, int32) bool { return false }, is(mcp.ErrConnection)},
+		"the server resumes nothing":        {primed, func(http.ResponseWriter, int32) bool { return false }, isStatus(405)},
+		"it does not know the event":        {primed, func(w http.ResponseWriter, _ int32) bool { w.WriteHeader(400); return true }, isStatus(400)},
+		"it wants other credentials":        {primed, func(w http.ResponseWriter, _ int32) bool { w.WriteHeader(401); return true }, isStatus(401)},
+		"it does not know the session":      {primed, func(w http.ResponseWriter, _ int32) bool { w.WriteHeader(404); return true }, is(mcp.ErrConnection)},
+		"what comes is not an event stream": {primed, func(w http.ResponseWriter, _ int32) bool { fmt.Fprint(w, "<p>Hello"); return true }, isStatus(200)},
+		"there was no event with an id":     {"data: {}\n\n", func(http.ResponseWriter, int32) bool { return false }, is(mcp.ErrConnection)},
+		"the id was taken back":             {primed + "id\ndata:\n\n", func(http.ResponseWriter, int32) bool { return false }, is(mcp.ErrConnection)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newResumable(test.begins, func(w http.ResponseWriter, _ *http.Request, n int32, _ posted) bool { return test.back(w, n) })

@@ -173,7 +173,7 @@ func code(t testing.TB, body string) int {
 		return 0
 	}
 	if err := json.Unmarshal([]byte(body), &m); err != nil {
-		t.Errorf("the body is no JSON: %q", body)
+		t.Errorf("the body is not JSON: %q", body)
 	}
 	return m.Error.Code
 }

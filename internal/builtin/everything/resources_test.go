@@ -62,7 +62,7 @@ func TestPrompts(t *testing.T) {
 			t.Errorf("got %+v", got)
 		}
 		if _, err := c.GetPrompt(t.Context(), "test_prompt_with_arguments", nil); err == nil {
-			t.Error("arguments are missing, and it is no error")
+			t.Error("arguments are missing, and there is no error")
 		}
 		if r < mcp.Revision20250618 {
 			return

@@ -94,7 +94,7 @@ func failsAsKnown(t *testing.T, file string, bug knownBug) {
 func TestTranscriptsExpectSomething(t *testing.T) {
 	for _, file := range files(t) {
 		if !slices.Contains(mcp.Revisions(), mcp.Revision(path.Dir(file))) {
-			t.Errorf("%s: %s is no revision", file, path.Dir(file))
+			t.Errorf("%s: %s is not a revision", file, path.Dir(file))
 		}
 		expected, compared := 0, false
 		for i, line := range read(t, file) {
@@ -124,7 +124,7 @@ func TestNoFileIsForgotten(t *testing.T) {
 	err := filepath.WalkDir("testdata", func(name string, d os.DirEntry, err error) error {
 		file := strings.TrimPrefix(filepath.ToSlash(name), "testdata/")
 		if err == nil && !d.IsDir() && !slices.Contains(played, file) {
-			t.Errorf("testdata/%s is no transcript: those are testdata/<revision>/<name>.txt", file)
+			t.Errorf("testdata/%s is not a transcript: transcripts are testdata/<revision>/<name>.txt", file)
 		}
 		return err
 	})

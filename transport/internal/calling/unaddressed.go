@@ -44,7 +44,7 @@ func (c *caller) handleMalformed(frame []byte, id jsonrpc.ID, err error) {
 func (c *caller) logUnaddressed(frame []byte, err error) {
 	const shown = 200
 	if n, log := c.unaddressed.Add(); log {
-		c.logger.Warn("the server sent something that is no message", "err", err, "count", n, "start", strconv.Quote(string(frame[:min(len(frame), shown)])))
+		c.logger.Warn("the server sent something other than a message", "err", err, "count", n, "start", strconv.Quote(string(frame[:min(len(frame), shown)])))
 	}
 }
 

@@ -35,7 +35,7 @@ func (m *modern) fillRequest(r *mcp.Request, f metaFields) *mcp.Error {
 	if f.logLevel != nil {
 		level, _ := rawjson.String(f.logLevel)
 		if r.LogLevel = mcp.LoggingLevel(level); r.LogLevel.Severity() < 0 {
-			return mcp.InvalidParams("%q is no log level: use one of %v", level, mcpwire.LoggingLevels())
+			return mcp.InvalidParams("%q is not a log level: use one of %v", level, mcpwire.LoggingLevels())
 		}
 	}
 	r.Revision, r.ClientCapabilities, r.ClientInfo = version, f.capabilities, f.clientInfo

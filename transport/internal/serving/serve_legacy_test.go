@@ -188,7 +188,7 @@ func TestLegacyResults(t *testing.T) {
 		{name: "half-made content", script: call("value", `{"of":"half-made content"}`) + internal + next},
 		{name: "raw keeps what it may", script: call("raw", `{"resultType":"complete","content":[],"ttlMs":5,"cacheScope":"public","unknown":[1.0],"_meta":{"k":1}}`) +
 			`< {"jsonrpc":"2.0","id":1,"result":{"content":[],"unknown":[1.0],"_meta":{"k":1}}}` + next},
-		{name: "structured content that is no object", script: call("raw", `{"content":[],"structuredContent":[1]}`) + `< {"jsonrpc":"2.0","id":1,"result":{"content":[]}}` + next},
+		{name: "structured content that is not an object", script: call("raw", `{"content":[],"structuredContent":[1]}`) + `< {"jsonrpc":"2.0","id":1,"result":{"content":[]}}` + next},
 		{name: "a capability is missing: a tool error", script: call("capable", `{}`) + `< {"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":"${t}"}],"isError":true}}` + next},
 		{name: "a capability is missing: a prompt", script: "$INIT 2025-06-18\n" + `> {"jsonrpc":"2.0","id":1,"method":"prompts/get","params":{"name":"capable"}}
 			< {"jsonrpc":"2.0","id":1,"error":{"code":-32600,"message":$M}}` + next},
@@ -301,7 +301,7 @@ func TestLegacyAsking(t *testing.T) {
 		{name: "state alone is tried again by and by", script: call("2025-06-18", "later") + `@wait 40ms
 			@wait 400ms
 			$OK 1 "done"` + next},
-		{name: "an answer that is no message", script: "@lenient schema framing\n" + call("2025-06-18", "ask") + question("1", ``) + `> {"jsonrpc":"2.0","id":1,"result":"yes"}` + "\n" + refused("refused elicitation/create: result must be an object") + next},
+		{name: "an answer that is not a message", script: "@lenient schema framing\n" + call("2025-06-18", "ask") + question("1", ``) + `> {"jsonrpc":"2.0","id":1,"result":"yes"}` + "\n" + refused("refused elicitation/create: result must be an object") + next},
 		{name: "an answer with neither result nor error", script: "@lenient schema framing\n" + call("2025-06-18", "ask") + question("1", ``) + `> {"jsonrpc":"2.0","id":1,"error":{"message":"no"}}` + "\n" + refused("refused elicitation/create: error must have an integer code and a message") + next},
 		{name: "an answer with a string for the number", script: "@lenient response-id\n" + call("2025-06-18", "ask") + question("1", ``) + `> {"jsonrpc":"2.0","id":"1"` + accept + `$OK 1 "{\"action\":\"accept\",\"content\":{\"name\":\"Ada\"}}, true"` + next},
 		{name: "two answers", script: "@lenient after-end\n" + call("2025-06-18", "ask") + question("1", ``) + `> {"jsonrpc":"2.0","id":1` + accept + `$OK 1 "{\"action\":\"accept\",\"content\":{\"name\":\"Ada\"}}, true"

@@ -106,7 +106,7 @@ func TestModernResults(t *testing.T) {
 		{name: "a map", script: call("1", "value", `{"of":"a map"}`) + `< {"jsonrpc":"2.0","id":1,"result":{"resultType":"complete","content":[]}}` + next},
 		{name: "a raw value", script: call("1", "value", `{"of":"raw"}`) + `< {"jsonrpc":"2.0","id":1,"result":{"resultType":"complete","content":[]}}` + next},
 		{name: "meta first", script: call("1", "value", `{"of":"meta first"}`) + `< {"jsonrpc":"2.0","id":1,"result":{"resultType":"complete","_meta":{"k":1},"content":[]}}` + next},
-		{name: "text that is no UTF-8", script: call("1", "value", `{"of":"bad text"}`) + `< {"jsonrpc":"2.0","id":1,"result":{"resultType":"complete","content":[{"type":"text","text":"a` + "\ufffd" + `"}]}}` + next},
+		{name: "text that is not UTF-8", script: call("1", "value", `{"of":"bad text"}`) + `< {"jsonrpc":"2.0","id":1,"result":{"resultType":"complete","content":[{"type":"text","text":"a` + "\ufffd" + `"}]}}` + next},
 		{name: "raw, with what is the edge's", script: call("1", "raw", `{"resultType":"x","content":[],"ttlMs":5,"cacheScope":"public","unknown":[1.0],"_meta":{"io.modelcontextprotocol/subscriptionId":1,"io.modelcontextprotocol/serverInfo":{"name":"up","version":"2"},"k":1}}`) +
 			`< {"jsonrpc":"2.0","id":1,"result":{"resultType":"complete","content":[],"unknown":[1.0],"_meta":{"io.modelcontextprotocol/serverInfo":{"name":"up","version":"2"},"k":1}}}` + next},
 		{name: "raw, with the server's own info", script: call("1", "raw with info", `{"content":[],"_meta":{"io.modelcontextprotocol/serverInfo":{"name":"up","version":"2"}}}`) +
@@ -129,7 +129,7 @@ func TestModernResults(t *testing.T) {
 			< {"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":"p\n","progress":1,"message":"m"}}
 			< {"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":"p\n","progress":2,"message":"m"}}
 			$OK 1 "done"`},
-		{name: "a change on what is no subscription", script: call("1", "change", `{}`) + `$OK 1 "a change belongs on subscriptions/listen, not on tools/call"`},
+		{name: "a change outside a subscription", script: call("1", "change", `{}`) + `$OK 1 "a change belongs on subscriptions/listen, not on tools/call"`},
 		{name: "principal", opts: transport.ServerOptions{Principal: mcp.Principal{ID: "ada"}}, script: call("1", "request", `{}`) + `$OK 1 "2026-07-28|{}||||ada"`},
 		{name: "ids", script: call(`"a/é"`, "echo", `{}`) + `$OK "a/é" "{}"` + "\n" + call(`-5`, "echo", `{}`) + `$OK -5 "{}"` + "\n" +
 			call(`9007199254740993`, "echo", `{}`) + `$OK 9007199254740993 "{}"` + "\n" + call(`123456789012345678901234567890`, "echo", `{}`) + `$OK 123456789012345678901234567890 "{}"` + "\n" + call(`""`, "echo", `{}`) + `$OK "" "{}"`},

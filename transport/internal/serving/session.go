@@ -193,7 +193,7 @@ func (ss *session) currentLevel() mcp.LoggingLevel {
 func (ss *session) setLevel(params []byte) *mcp.Error {
 	level, _ := rawjson.String(rawjson.Lookup(params, "level"))
 	if mcp.LoggingLevel(level).Severity() < 0 {
-		return mcp.InvalidParams("%q is no log level: use one of %v", level, mcpwire.LoggingLevels())
+		return mcp.InvalidParams("%q is not a log level: use one of %v", level, mcpwire.LoggingLevels())
 	}
 	ss.mu.Lock()
 	defer ss.mu.Unlock()
