@@ -6,8 +6,11 @@ import (
 	"strconv"
 )
 
-// checkArray checks the array at i against r.
+// checkArray checks the array at i against r. nil accepts any array.
 func (c *check) checkArray(r *arrayRule, i int) int {
+	if r == nil {
+		return c.passValue(i)
+	}
 	start := i
 	if i = c.enterNested(i); i < 0 {
 		return fail

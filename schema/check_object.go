@@ -1,7 +1,10 @@
 package schema
 
-// checkObject checks the object at i against o.
+// checkObject checks the object at i against o. nil accepts any object.
 func (c *check) checkObject(o *objectRule, i int) int {
+	if o == nil {
+		return c.passValue(i)
+	}
 	start := i
 	if i = c.enterNested(i); i < 0 {
 		return fail
@@ -42,23 +45,24 @@ func (c *check) checkObject(o *objectRule, i int) int {
 			return c.malformed(i-1, "duplicate name in an object")
 		}
 	}
-	if required < o.required && !c.addMissing(o, start) {
-		return fail
-	}
-	if count < o.minProperties && !c.addFault("must have at least %s (got %d)", plural(o.minProperties, "property", "properties"), count) {
-		return fail
-	}
-	if o.maxProperties >= 0 && count > o.maxProperties && !c.addFault("must have at most %s (got %d)", plural(o.maxProperties, "property", "properties"), count) {
-		return fail
-	}
-	if o.dependent != nil && !c.checkDependent(o, start) {
+	if required < o.required && !c.addMissing(o, start) || !c.checkCount(o, count) || o.dependent != nil && !c.checkDependent(o, start) {
 		return fail
 	}
 	return i
 }
 
-// readField reads the name at i and the colon. Members often come in the order of
-// the fields, so next, the field after the last, is looked for as it is.
+// checkCount checks the number of members.
+func (c *check) checkCount(o *objectRule, count int) bool {
+	if count < o.minProperties && !c.addFault("must have at least %s (got %d)", plural(o.minProperties, "property", "properties"), count) {
+		return false
+	}
+	return o.maxProperties < 0 || count <= o.maxProperties ||
+		c.addFault("must have at most %s (got %d)", plural(o.maxProperties, "property", "properties"), count)
+}
+
+// readField reads the name at i and the colon. It returns the index of the name's field or -1, the
+// name, and the index of the value. Members often come in the order of the fields, so readField
+// first compares the text with the literal of field next, without parsing the name.
 func (c *check) readField(o *objectRule, next, i int) (f int, name []byte, value int) {
 	if next < len(o.fields) {
 		literal := o.fields[next].literal
@@ -74,8 +78,9 @@ func (c *check) readField(o *objectRule, next, i int) (f int, name []byte, value
 	return o.findField(name), name, value
 }
 
-// isFirst reports whether the object that began at m has the name for the first
-// time. The names of the first fields, f, are kept as bits.
+// isFirst records a name of the object and reports whether it is the first of that name. Names of
+// the fields 0 to 63 are recorded as bits of seen, other names in the list that begins at m. f is
+// the name's field or -1.
 func (c *check) isFirst(m mark, f int, seen *uint64, name []byte) bool {
 	if f < 0 || f >= 64 {
 		return c.addName(m, name)
@@ -187,7 +192,7 @@ func (c *check) addMissing(o *objectRule, i int) bool {
 	return true
 }
 
-// memberNames is the set of the names of the object at i.
+// memberNames returns the set of the names of the object at i.
 func (c *check) memberNames(i int) map[string]bool {
 	s := scan{data: c.data, trusted: 1}
 	defer s.releaseNames()

@@ -11,11 +11,10 @@ const (
 	maxSchemaBytes = 1 << 20
 	// maxSubschemas bounds the subschemas of one schema.
 	maxSubschemas = 8192
-	// maxDepth bounds the nesting of arrays and objects, in values and in
-	// schemas alike.
+	// maxDepth bounds the nesting of arrays and objects, in values and in schemas.
 	maxDepth = 128
-	// maxSteps bounds the work of one validation, beside 4 steps for each byte
-	// of the value. It is in the order of a tenth of a second.
+	// maxSteps bounds the work of one validation, beside 4 steps for each byte of the value. That
+	// is about a tenth of a second.
 	maxSteps = 1 << 18
 	// maxIssues bounds the issues in one [ValidationError].
 	maxIssues = 10
@@ -30,13 +29,12 @@ const maxChain = 128
 const maxExponent = 1000
 
 var (
-	// ErrUnsupported is wrapped by the errors of [Compile] for schemas that may
-	// be right, but that this package will not check: another dialect, a $ref
-	// that leaves the document or that goes round in circles, a pattern that Go's
-	// regexp cannot run, a schema beyond the bounds.
+	// ErrUnsupported is wrapped by the errors of [Compile] for schemas that may be valid but that
+	// this package does not check: another dialect, a $ref that leaves the document or refers to
+	// itself, a pattern that Go's regexp cannot run, a schema beyond the bounds.
 	ErrUnsupported = errors.New("unsupported schema")
-	// ErrOutside is wrapped by the errors of [Compile] for a $ref that leaves the document. It wraps
-	// ErrUnsupported.
+	// ErrOutside is wrapped by the errors of [Compile] for a $ref that leaves the document. It
+	// wraps ErrUnsupported.
 	ErrOutside = fmt.Errorf("%w", ErrUnsupported)
 	// ErrTooComplex is wrapped by the error of [Schema.Validate] when checking
 	// the value would cost more than the bound in the package comment.

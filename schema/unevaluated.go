@@ -3,7 +3,7 @@ package schema
 import "strconv"
 
 // restRule holds unevaluatedProperties and unevaluatedItems: the rules for children that no other
-// keyword has evaluated.
+// keyword has evaluated. A nil node accepts everything; has… tells whether the keyword is there.
 type restRule struct {
 	properties, items       *node
 	hasProperties, hasItems bool
@@ -17,8 +17,8 @@ type child struct {
 }
 
 // checkUnevaluated checks the members or items of the value at i that no other keyword of n has
-// evaluated. The other keywords of n must have accepted the value. They do not record which children
-// they have evaluated, so checkUnevaluated determines them again.
+// evaluated. The other keywords of n must have accepted the value. They do not record which
+// children they have evaluated, so checkUnevaluated determines them again.
 func (c *check) checkUnevaluated(n *node, i int) bool {
 	r, object := n.apply.rest, c.byteAt(i) == '{'
 	if !r.takes(c.byteAt(i)) || c.explaining != nil && len(c.explaining.issues) > 0 {
@@ -38,6 +38,8 @@ func (c *check) checkUnevaluated(n *node, i int) bool {
 	return true
 }
 
+// checkChild checks an unevaluated child against n. index is its position, object says whether it
+// is a member.
 func (c *check) checkChild(n *node, each child, index int, object bool) bool {
 	if c.explaining == nil {
 		return c.checkAgain(n, each.at)
@@ -52,7 +54,8 @@ func (c *check) checkChild(n *node, each child, index int, object bool) bool {
 	return ok
 }
 
-// listChildren returns the members or items of the value at i, whose syntax was checked before.
+// listChildren returns the members or items of the value at i. The syntax of the value was checked
+// before. Each child costs a step for its entry in the list and one for every 64 bytes to skip.
 func (c *check) listChildren(i int) (all []child) {
 	saved := c.saveState()
 	defer c.restoreState(saved)
@@ -77,7 +80,8 @@ func (c *check) listChildren(i int) (all []child) {
 }
 
 // markEvaluated sets evaluated for the children of the value at i that the subschema n evaluates. n
-// must have accepted the value.
+// must have accepted the value. It costs one step for n and one for every 4 children, because n
+// may visit each of them; without that, many subschemas over a long list would be nearly free.
 func (c *check) markEvaluated(n *node, i int, all []child) {
 	if n == nil || !c.spendSteps(1+len(all)/4) {
 		return
@@ -116,12 +120,13 @@ func (c *check) markOwnEvaluated(n *node, i int, all []child) {
 	}
 }
 
+// markMembers marks the members to which a keyword of o applies.
 func (c *check) markMembers(o *objectRule, i int, all []child) {
 	for k := range all {
 		f := o.findField([]byte(all[k].name))
 		all[k].evaluated = all[k].evaluated || o.hasAdditional || f >= 0 && o.fields[f].declared
 		for _, p := range o.patterns {
-			if !all[k].evaluated && c.spendSteps(1+len(all[k].name)/8) {
+			if !all[k].evaluated && c.spendSteps(1+len(all[k].name)/8) { // as patternProperty does
 				all[k].evaluated = p.pattern.MatchString(all[k].name)
 			}
 		}
@@ -133,6 +138,7 @@ func (c *check) markMembers(o *objectRule, i int, all []child) {
 	}
 }
 
+// markItems marks the items to which a keyword of r applies.
 func (c *check) markItems(r *arrayRule, all []child) {
 	for k := range all {
 		if r.hasItems || k < len(r.prefix) || r.takesContained && !all[k].evaluated && c.acceptsValue(r.contains, all[k].at) {
@@ -141,6 +147,8 @@ func (c *check) markItems(r *arrayRule, all []child) {
 	}
 }
 
+// markApplied marks the children that the subschemas of a evaluate. Of anyOf, oneOf and if, only
+// the subschemas that accept the value count.
 func (c *check) markApplied(a *applyRule, i int, all []child) {
 	c.markEvaluated(a.ref, i, all)
 	if a.dynamic != nil {
