@@ -28,6 +28,7 @@ import (
 func TestUpRewrittenUnderLoad(t *testing.T) {
 	t.Parallel()
 	p := newTestUser(t)
+	p.variables = []string{longGraceVariable + "=1"} // on a busy machine, seconds pass between removing and writing the file
 	text := func(value string) string {
 		return fmt.Sprintf(`{"mcpServers": {"same": %s, "changes": %s}}`, p.scriptEntry("same", execScript), p.scriptEntry("changes", execScript, `, "VALUE": "`+value+`"`))
 	}

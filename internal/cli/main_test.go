@@ -15,6 +15,7 @@ import (
 
 	"github.com/dowel-mcp/dowel/internal/cli/connect"
 	"github.com/dowel-mcp/dowel/internal/clitest"
+	"github.com/dowel-mcp/dowel/internal/configured"
 	"github.com/dowel-mcp/dowel/internal/modelkeys"
 	"github.com/dowel-mcp/dowel/internal/polltest"
 	"github.com/dowel-mcp/dowel/mcp"
@@ -29,6 +30,8 @@ const (
 	childVariable = "DOWEL_TEST_CHILD"
 	serverWord    = "a-server-for-tests"
 	traceVariable = "DOWEL_TEST_TRACE" // a file to which the server writes its events
+	// longGraceVariable makes dowel wait for minutes before it takes a missing file for removed.
+	longGraceVariable = "DOWEL_TEST_LONG_GRACE"
 )
 
 func TestMain(m *testing.M) {
@@ -52,6 +55,9 @@ func TestMain(m *testing.M) {
 	default:
 		modelkeys.Hide()
 		connect.WatchWire = checkWire
+		if os.Getenv(longGraceVariable) != "" {
+			configured.DefaultMissingGrace = polltest.Limit
+		}
 		os.Exit(Run(context.Background(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 	}
 }

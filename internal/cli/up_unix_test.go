@@ -29,6 +29,7 @@ import (
 type testUser struct {
 	t             *testing.T
 	home, project string
+	variables     []string // further ones for the running dowel
 
 	cmd        *exec.Cmd
 	mu         sync.Mutex
@@ -80,7 +81,7 @@ func (u *testUser) expectSuccess(want string, words ...string) string {
 func (u *testUser) startDaemon(words ...string) (url string) {
 	u.t.Helper()
 	one := u.newCommand() // used for its fields only, since its context ends before the cleanup
-	u.cmd = &exec.Cmd{Path: one.Path, Args: append([]string{"dowel", "up", "--http", "0"}, words...), Dir: one.Dir, Env: one.Env}
+	u.cmd = &exec.Cmd{Path: one.Path, Args: append([]string{"dowel", "up", "--http", "0"}, words...), Dir: one.Dir, Env: append(one.Env, u.variables...)}
 	out, err := u.cmd.StdoutPipe()
 	if err == nil {
 		u.cmd.Stderr = writerFunc(u.appendOutput)

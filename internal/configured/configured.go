@@ -53,11 +53,14 @@ type Options struct {
 	// Variables expand the strings of the files. nil uses the variables of Config.
 	Variables *config.Variables
 	// MissingGrace is how long a file may be missing, or empty, before that counts: some programs
-	// remove a file before they write it again. 0 means 2 seconds.
+	// remove a file before they write it again. 0 means [DefaultMissingGrace].
 	MissingGrace time.Duration
 	// Logger receives problems of files. nil means [slog.Default].
 	Logger *slog.Logger
 }
+
+// DefaultMissingGrace is the default of [Options].MissingGrace. It is a variable for tests.
+var DefaultMissingGrace = 2 * time.Second
 
 // Source loads the definitions of a hub from files. It is safe for concurrent use.
 type Source struct {
@@ -79,7 +82,7 @@ type Source struct {
 
 // New returns the source of a hub's definitions. It reads nothing before [Source.Load].
 func New(h *hub.Hub, o Options) *Source {
-	o.MissingGrace = cmp.Or(o.MissingGrace, 2*time.Second)
+	o.MissingGrace = cmp.Or(o.MissingGrace, DefaultMissingGrace)
 	if o.Logger == nil {
 		o.Logger = slog.Default()
 	}
