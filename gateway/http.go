@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/dowel-mcp/dowel/internal/httpwire"
 	"github.com/dowel-mcp/dowel/mcp"
@@ -23,7 +24,8 @@ type HTTPOptions struct {
 	Guard      streamable.Guard
 	// Authorize decides whether a request may use the gateway. client is "", or the name in Clients
 	// of the only client that the request may use. An error refuses the request with status 401 and
-	// its text. Authorize may be called concurrently. nil accepts every request.
+	// its text. For streams and WebSocket connections it is called again every few seconds; they end
+	// if the result is another one. Authorize may be called concurrently. nil accepts every request.
 	Authorize func(r *http.Request) (client string, err error)
 	// Middleware wraps each endpoint.
 	Middleware []mcp.Middleware
@@ -88,13 +90,53 @@ func (h *HTTPHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		h.servePath(w, r, path)
 		return
 	}
-	switch client, err := h.opts.Authorize(r); {
-	case err != nil:
+	client, err := h.opts.Authorize(r)
+	if err != nil {
 		httpwire.RefuseUnauthorized(w, r, err.Error())
-	case client != "":
+		return
+	}
+	ctx, cancel := context.WithCancelCause(r.Context())
+	defer cancel(nil)
+	defer h.watchAuthorization(r, client, cancel)()
+	if r = r.WithContext(ctx); client != "" {
 		h.serveClientToken(w, r, path, client)
-	default:
+	} else {
 		h.servePath(w, r, path)
+	}
+}
+
+// authorizationInterval is the time between two calls of Authorize for one long request. It bounds how
+// long a revoked token stays useful. It is a variable for tests.
+var authorizationInterval = 5 * time.Second
+
+var errRevoked = errors.New("the token of the request is no longer valid")
+
+// watchAuthorization calls cancel when a request that is being served may no longer use the gateway as
+// client. The caller calls stop when the request has been served.
+func (h *HTTPHandler) watchAuthorization(r *http.Request, client string, cancel context.CancelCauseFunc) (stop func()) {
+	var mu sync.Mutex
+	stopped := false
+	var timer *time.Timer
+	check := func() {
+		mu.Lock()
+		defer mu.Unlock()
+		if stopped {
+			return
+		}
+		if now, err := h.opts.Authorize(r); err != nil || now != client {
+			cancel(errRevoked)
+			return
+		}
+		timer.Reset(authorizationInterval)
+	}
+	mu.Lock()
+	defer mu.Unlock()
+	timer = time.AfterFunc(authorizationInterval, check)
+	return func() {
+		mu.Lock()
+		defer mu.Unlock()
+		stopped = true
+		timer.Stop()
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"net/http/httptest"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -182,6 +183,48 @@ func TestClientToken(t *testing.T) {
 	code, body, h := status("/mcp", "")
 	if code != http.StatusUnauthorized || !strings.Contains(body, "the token is missing") || strings.Contains(h.Get("WWW-Authenticate"), "resource_metadata") {
 		t.Errorf("%d %s %v", code, body, h)
+	}
+}
+
+// A connection that is open when its token is revoked ends, also an event stream, and so does the
+// client's own.
+func TestRevokedToken(t *testing.T) {
+	defer gateway.SetAuthorizationInterval(20 * time.Millisecond)()
+	var revoked atomic.Bool
+	authorize := func(*http.Request) (string, error) {
+		if revoked.Load() {
+			return "", errors.New("the token is not valid")
+		}
+		return "", nil
+	}
+	url := frontOver(t, gateway.HTTPOptions{Authorize: authorize}, false)
+	lost := make(chan struct{}, 2)
+	for _, at := range []string{"ws" + strings.TrimPrefix(url, "http") + "/ws", url + "/sse"} {
+		transport := &http.Transport{}
+		defer transport.CloseIdleConnections()
+		c := dial(t, at, client.Options{Logger: quiet, HTTP: client.HTTP{Client: &http.Client{Transport: transport}}, Restart: client.Restart{Max: -1}})
+		if _, err := client.Call[string](t.Context(), c, "every__echo", map[string]string{"message": "x"}); err != nil {
+			t.Fatal(at, err)
+		}
+		go func() {
+			defer func() { lost <- struct{}{} }()
+			for {
+				if _, err := client.Call[string](t.Context(), c, "every__echo", map[string]string{"message": "x"}); err != nil {
+					return
+				}
+			}
+		}()
+	}
+	resp, err := http.Get(url + "/sse")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer http.DefaultClient.CloseIdleConnections()
+	defer resp.Body.Close()
+	revoked.Store(true)
+	_, _ = io.Copy(io.Discard, resp.Body) // ends with the stream
+	for range cap(lost) {
+		<-lost
 	}
 }
 
