@@ -30,6 +30,9 @@ func Listen(path string) (*Place, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return nil, err
 	}
+	if err := checkFolder(filepath.Dir(path)); err != nil {
+		return nil, err
+	}
 	lock, err := os.OpenFile(path+".lock", os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
 		return nil, err
@@ -66,8 +69,26 @@ func listenLocked(path string, lock *os.File) (net.Listener, error) {
 	return l, nil
 }
 
+// checkFolder returns an error if other users can put a socket of their own into the folder: if it
+// belongs to one of them other than root, or lets all write.
+func checkFolder(folder string) error {
+	info, err := os.Stat(folder)
+	if err != nil {
+		return err
+	}
+	stat, ok := info.Sys().(*syscall.Stat_t)
+	isOwn := !ok || stat.Uid == 0 || int(stat.Uid) == os.Geteuid()
+	if isOwn && info.Mode().Perm()&0o002 == 0 {
+		return nil
+	}
+	return fmt.Errorf("other users can change the folder %s, so dowel keeps no socket there: set XDG_RUNTIME_DIR to a folder of your own, or remove that one", folder)
+}
+
 // dialSocket connects to the socket.
 func dialSocket(ctx context.Context, path string) (net.Conn, error) {
+	if err := checkFolder(filepath.Dir(path)); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return nil, err
+	}
 	d := net.Dialer{Timeout: 2 * time.Second}
 	return d.DialContext(ctx, "unix", path)
 }

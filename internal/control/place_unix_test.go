@@ -5,7 +5,9 @@ package control_test
 import (
 	"errors"
 	"net"
+	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 
@@ -45,6 +47,20 @@ func TestOneListens(t *testing.T) {
 		if err := p.Release(); err != nil {
 			t.Error(err)
 		}
+	}
+}
+
+// A folder that all users can write could hold another user's socket.
+func TestFolderOfOthers(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "dowel.sock")
+	if err := os.Chmod(filepath.Dir(path), 0o777); err != nil {
+		t.Fatal(err)
+	}
+	if p, err := control.Listen(path); err == nil || !strings.Contains(err.Error(), "other users can change the folder "+filepath.Dir(path)) {
+		t.Errorf("%v, %v", p, err)
+	}
+	if _, err := control.NewClient(path).Status(t.Context()); err == nil || errors.Is(err, control.ErrNotRunning) || !strings.Contains(err.Error(), "other users") {
+		t.Error(err)
 	}
 }
 
