@@ -11,9 +11,9 @@ FUZZTIME ?= 40000x
 PLATFORMS := linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64
 # The packages of the unit stages: make unit PACKAGES=./hub
 PACKAGES ?= ./...
-STAGES := check vet unit allocations fuzz archives interop conformance
+STAGES := check vet unit allocations fuzz archives attack interop conformance
 
-.PHONY: test long check vet unit unit-busy unit-single allocations fuzz archives release interop interop-deps conformance conformance-deps redis nginx bubblewrap bench floor build clean help
+.PHONY: test long check vet unit unit-busy unit-single allocations fuzz archives release attack attack-long interop interop-deps conformance conformance-deps redis nginx bubblewrap bench floor build clean help
 
 test: ## everything: all stages run, also after a failure
 	@go run ./internal/testall $(STAGES)
@@ -45,6 +45,7 @@ vet: ## go vet: everything on Linux, and what differs on macOS and Windows
 		GOOS=$$system CGO_ENABLED=0 go vet $$differ
 	done
 	cd interop && go vet ./...
+	cd ../attack && go vet ./...
 	cd ../bench && go vet ./...
 	cd ../tools && go vet ./...
 
@@ -62,8 +63,8 @@ unit: bin/gotestsum redis nginx bubblewrap ## the module's own tests, with the r
 	@$(set_up_unit)
 	bin/gotestsum --format pkgname --format-hide-empty-pkg --jsonfile $$events/unit.json -- -race -timeout 15m $(PACKAGES)
 
-long: ## hours: unit tests ten times on a busy machine and once on one processor, and the release with its first run
-	@go run ./internal/testall unit-busy unit-single release
+long: ## hours: unit tests ten times on a busy machine and once on one processor, all attacks with a soak of five minutes, and the release with its first run
+	@go run ./internal/testall unit-busy unit-single attack-long release
 
 # Each package runs ten times in one process; its time limit is for all ten.
 unit-busy: bin/gotestsum redis nginx bubblewrap
@@ -93,7 +94,7 @@ fuzz: ## each fuzz target for $(FUZZTIME)
 			tail -40 $$log; failed=1
 			echo "go test -run '^$$' -fuzz '^$$target$$' -fuzztime $(FUZZTIME) $$dir" >> "$${DOWEL_TEST_REPEAT:-/dev/null}"
 		fi
-	done < <(grep -roE '^func Fuzz\w+' --include='*_test.go' . | grep -vE '^./(interop|bench)/' | sed -E 's#/[^/]*:func # #' | sort -u)
+	done < <(grep -roE '^func Fuzz\w+' --include='*_test.go' . | grep -vE '^./(attack|interop|bench)/' | sed -E 's#/[^/]*:func # #' | sort -u)
 	[ -z "$$failed" ]
 
 archives: bin/gotestsum ## what a release ships, in dist/: archives, checksums, SBOM, completions, man pages, npm packages; npx is tried
@@ -102,6 +103,18 @@ archives: bin/gotestsum ## what a release ships, in dist/: archives, checksums, 
 
 release: bin/gotestsum ## the same, and how long the first go run takes with empty caches
 	@cd tools && go run ./release -first-run -platforms "$(PLATFORMS)" ../dist
+
+define run_attacks
+report=$$(mktemp); trap 'cat $$report; rm -f $$report' EXIT
+cd attack && DOWEL_SOAK_REPORT=$$report ../bin/gotestsum --format testname --hide-summary=skipped --jsonfile "$${DOWEL_TEST_EVENTS:-$$(mktemp -d)}/attack.json" -- -count=1 -timeout 30m ./...
+endef
+
+attack: bin/gotestsum ## attacks on a real dowel, and a soak of ten seconds
+	@$(run_attacks)
+
+attack-long: bin/gotestsum
+	@export DOWEL_ATTACK=whole DOWEL_SOAK=$${DOWEL_SOAK:-5m}
+	$(run_attacks)
 
 interop: interop-deps bin/gotestsum ## real peers: npm's reference servers, the SDKs' clients, the zoo
 	@cd interop && ../bin/gotestsum --format testname --hide-summary=skipped --jsonfile "$${DOWEL_TEST_EVENTS:-$$(mktemp -d)}/interop.json" -- -timeout 20m ./...

@@ -18,6 +18,9 @@ type Status struct {
 	PID     int       `json:"pid"`
 	Version string    `json:"version"`
 	Started time.Time `json:"started"`
+	// Goroutines and HeapBytes, the live heap after the last garbage collection, show leaks.
+	Goroutines int    `json:"goroutines"`
+	HeapBytes  uint64 `json:"heapBytes"`
 	// Ending: it takes no new work, and finishes its calls.
 	Ending bool `json:"ending,omitzero"`
 	// Gateway and Page are URLs, or empty without HTTP.

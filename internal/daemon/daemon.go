@@ -18,6 +18,8 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"runtime"
+	"runtime/metrics"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -381,6 +383,7 @@ func (d *Daemon) Status() control.Status {
 	folder, _ := os.Getwd()
 	s := control.Status{PID: os.Getpid(), Folder: folder, Version: version.Number(), Started: d.started, Files: d.Files(), Servers: control.DescribeAll(d.Hub)}
 	s.Ending = d.ending.Load()
+	s.Goroutines, s.HeapBytes = runtime.NumGoroutine(), liveHeap()
 	for _, p := range d.source.Set().Problems {
 		if p.Server == "" && p.Severity == config.Error {
 			s.Problems = append(s.Problems, p.Text())
@@ -390,6 +393,16 @@ func (d *Daemon) Status() control.Status {
 		s.Gateway, s.Page, s.Open = w.Url+"/mcp", w.Url+"/", w.Open
 	}
 	return s
+}
+
+// liveHeap returns the bytes of heap objects that the last garbage collection has found in use.
+func liveHeap() uint64 {
+	sample := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
+	metrics.Read(sample)
+	if sample[0].Value.Kind() != metrics.KindUint64 {
+		return 0
+	}
+	return sample[0].Value.Uint64()
 }
 
 // Reload implements [control.Controller].

@@ -108,7 +108,7 @@ func (c *testCounts) addFailure(e testEvent) {
 func (o testOutcome) repeatCommand(race bool) string {
 	folder := "." + strings.TrimPrefix(o.packagePath, modulePath)
 	prefix := ""
-	for _, module := range []string{"interop", "bench"} { // modules of their own
+	for _, module := range []string{"attack", "interop", "bench"} { // modules of their own
 		if folder == "./"+module || strings.HasPrefix(folder, "./"+module+"/") {
 			prefix, folder = "cd "+module+" && ", "."+strings.TrimPrefix(folder, "./"+module)
 		}

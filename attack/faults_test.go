@@ -1,0 +1,209 @@
+//go:build linux
+
+package attack
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/dowel-mcp/dowel/internal/polltest"
+)
+
+// Attack 63: commands that write the configuration and the state are killed at random times. Expected:
+// both files are valid each time, and the next command works.
+func TestKilledWrites(t *testing.T) {
+	t.Parallel()
+	v := newVictim(t)
+	v.write(v.userFile(), `{"mcpServers": {"kept": {"command": "true"}, "every": `+builtIn("everything")+`}}`)
+	seed := uint64(time.Now().UnixNano())
+	t.Logf("seed %d", seed)
+	random := rand.New(rand.NewPCG(seed, 0))
+	killed := 0
+	for i := range times(40, 600) {
+		words := [][]string{
+			{"servers", "add", fmt.Sprint("new", i), "--", "true"}, {"servers", "remove", fmt.Sprint("new", i-1)}, {"servers", "disable", "every"}, {"servers", "enable", "every"}, {"trust", "--tool", "every.echo"},
+		}[i%5]
+		cmd := v.command(words...)
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		timer := time.AfterFunc(time.Duration(random.Int64N(int64(40*time.Millisecond))), func() { _ = cmd.Process.Kill() })
+		_ = cmd.Wait() // ProcessState has the result
+		if timer.Stop(); cmd.ProcessState.ExitCode() == -1 {
+			killed++
+		}
+		for _, path := range []string{v.userFile(), filepath.Join(v.home, "dowel", "state.json")} {
+			text, err := os.ReadFile(path)
+			if err == nil && !json.Valid(text) || os.IsNotExist(err) && path == v.userFile() {
+				t.Fatalf("after %v was killed, %s is %q, %v", words, path, text, err)
+			}
+		}
+	}
+	if text, err := os.ReadFile(v.userFile()); err != nil || !strings.Contains(string(text), `"kept"`) {
+		t.Errorf("the entry that no command named is gone: %s, %v", text, err)
+	}
+	v.succeed("kept", "servers", "list")
+	if killed == 0 {
+		t.Error("no command was killed")
+	}
+}
+
+// Attack 64: kv is killed while it acknowledges writes. Expected: each acknowledged value is there
+// afterwards.
+func TestKilledStore(t *testing.T) {
+	t.Parallel()
+	v := newVictim(t)
+	v.write(v.userFile(), `{"mcpServers": {"every": `+builtIn("everything")+`, "kv": `+builtIn("kv")+`}}`)
+	v.start()
+	written := 0
+	for round := range times(3, 20) {
+		for i := range 5 {
+			if code, _ := v.run("call", "kv.set", fmt.Sprintf("key=k%d-%d", round, i), "value=v"); code == 0 {
+				written++
+			}
+		}
+		for _, pid := range children(t, v.cmd.Process.Pid, "serve\x00kv") {
+			_ = syscall.Kill(pid, syscall.SIGKILL)
+		}
+		v.awaitStatus("kv", "ready")
+	}
+	output := v.succeed("k0-0", "call", "kv.list", "--json")
+	if n := strings.Count(output, "k0-") + strings.Count(output, "k1-") + strings.Count(output, "k2-"); n < written && !whole() {
+		t.Errorf("%d of %d acknowledged writes are there:\n%s", n, written, output)
+	}
+}
+
+// children returns the child processes of a process whose command line contains a text.
+func children(t *testing.T, parent int, command string) (all []int) {
+	t.Helper()
+	entries, err := filepath.Glob("/proc/[0-9]*/stat")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range entries {
+		var pid, ppid int
+		text, err := os.ReadFile(path)
+		if err != nil {
+			continue // it has ended
+		}
+		_, rest, _ := strings.Cut(string(text), ") ")
+		_, _ = fmt.Sscan(string(text), &pid)
+		var state string
+		_, _ = fmt.Sscan(rest, &state, &ppid)
+		line, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
+		if ppid == parent && strings.Contains(string(line), command) {
+			all = append(all, pid)
+		}
+	}
+	return all
+}
+
+// Attacks 66 and 68: no file may grow, as on a full disk, and few descriptors are allowed. Expected: an
+// error that says so or success, and the configuration is as before or complete.
+func TestScarceResources(t *testing.T) {
+	t.Parallel()
+	v := newVictim(t)
+	const before = `{"mcpServers": {"kept": {"command": "true"}}}`
+	v.write(v.userFile(), before)
+	limited := func(limit string, words ...string) (string, error) {
+		cmd := v.command(words...)
+		shell := exec.Command("sh", "-c", `trap "" XFSZ; `+limit+`; exec "$@"`, "sh")
+		shell.Args = append(shell.Args, cmd.Args...)
+		shell.Args[4] = dowelPath
+		shell.Dir, shell.Env = cmd.Dir, cmd.Env
+		timer := time.AfterFunc(polltest.Limit, func() { _ = shell.Process.Kill() })
+		defer timer.Stop()
+		output, err := shell.CombinedOutput()
+		return string(output), err
+	}
+	for _, words := range [][]string{{"servers", "add", "new", "--", "true"}, {"servers", "disable", "kept"}, {"servers", "remove", "kept"}} {
+		output, err := limited("ulimit -f 0", words...)
+		text, readErr := os.ReadFile(v.userFile())
+		if err == nil || !strings.Contains(output, "file too large") || readErr != nil || string(text) != before {
+			t.Errorf("full disk: dowel %v: %v %s; the file is %q, %v", words, err, output, text, readErr)
+		}
+	}
+	if left, _ := filepath.Glob(filepath.Join(v.home, "dowel", "*tmp*")); len(left) > 0 {
+		t.Errorf("left behind: %v", left)
+	}
+	for _, n := range []int{64, 24, 16, 8} {
+		output, err := limited(fmt.Sprintf("ulimit -n %d", n), "call", "echo", "message=xyzzy", "--", dowelPath, "serve", "everything")
+		if err == nil && !strings.Contains(output, "xyzzy") || strings.Contains(output, "panic:") || strings.Contains(output, "goroutine ") {
+			t.Errorf("%d descriptors: %v\n%s", n, err, output)
+		}
+	}
+}
+
+// Attack 69: three dowels start at once, with a server that ignores SIGTERM. Expected: one runs, the
+// others say so, and nothing is left after its end.
+func TestThreeAtOnce(t *testing.T) {
+	t.Parallel()
+	v := newVictim(t)
+	pids := filepath.Join(t.TempDir(), "pids")
+	v.write(v.userFile(), fmt.Sprintf(`{"mcpServers": {"every": %s, "deaf": {"command": "sh", "args": ["-c", %q]}}}`,
+		builtIn("everything"), `trap "" TERM INT; echo $$ >> `+pids+`; while :; do sleep 1; done`))
+	var all sync.WaitGroup
+	outputs := make([]string, 3)
+	running := make(chan *exec.Cmd, 3)
+	for i := range outputs {
+		all.Go(func() {
+			cmd := v.command("up", "--http", "0")
+			var out strings.Builder
+			cmd.Stdout, cmd.Stderr = &out, &out
+			if err := cmd.Start(); err != nil {
+				t.Error(err)
+				return
+			}
+			running <- cmd
+			_ = cmd.Wait() // the output has the result
+			outputs[i] = out.String()
+		})
+	}
+	polltest.Until(t, "the server runs", func() bool { return exists(pids) })
+	polltest.Until(t, "two dowels have ended", func() bool {
+		n := 0
+		for range len(running) {
+			cmd := <-running
+			if syscall.Kill(cmd.Process.Pid, 0) != nil || isZombie(cmd.Process.Pid) {
+				n++
+			}
+			running <- cmd
+		}
+		return n == 2
+	})
+	for range 3 {
+		_ = (<-running).Process.Signal(os.Interrupt)
+	}
+	all.Wait()
+	refused := 0
+	for _, output := range outputs {
+		if strings.Contains(output, "running") && !gatewayURL.MatchString(output) {
+			refused++
+		}
+	}
+	text, _ := os.ReadFile(pids)
+	lines := strings.Fields(string(text))
+	if refused != 2 || len(lines) == 0 {
+		t.Errorf("%d were refused, servers %v:\n%s", refused, lines, strings.Join(outputs, "\n---\n"))
+	}
+	for _, line := range lines {
+		var pid int
+		if _, err := fmt.Sscan(line, &pid); err == nil && syscall.Kill(pid, 0) == nil {
+			t.Errorf("process %d is left", pid)
+		}
+	}
+}
+
+func isZombie(pid int) bool {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	return err == nil && strings.Contains(string(text), ") Z ")
+}

@@ -1,0 +1,58 @@
+//go:build linux
+
+package attack
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+)
+
+// roleVariable makes the test binary a hostile program: a server or another user. See roles.
+const roleVariable = "DOWEL_ATTACK_ROLE"
+
+var roles = map[string]func(){}
+
+// dowelPath is the program under attack. Other users can read and run it.
+var dowelPath string
+
+func TestMain(m *testing.M) {
+	if role := roles[os.Getenv(roleVariable)]; role != nil {
+		role()
+		return
+	}
+	os.Exit(buildAndRun(m))
+}
+
+func buildAndRun(m *testing.M) int {
+	folder, err := os.MkdirTemp("", "dowel-attack-")
+	if err == nil {
+		err = os.Chmod(folder, 0o755)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer os.RemoveAll(folder)
+	dowelPath = filepath.Join(folder, "dowel")
+	build := exec.Command("go", "build", "-o", dowelPath, "./cmd/dowel")
+	build.Dir = ".."
+	if output, err := build.CombinedOutput(); err != nil {
+		fmt.Fprintf(os.Stderr, "building dowel: %v\n%s", err, output)
+		return 1
+	}
+	return stopShared(m.Run())
+}
+
+// whole reports whether the tests run in their whole form, as in make long.
+func whole() bool { return os.Getenv("DOWEL_ATTACK") == "whole" }
+
+// times returns how often to repeat an attack.
+func times(bounded, long int) int {
+	if whole() {
+		return long
+	}
+	return bounded
+}
