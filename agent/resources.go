@@ -133,42 +133,51 @@ func compareResources(a, b Resource) int {
 }
 
 // listedURI returns the URI under which the list has a resource. A URI that names its server is the
-// same as the server's own URI if only that server has it.
+// same as the server's own URI if no other server has that one.
 func (s *resourceState) listedURI(uri string) string {
 	host, own, qualified := wirename.SplitResourceURI(uri)
-	if !qualified {
-		return uri
-	}
-	for _, r := range s.listedResources() {
-		if r.URI == own && wirename.Host(r.Server) == host {
+	if qualified {
+		if owners := s.findOwners(own); len(owners) == 1 && wirename.Host(owners[0]) == host {
 			return own
 		}
 	}
 	return uri
 }
 
-// describeURI returns a URI and the server that it names, or that lists it or a template for it. The
-// server is empty if it is the only one, or unknown.
+// findOwners returns the servers that list a URI or a template for it.
+func (s *resourceState) findOwners(uri string) (servers []string) {
+	for _, r := range s.listedResources() {
+		matches := r.URI == uri
+		if r.Template {
+			t, err := uritemplate.Parse(r.URI)
+			matches = err == nil && matchesTemplate(t, uri)
+		}
+		if matches && !slices.Contains(servers, r.Server) {
+			servers = append(servers, r.Server)
+		}
+	}
+	return servers
+}
+
+func matchesTemplate(t *uritemplate.Template, uri string) bool {
+	_, ok := t.Match(uri)
+	return ok
+}
+
+// describeURI returns a URI and the only server that it names, or that has it. The server is empty if
+// it is unknown, or the agent's only one.
 func (s *resourceState) describeURI(uri string) Resource {
 	found := Resource{Resource: mcp.Resource{URI: uri}}
-	host, _, qualified := wirename.SplitResourceURI(uri)
-	if qualified {
+	if host, _, qualified := wirename.SplitResourceURI(uri); qualified {
 		found.Server = host
-	}
-	for _, r := range s.listedResources() {
-		switch {
-		case qualified && wirename.Host(r.Server) == host, !qualified && !r.Template && r.URI == uri:
-			found.Server = r.Server
-			return found
-		case qualified || !r.Template:
-		default:
-			if t, err := uritemplate.Parse(r.URI); err == nil {
-				if _, ok := t.Match(uri); ok {
-					found.Server = r.Server
-					return found
-				}
+		for _, r := range s.listedResources() {
+			if wirename.Host(r.Server) == host {
+				found.Server = r.Server
+				break
 			}
 		}
+	} else if owners := s.findOwners(uri); len(owners) == 1 {
+		found.Server = owners[0]
 	}
 	return found
 }

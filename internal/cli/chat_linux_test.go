@@ -380,8 +380,35 @@ func TestChatCompletion(t *testing.T) {
 	p.expect("/approve ")
 	p.typeText("\x15/s\t")
 	p.expect("/servers /save")
-	p.typeText("\x15/cli\tn\tAda\r")
+	p.typeText("\x15/cli\t")
+	p.expect("/cli-test.greet ")
+	p.typeText("n\t")
+	p.expect("name=")
+	p.typeText("Ada\r")
 	p.expect("Dear Ada\r\n")
+	p.endChat()
+}
+
+// Tab completes servers, resources and templates behind @. The resource goes to the model, and what it
+// is called cannot move the cursor.
+func TestChatResources(t *testing.T) {
+	ownState(t)
+	p := startChat(t, newModel(t, `{"turns": [{"expect": ["item 7", "Read @cli-test:test://item/7 now"], "text": "It is."}]}`))
+	p.typeText("Read @cli\t")
+	p.expect("@cli-test:")
+	p.typeText("test://t\t")
+	p.expect("test://text test://ticking")
+	p.typeText("\x7fi\t")
+	p.expect("tem/")
+	p.typeText("\t")
+	p.expect("test://item/{id}")
+	p.typeText("7 now\r")
+	p.expect("added cli-test:test://item/7")
+	p.expect("It is.\r\n")
+	p.typeText("See @cli-test:test://\x1b[2J\r")
+	p.expect("has no resource")
+	p.typeText("@cli-tset:test://text\r")
+	p.expect("did you mean cli-test?")
 	p.endChat()
 }
 

@@ -47,6 +47,12 @@ func TestChatPiped(t *testing.T) {
 		{name: "a command", stdin: "/approve\n/quit\nnever said\n", stdout: "ask: dowel asks before it runs a tool that is not read-only\n"},
 		{name: "an unknown command", stdin: "/tols\n", stderr: "unknown command /tols; did you mean tools?", code: exit.Failed},
 		{name: "a prompt", turns: `{"expect": ["Greet Ada!"], "text": "Dear Ada"}`, stdin: "/cli-test.greet name=Ada\n", stdout: "Dear Ada\n", stderr: "Greet Ada!"},
+		{
+			name: "a resource", turns: `{"expect": ["The resource test://item/7 of the server cli-test:", "item 7", "Read @cli-test:test://item/7!"], "text": "ok"}`,
+			stdin: "Read @cli-test:test://item/7!\n", stdout: "ok\n", stderr: "added cli-test:test://item/7\n",
+		},
+		{name: "an unknown resource", stdin: "Read @cli-test:test://txet\n", stderr: "; did you mean test://text?", code: exit.Failed},
+		{name: "a list of resources", stdin: "/resources text\n", stdout: "@cli-test:test://text text/plain the text: A text.\n"},
 		{name: "a prompt without what it needs", stdin: "/cli-test.greet\n", stderr: "argument name is missing", code: exit.Failed},
 	} {
 		t.Run(test.name, func(t *testing.T) {

@@ -22,7 +22,8 @@ type Console struct {
 	editor  editor
 	History history
 	// Complete returns the line completed as far as possible, the new cursor position, and the
-	// possible completions. at is the cursor position. If it is nil, Tab does nothing.
+	// possible completions. at is the cursor position. If it is nil, Tab does nothing. It should
+	// return soon, since the user's keys wait for it; see [Console.CompleteAgain].
 	Complete func(line string, at int) (string, int, []string)
 
 	lineMu sync.Mutex // held while a line is being read
@@ -34,7 +35,7 @@ type Console struct {
 
 // NewConsole returns a console that reads keys from in and writes to out. Both must be terminals.
 func NewConsole(in, out *os.File) *Console {
-	c := &Console{In: in, Out: out, keys: keyboard{from: in}}
+	c := &Console{In: in, Out: out, keys: keyboard{from: in, tabs: make(chan struct{}, 1)}}
 	c.editor = editor{keys: &c.keys, out: out}
 	return c
 }
@@ -160,6 +161,15 @@ func (c *Console) Hold() (release func()) {
 	}
 }
 
+// CompleteAgain presses Tab for the user if Tab was the last key. Call it when Complete can return more
+// than before.
+func (c *Console) CompleteAgain() {
+	select {
+	case c.keys.tabs <- struct{}{}:
+	default:
+	}
+}
+
 // Write implements [io.Writer]. Output during the editing of a line appears above that line.
 func (c *Console) Write(p []byte) (int, error) {
 	c.mu.Lock()
@@ -183,7 +193,7 @@ func (c *Console) completeLine(t *term.Terminal, line string, at int, key rune) 
 		return "", 0, false
 	}
 	longer, to, choices := c.Complete(line, at)
-	if longer == line && len(choices) > 1 {
+	if longer == line && len(choices) > 0 {
 		width := 80
 		if w, _, err := term.GetSize(int(c.Out.Fd())); err == nil && w > 0 {
 			width = w

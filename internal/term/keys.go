@@ -3,6 +3,7 @@ package term
 import (
 	"bytes"
 	"context"
+	"errors"
 	"io"
 	"strings"
 	"unicode"
@@ -13,8 +14,12 @@ import (
 // continues in the background, and the next call receives its keys.
 type keyboard struct {
 	from    io.Reader
-	pending chan chunk // the read in progress, or nil
+	pending chan chunk    // the read in progress, or nil
+	tabs    chan struct{} // holds a token if Tab is pressed again for the user; may be nil
 }
+
+// errTab is the error of a read that ended because of a token in tabs.
+var errTab = errors.New("Tab again")
 
 // chunk is the outcome of one read.
 type chunk struct {
@@ -22,7 +27,7 @@ type chunk struct {
 	err  error
 }
 
-// readChunk returns the next keys, or the cause of ctx if it ends first.
+// readChunk returns the next keys, [errTab], or the cause of ctx if it ends first.
 func (k *keyboard) readChunk(ctx context.Context) ([]byte, error) {
 	if k.pending == nil {
 		got := make(chan chunk, 1)
@@ -37,6 +42,8 @@ func (k *keyboard) readChunk(ctx context.Context) ([]byte, error) {
 	case c := <-k.pending:
 		k.pending = nil
 		return c.text, c.err
+	case <-k.tabs:
+		return nil, errTab
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
 	}
@@ -63,6 +70,7 @@ type editor struct {
 	ready       []byte // for the next Read
 	pasting     bool   // unsplit begins within a paste
 	interrupted bool   // the line was ended by Ctrl-C
+	lastKey     byte   // the last byte of the last Read
 }
 
 const ctrlC, ctrlD = 3, 4
@@ -71,6 +79,12 @@ const ctrlC, ctrlD = 3, 4
 func (e *editor) Read(p []byte) (int, error) {
 	for len(e.ready) == 0 {
 		text, err := e.keys.readChunk(e.ctx)
+		if err == errTab {
+			if e.lastKey != '\t' || len(e.unsplit) > 0 || len(p) == 0 { // the user has typed on
+				continue
+			}
+			text, err = []byte{'\t'}, nil
+		}
 		if err != nil {
 			return 0, err
 		}
@@ -82,6 +96,9 @@ func (e *editor) Read(p []byte) (int, error) {
 	e.ready = e.ready[n:]
 	if n == 1 && p[0] == ctrlC {
 		p[0], e.interrupted = '\r', true
+	}
+	if n > 0 {
+		e.lastKey = p[n-1]
 	}
 	return n, nil
 }

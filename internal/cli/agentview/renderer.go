@@ -78,6 +78,8 @@ func (r *Renderer) Event(e agent.Event) {
 		r.showResult(e)
 	case agent.ToolsChanged:
 		r.showToolChanges(e)
+	case agent.ResourcesChanged:
+		r.showResourceChanges(e)
 	case agent.Compacted:
 		r.showCompaction(e)
 	case agent.Ended:
@@ -278,6 +280,15 @@ func (r *Renderer) showToolChanges(e agent.ToolsChanged) {
 			r.writeRemark("%s", r.Side.Dim(term.Shorten(fmt.Sprintf("%s: %s", change.words, groupByServer(change.names)), r.Side.Width())))
 		}
 	}
+}
+
+// showResourceChanges shows which resources the model was told to have changed.
+func (r *Renderer) showResourceChanges(e agent.ResourcesChanged) {
+	var names []string
+	for _, one := range e.Resources {
+		names = append(names, toolname.DisplayResource(one))
+	}
+	r.writeRemark("%s", r.Side.Dim(term.Shorten("changed since it was read: "+strings.Join(names, ", "), r.Side.Width())))
 }
 
 // groupByServer lists tools by server, such as "files.read, files.write; shell (12 tools)".

@@ -64,6 +64,7 @@ While you type:
   /SERVER.PROMPT KEY=VALUE   use a prompt of a server; dowel asks for missing arguments
   //text                     send text that begins with /
   @path                      add a file: text, image or sound; quote spaces: @"my file"
+  @SERVER:URI                add a resource of a server; dowel tells the model when it changes
   \ at the end of a line     continue on the next line; pasted lines stay together
   Ctrl-C                     stop the current reply or call, and keep the conversation; twice ends dowel
   Ctrl-D                     end dowel

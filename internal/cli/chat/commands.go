@@ -29,6 +29,7 @@ func slashCommands() []slashCommand {
 		{"tools", "[WORDS]", "list the model's tools; with words, show matching tools in full", (*conversation).listTools},
 		{"servers", "", "list the servers and their state", (*conversation).listServers},
 		{"prompts", "[WORDS]", "list the servers' prompts; use one with /SERVER.PROMPT KEY=VALUE …", (*conversation).listPrompts},
+		{"resources", "[WORDS]", "list the servers' resources; add one to a message with @SERVER:URI", (*conversation).listResources},
 		{"model", "[NAME]", "show the model, or change it", (*conversation).changeModel},
 		{"approve", "[MODE]", "show or set which tools run: ask, read-only, all, none", (*conversation).changeMode},
 		{"usage", "", "show the tokens of each part of the conversation, and the total spent", (*conversation).showUsage},
@@ -74,6 +75,7 @@ func (c *conversation) showHelp(context.Context, string) error {
 		[2]string{"/SERVER.PROMPT KEY=VALUE …", "use a prompt of a server; dowel asks for missing arguments"},
 		[2]string{"//TEXT", "send text that begins with /"},
 		[2]string{"@PATH", "add a file to the message: text, image or sound"},
+		[2]string{"@SERVER:URI", "add a resource of a server to the message; Tab completes it"},
 		[2]string{`… \`, "continue on the next line"},
 		[2]string{"Ctrl-C", "stop the current reply or call; twice ends dowel"})
 	c.writeColumns(rows)

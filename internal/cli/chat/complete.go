@@ -2,49 +2,51 @@ package chat
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/dowel-mcp/dowel/internal/cli/toolname"
 	"github.com/dowel-mcp/dowel/internal/term"
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
-// completionTimeout limits how long Tab waits for a server.
-const completionTimeout = 2 * time.Second
-
 // completeInput completes the word before the cursor, byte offset at of text: a command, a prompt,
-// an argument of either, or a file. It returns the longer text, the new cursor and all choices. The
+// an argument of either, a file, or a resource. It returns the longer text, the new cursor and all choices. The
 // console calls it while the goroutine of runLoop waits for a line, so it may read that
 // goroutine's fields.
 func (c *conversation) completeInput(text string, at int) (longer string, to int, choices []string) {
 	head, tail := text[:at], text[at:]
 	start := strings.LastIndexByte(head, ' ') + 1
 	word := head[start:]
-	var all []string
+	var all []choice
+	defer func() { c.lookups.wantAnswers(len(all) == 0) }()
 	switch first, _, _ := strings.Cut(head, " "); {
 	case strings.HasPrefix(word, "@"):
-		all = completePath(word)
+		all = append(c.completeReference(word), plainChoices(completePath(word))...)
 	case start == 0 && strings.HasPrefix(word, "/"):
-		all = c.completeCommand(word)
+		all = plainChoices(c.completeCommand(word))
 	case strings.HasPrefix(head, "/"):
-		all = c.completeArgument(first, strings.Fields(head[len(first):start]), word)
+		all = plainChoices(c.completeArgument(first, strings.Fields(head[len(first):start]), word))
 	}
 	if len(all) == 0 {
 		return text, at, nil
 	}
-	common := commonPrefix(all)
-	if len(all) == 1 && !strings.HasSuffix(common, "/") && !strings.HasSuffix(common, "=") && tail == "" {
+	var words []string
+	for _, one := range all {
+		words, choices = append(words, one.word), append(choices, one.label)
+	}
+	common := commonPrefix(words)
+	if len(all) == 1 && !all[0].open && tail == "" {
 		common += " "
 	}
 	if len(common) < len(word) {
 		common = word
 	}
 	longer = head[:start] + common + tail
-	return longer, start + len(common), all
+	return longer, start + len(common), choices
 }
 
 // commonPrefix returns the longest common prefix of a non-empty list, in whole characters.
@@ -79,20 +81,22 @@ func (c *conversation) completeCommand(typed string) []string {
 	return filterPrefix(all, typed)
 }
 
-// availablePrompts returns the servers' prompts, or nil if the agent has not started yet.
-func (c *conversation) availablePrompts() []mcp.Prompt {
+// hasRuntime reports whether the agent has started.
+func (c *conversation) hasRuntime() bool {
 	select {
 	case <-c.runtimeReady:
+		return c.runtime != nil
 	default:
+		return false
+	}
+}
+
+// availablePrompts returns the servers' prompts, or nil if the agent has not started yet.
+func (c *conversation) availablePrompts() []mcp.Prompt {
+	if !c.hasRuntime() {
 		return nil
 	}
-	if c.runtime == nil {
-		return nil
-	}
-	ctx, cancel := context.WithTimeout(c.ctx, completionTimeout)
-	defer cancel()
-	prompts, _ := c.runtime.ListPrompts(ctx) // Tab cannot show errors
-	return prompts
+	return findAnswer(c.lookups, "prompts", c.runtime.ListPrompts)
 }
 
 // completeArgument returns the words that can follow a command and the words before.
@@ -101,14 +105,10 @@ func (c *conversation) completeArgument(command string, before []string, typed s
 	case "/approve":
 		return filterPrefix(modes, typed)
 	case "/model":
-		select {
-		case <-c.runtimeReady:
-			if c.runtime != nil {
-				return filterPrefix(c.runtime.Models(), typed)
-			}
-		default:
+		if !c.hasRuntime() {
+			return nil
 		}
-		return nil
+		return filterPrefix(c.runtime.Models(), typed)
 	}
 	p, err := findPrompt(c.availablePrompts(), strings.TrimPrefix(command, "/"))
 	if err != nil {
@@ -135,13 +135,15 @@ func (c *conversation) completeArgument(command string, before []string, typed s
 
 // completeValue asks the server to complete the value of a prompt's argument.
 func (c *conversation) completeValue(p mcp.Prompt, key, value string, settled map[string]string) (all []string) {
-	ctx, cancel := context.WithTimeout(c.ctx, completionTimeout)
-	defer cancel()
-	found, err := c.runtime.Toolbox.Client().Complete(ctx, mcp.PromptRef(p.Name), key, value, settled)
-	if err != nil {
-		return nil // Tab cannot show errors
-	}
-	for _, v := range found.Values {
+	question := strings.Join([]string{"argument", p.Name, key, value, fmt.Sprint(settled)}, "\x00")
+	values := findAnswer(c.lookups, question, func(ctx context.Context) ([]string, error) {
+		found, err := c.runtime.Toolbox.Client().Complete(ctx, mcp.PromptRef(p.Name), key, value, settled)
+		if err != nil {
+			return nil, err
+		}
+		return found.Values, nil
+	})
+	for _, v := range values {
 		if !strings.ContainsAny(v, " \t\"'") {
 			all = append(all, key+"="+term.Line(v))
 		}

@@ -99,7 +99,7 @@ func (c *conversation) handleInput(text string) error {
 			text = command
 		}
 		var content []mcp.Content
-		if content, err = c.attachMentions(text); err == nil {
+		if content, err = c.attachMentions(text); content != nil {
 			err = c.sendMessage(content)
 		}
 	}

@@ -1,44 +1,93 @@
 package chat
 
 import (
+	"context"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 
+	"github.com/dowel-mcp/dowel/internal/cli/agentcmd"
 	"github.com/dowel-mcp/dowel/internal/cli/attach"
 	"github.com/dowel-mcp/dowel/internal/cli/exit"
 	"github.com/dowel-mcp/dowel/internal/term"
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
-// mentionPattern matches @path and @"path" at the beginning of a word.
-var mentionPattern = regexp.MustCompile(`(?:^|\s)@(?:"([^"]+)"|(\S+))`)
+// attachment is a file or resource that a message mentions.
+type attachment struct {
+	name string
+	read func(ctx context.Context) ([]mcp.Content, error)
+}
 
-// attachMentions returns the user's text followed by the files that it mentions. An @word that
-// does not name a file stays part of the text.
-func (c *conversation) attachMentions(text string) ([]mcp.Content, error) {
-	content := []mcp.Content{mcp.Text(text)}
+// attachMentions returns the user's text followed by the files and resources that it mentions. An
+// @word that names neither stays part of the text. The content is nil if the user has stopped it.
+func (c *conversation) attachMentions(text string) (content []mcp.Content, err error) {
+	mentions := agentcmd.FindMentions(text)
+	ctx := c.ctx
+	if slices.ContainsFunc(mentions, agentcmd.Mention.MayBeResource) {
+		var done func()
+		ctx, done = c.interrupts.startWork(c.ctx)
+		defer done()
+	}
+	content = []mcp.Content{mcp.Text(text)}
 	var added []string
-	for _, found := range mentionPattern.FindAllStringSubmatch(text, -1) {
-		path, ok := resolveMention(found[1], found[2])
-		if missing := found[1] + found[2]; !ok && strings.ContainsAny(strings.Trim(missing, "."), "/.") {
-			c.view.Note("no file %s: the message is sent as typed", term.Line(missing))
+	for _, m := range mentions {
+		a, err := c.findAttachment(ctx, m)
+		var blocks []mcp.Content
+		if err == nil && a.name != "" && !slices.Contains(added, a.name) {
+			blocks, err = a.read(ctx)
+			added = append(added, a.name)
 		}
-		if !ok || slices.Contains(added, path) {
-			continue
-		}
-		blocks, err := attach.File(path)
 		if err != nil {
-			return nil, exit.Usagef("@%s: %w", path, err)
+			return nil, c.reportStopped(ctx, err)
 		}
-		added, content = append(added, path), append(content, blocks...)
+		content = append(content, blocks...)
 	}
 	if added != nil {
 		c.view.Note("added %s", strings.Join(added, ", "))
 	}
 	return content, nil
+}
+
+// findAttachment returns the resource or file that a mention names. Without one the name is empty.
+func (c *conversation) findAttachment(ctx context.Context, m agentcmd.Mention) (a attachment, err error) {
+	if m.MayBeResource() {
+		if a, err = c.findResource(ctx, m); err != nil || a.name != "" {
+			return a, err
+		}
+	}
+	path, ok := resolveMention(m.Quoted, m.Word)
+	if missing := m.Quoted + m.Word; !ok && strings.ContainsAny(strings.Trim(missing, "."), "/.") {
+		c.view.Note("no file %s: the message is sent as typed", term.Line(missing))
+	}
+	if !ok {
+		return attachment{}, nil
+	}
+	return attachment{path, func(context.Context) ([]mcp.Content, error) {
+		blocks, err := attach.File(path)
+		if err != nil {
+			return nil, exit.Usagef("@%s: %w", path, err)
+		}
+		return blocks, nil
+	}}, nil
+}
+
+// findResource returns the resource that a mention names. Without one the name is empty.
+func (c *conversation) findResource(ctx context.Context, m agentcmd.Mention) (a attachment, err error) {
+	rt, err := c.awaitRuntime(ctx)
+	if err != nil {
+		return a, err
+	}
+	ref, ok, err := rt.FindReference(ctx, m)
+	if err != nil || !ok {
+		return a, err
+	}
+	return attachment{ref.String(), func(ctx context.Context) ([]mcp.Content, error) {
+		c.view.Side.SetStatus(c.view.Side.Dim("reading " + ref.String() + " …"))
+		defer c.view.Side.SetStatus("")
+		return rt.ReadReference(ctx, ref)
+	}}, nil
 }
 
 // resolveMention returns the file that a mention names. Punctuation after the name is ignored,

@@ -38,7 +38,8 @@ type conversation struct {
 	ctx    context.Context
 	cancel context.CancelCauseFunc
 
-	background   sync.WaitGroup // the goroutine of startRuntime
+	background   sync.WaitGroup // the goroutines of startRuntime and lookups
+	lookups      *lookups       // for completions
 	runtimeReady chan struct{}  // closed when runtime and runtimeErr are set
 	runtime      *agentcmd.Runtime
 	runtimeErr   error
@@ -74,6 +75,7 @@ func newConversation(ctx context.Context, f *factory.Factory, opts *Options) (*c
 		return nil, err
 	}
 	c.ctx, c.cancel = context.WithCancelCause(ctx)
+	c.lookups = &lookups{ctx: c.ctx, start: c.background.Go, arrived: func() {}}
 	c.interrupts = &interruptHandler{endProgram: func(cause error) { c.cancel(cause) }}
 	in := term.Terminal(f.Stdin)
 	if in == nil || !f.Stdout.IsTerminal() {
@@ -91,7 +93,7 @@ func newConversation(ctx context.Context, f *factory.Factory, opts *Options) (*c
 func (c *conversation) takeTerminal(in *os.File) {
 	out, side := c.app.Stdout, c.app.Stderr
 	c.term = term.NewConsole(in, out.File)
-	c.term.Complete = c.completeInput
+	c.term.Complete, c.lookups.arrived = c.completeInput, c.term.CompleteAgain
 	c.in, c.view = c.term, agentview.NewRenderer(out, out)
 	c.cleanups = append(c.cleanups, out.Divert(c.term))
 	if side.IsTerminal() {

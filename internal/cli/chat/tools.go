@@ -1,6 +1,7 @@
 package chat
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -116,6 +117,46 @@ func (c *conversation) listPrompts(ctx context.Context, words string) error {
 	}
 	if shown == 0 {
 		c.view.Note("no prompt was found")
+	}
+	return nil
+}
+
+// listResources lists the resources and templates of all servers, one on a line. With words it shows
+// those that contain all of them.
+func (c *conversation) listResources(ctx context.Context, words string) error {
+	rt, err := c.awaitRuntime(ctx)
+	if err != nil {
+		return err
+	}
+	resources, err := rt.ListResources(ctx)
+	if err != nil {
+		return err
+	}
+	out, shown := c.app.Stdout, 0
+	for _, r := range resources {
+		name := toolname.DisplayResource(r)
+		if !containsAll(strings.Join([]string{name, r.Name, r.Title, r.Description}, " "), words) {
+			continue
+		}
+		shown++
+		kind := term.Line(r.MIMEType)
+		if r.Template {
+			kind = strings.TrimSpace("template " + kind)
+		}
+		about := term.Line(cmp.Or(r.Title, r.Name))
+		if description := term.FirstLine(r.Description); description != "" {
+			about += ": " + description
+		}
+		if out.IsTerminal() {
+			about = term.Shorten(about, max(out.Columns()-utf8.RuneCountInString(name+kind)-4, 10))
+		}
+		fmt.Fprintf(out, "@%s %s %s\n", out.Bold(name), out.Dim(kind), about)
+	}
+	switch {
+	case shown == 0 && words != "":
+		return exit.Usagef("none of %s contains %q", display.Count(len(resources), "resource"), words)
+	case shown == 0:
+		c.view.Note("no server offers a resource; /servers shows their state")
 	}
 	return nil
 }

@@ -4,9 +4,11 @@ import (
 	"context"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
+	"github.com/dowel-mcp/dowel/internal/cli/agentcmd"
 	"github.com/dowel-mcp/dowel/internal/cli/attach"
 	"github.com/dowel-mcp/dowel/internal/cli/exit"
 	"github.com/dowel-mcp/dowel/internal/cli/factory"
@@ -14,10 +16,18 @@ import (
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
-// readTask returns the message to the model: the files of -f, the task, and standard input if it is
-// piped or the task is "-".
-func readTask(ctx context.Context, f *factory.Factory, opts *Options, words []string) (content []mcp.Content, err error) {
+// taskInput is the message to the model.
+type taskInput struct {
+	content    []mcp.Content
+	prompt     string               // the part of the task that may name resources
+	references []agentcmd.Reference // the resources in content
+}
+
+// readTask returns the files of -f, the task, and standard input if it is piped or the task is "-".
+// Standard input beside a task is data, so it cannot name resources.
+func readTask(ctx context.Context, f *factory.Factory, opts *Options, words []string) (in taskInput, err error) {
 	task := strings.Join(words, " ")
+	in.prompt = task
 	onlyStdin := task == "-"
 	if onlyStdin {
 		task = ""
@@ -25,24 +35,54 @@ func readTask(ctx context.Context, f *factory.Factory, opts *Options, words []st
 	if onlyStdin || isPiped(f) {
 		piped, err := readPiped(ctx, f, onlyStdin)
 		if err != nil {
-			return nil, err
+			return in, err
+		}
+		if onlyStdin {
+			in.prompt = piped
 		}
 		task = strings.TrimSpace(task + "\n\n" + strings.TrimSpace(piped))
 	}
 	for _, path := range opts.files {
 		blocks, err := attach.File(path)
 		if err != nil {
-			return nil, exit.Usagef("-f %s: %w", path, err)
+			return in, exit.Usagef("-f %s: %w", path, err)
 		}
-		content = append(content, blocks...)
+		in.content = append(in.content, blocks...)
 	}
 	switch {
 	case strings.TrimSpace(task) != "":
-		return append(content, mcp.Text(task)), nil
+		in.content = append(in.content, mcp.Text(task))
+		return in, nil
 	case onlyStdin:
-		return nil, exit.Usagef("standard input is empty: pipe the task into it")
+		return in, exit.Usagef("standard input is empty: pipe the task into it")
 	}
-	return nil, exit.Usagef(`no task is given: write dowel run "TASK"`)
+	return in, exit.Usagef(`no task is given: write dowel run "TASK"`)
+}
+
+// attachResources reads the resources that the prompt names with @SERVER:URI, and puts them before the
+// task. Other mentions stay text.
+func (in *taskInput) attachResources(ctx context.Context, f *factory.Factory, r *agentcmd.Runtime) error {
+	defer f.Stderr.SetStatus("")
+	var content []mcp.Content
+	for _, m := range agentcmd.FindMentions(in.prompt) {
+		ref, ok, err := r.FindReference(ctx, m)
+		if err != nil {
+			return err
+		}
+		if !ok || slices.Contains(in.references, ref) {
+			continue
+		}
+		if !f.JSON {
+			f.Stderr.SetStatus(f.Stderr.Dim("reading " + ref.String()))
+		}
+		blocks, err := r.ReadReference(ctx, ref)
+		if err != nil {
+			return errTask{err}
+		}
+		content, in.references = append(content, blocks...), append(in.references, ref)
+	}
+	in.content = append(content, in.content...)
+	return nil
 }
 
 // isPiped reports whether standard input is a pipe, a socket or a file.

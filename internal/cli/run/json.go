@@ -11,6 +11,7 @@ import (
 	"github.com/dowel-mcp/dowel/internal/cli/agentcmd"
 	"github.com/dowel-mcp/dowel/internal/cli/exit"
 	"github.com/dowel-mcp/dowel/internal/cli/factory"
+	"github.com/dowel-mcp/dowel/internal/cli/toolname"
 	"github.com/dowel-mcp/dowel/internal/secretmask"
 	"github.com/dowel-mcp/dowel/mcp"
 )
@@ -37,6 +38,12 @@ type (
 		Provider string        `json:"provider"`
 		Approve  agent.Mode    `json:"approve"`
 		Servers  []eventServer `json:"servers"`
+		// Resources were added to the task with @SERVER:URI.
+		Resources []eventResource `json:"resources,omitzero"`
+	}
+	eventResource struct {
+		Server string `json:"server"`
+		URI    string `json:"uri"`
 	}
 	eventServer struct {
 		Name   string     `json:"name"`
@@ -103,6 +110,10 @@ type (
 		Added   []string `json:"added"`
 		Removed []string `json:"removed"`
 	}
+	eventResources struct { // resources; they have changed since the model has read them
+		eventHead
+		Changed []eventResource `json:"changed"`
+	}
 	eventCompacted struct { // compacted
 		eventHead
 		Before  int    `json:"before"`
@@ -131,6 +142,9 @@ func newJSONViewer(ctx context.Context, f *factory.Factory, r *agentcmd.Runtime,
 		for _, s := range servers {
 			began.Servers = append(began.Servers, eventServer{s.Name, s.Status, s.Tools})
 		}
+	}
+	for _, r := range p.references {
+		began.Resources = append(began.Resources, eventResource{r.Server, r.URI})
 	}
 	factory.WriteJSONLine(v.Stdout, began)
 	return v
@@ -174,6 +188,12 @@ func (v *jsonViewer) encodeEvent(e agent.Event) any {
 		return eventQuestion{v.newHead("question"), e.Server, kind, e.Message}
 	case agent.ToolsChanged:
 		return eventTools{v.newHead("tools"), emptyIfNil(e.Added), emptyIfNil(e.Removed)}
+	case agent.ResourcesChanged:
+		line := eventResources{eventHead: v.newHead("resources")}
+		for _, r := range e.Resources {
+			line.Changed = append(line.Changed, eventResource{r.Server, toolname.OwnURI(r)})
+		}
+		return line
 	case agent.Compacted:
 		return eventCompacted{v.newHead("compacted"), e.Before, e.After, e.Summary}
 	}

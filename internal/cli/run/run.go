@@ -52,7 +52,9 @@ func NewCommand(f *factory.Factory) *cobra.Command {
   none        no tool runs; a call ends dowel with exit code 3
 
 If standard input is piped, it is added to the task; if the task is -, standard input is the whole task. -f adds files: texts,
-images, sounds.
+images, sounds. @SERVER:URI in the task adds a resource of a server, also one of a template with its values, such as
+@everything:test://template/7/data; dowel resources lists them. The model can list and read resources by itself, and is told when
+one that it has read changes.
 
 dowel run uses all servers of your configuration, through the running dowel if it runs (dowel up); otherwise it starts them for
 the task. --server, --url, or a command after -- choose other servers; files and shell are built in and work in the current folder
@@ -64,7 +66,7 @@ all; --sample-text answers with a fixed text.
 
 On a terminal the answer appears as it is written, and progress appears on standard error; elsewhere progress needs -v. --json
 writes lines of JSON instead, each with an "event": began, state, text, thought, reply, decision, call, progress, result,
-question, tools, compacted, notice, and finally end, with the answer. docs/guide-program.md describes their fields.
+question, tools, resources, compacted, notice, and finally end, with the answer. docs/guide-program.md describes their fields.
 
 Exit codes: 0 the model answered, 1 failure or incomplete answer, 2 the steps of --max-steps are used up, 3 an approval is needed,
 124 the time of --max-time is over, 130 interrupted. 2 and 3 also have the meanings of all commands, see dowel help exit-codes.`,
@@ -115,6 +117,9 @@ func runTask(ctx context.Context, f *factory.Factory, opts *Options, words []str
 		return err
 	}
 	defer r.Close()
+	if err := input.attachResources(ctx, f, r); err != nil {
+		return err
+	}
 	return watchTask(ctx, f, r, input, opts.maxTime)
 }
 
@@ -263,17 +268,17 @@ func (errTask) ExitStatus() int { return exit.Failed }
 
 // watchTask runs the task and shows its events. limit bounds the run; 0 means no limit. A call that
 // needs an approval ends the run.
-func watchTask(ctx context.Context, f *factory.Factory, r *agentcmd.Runtime, input []mcp.Content, limit time.Duration) error {
+func watchTask(ctx context.Context, f *factory.Factory, r *agentcmd.Runtime, input taskInput, limit time.Duration) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	if limit > 0 {
 		timer := time.AfterFunc(limit, func() { cancel(errTime{limit}) })
 		defer timer.Stop()
 	}
-	p := &taskProgress{startTime: time.Now(), mode: r.Mode, trustArgument: r.Trusted}
+	p := &taskProgress{startTime: time.Now(), mode: r.Mode, trustArgument: r.Trusted, references: input.references}
 	view := newViewer(ctx, f, r, p)
 	var err error
-	for e, failed := range r.Run(ctx, input...) {
+	for e, failed := range r.Run(ctx, input.content...) {
 		if failed != nil {
 			err = failed
 			break
@@ -313,6 +318,7 @@ type taskProgress struct {
 	usage           agent.Usage
 	missingApproval *errApproval
 
+	references    []agentcmd.Reference     // resources in the task
 	trustArgument func(tool string) string // see [agentcmd.Runtime.Trusted]
 }
 

@@ -67,5 +67,21 @@ func Qualified(wire string) string {
 	return wire
 }
 
+// OwnURI returns the URI of a resource at its server.
+func OwnURI(r agent.Resource) string {
+	if host, own, ok := wirename.SplitResourceURI(r.URI); ok && (host == r.Server || host == wirename.Host(r.Server)) {
+		return own
+	}
+	return r.URI
+}
+
+// DisplayResource returns SERVER:URI for a resource, with control characters made visible.
+func DisplayResource(r agent.Resource) string {
+	if r.Server == "" {
+		return term.RevealLine(r.URI)
+	}
+	return term.RevealLine(r.Server + ":" + OwnURI(r))
+}
+
 // Display returns SERVER.NAME for a wire name, with control characters made visible.
 func Display(name string) string { return term.RevealLine(Qualified(name)) }
