@@ -117,8 +117,9 @@ func New(m Model, t Tools, o *Options) *Agent {
 		a.results.openFolder(a.opts.Results)
 	}
 	a.results.maxResult = a.opts.Limits.MaxResult
-	a.resources.source, _ = t.(Resources)
-	a.resources.stale = true
+	if holder, ok := t.(interface{ Resources() Resources }); ok {
+		a.resources.source, a.resources.stale = holder.Resources(), true
+	}
 	a.history = mendedHistory(a.opts.Messages)
 	for i := range a.opts.Messages {
 		if u := a.opts.Messages[i].Usage; u != nil {

@@ -13,9 +13,9 @@ import (
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
-// Resources is implemented by [Tools] that may also have resources, such as a [Toolbox]. If there are
-// some, the model gets two tools, list_resources and read_resource. The methods are called
-// concurrently. A token in Changed also means that the resources may differ from the last list.
+// Resources are the resources of an agent's servers, which [Tools] may have. If there are some, the
+// model gets two tools, list_resources and read_resource. The methods are called concurrently. A
+// token in [Tools].Changed also means that the resources may differ from the last list.
 type Resources interface {
 	// ListResources returns the resources and templates of all servers.
 	ListResources(ctx context.Context) ([]Resource, error)

@@ -45,6 +45,8 @@ func newShelf(resources int, tools ...string) *shelf {
 	return s
 }
 
+func (s *shelf) Resources() agent.Resources { return s }
+
 func (s *shelf) ListResources(ctx context.Context) ([]agent.Resource, error) {
 	s.lists++
 	if s.list != nil {
@@ -176,8 +178,17 @@ type reporting struct {
 	reported chan string
 }
 
-func (r *reporting) WatchResource(ctx context.Context, uri string, changed func()) {
-	r.Toolbox.WatchResource(ctx, uri, func() {
+func (r *reporting) Resources() agent.Resources {
+	return reportingResources{r.Toolbox.Resources(), r.reported}
+}
+
+type reportingResources struct {
+	agent.Resources
+	reported chan<- string
+}
+
+func (r reportingResources) WatchResource(ctx context.Context, uri string, changed func()) {
+	r.Resources.WatchResource(ctx, uri, func() {
 		changed()
 		r.reported <- uri
 	})

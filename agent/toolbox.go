@@ -13,11 +13,10 @@ import (
 // Tools are the tools of one agent. Their methods are called concurrently. They must not be
 // shared between agents: an agent that takes the token from Changed leaves the other without it.
 //
-// Tools may have one more method. Origin(tool string) (server, name string, ok bool) returns the
-// server of a tool, and the tool's name there; [Toolbox] has it. Without it, or if ok is false, the
+// Tools may have two more methods. Resources() [Resources] returns the resources of the servers, nil
+// for none. Origin(tool string) (server, name string, ok bool) returns the
+// server of a tool, and the tool's name there. [Toolbox] has both. Without Origin, or if ok is false, the
 // server is the part of the tool's name before __, or the whole name if it has several parts.
-//
-// Tools may also have the methods of [Resources].
 type Tools interface {
 	// List returns the current tools.
 	List(ctx context.Context) ([]mcp.Tool, error)
@@ -39,7 +38,7 @@ type Toolbox struct {
 	watch     *client.Watch // nil if the server does not report changes
 	stopWatch func()
 
-	watches *resourceWatches
+	resources toolboxResources
 
 	elicit func(ctx context.Context, q *client.ElicitRequest) (*mcp.ElicitResult, error)
 
@@ -62,7 +61,8 @@ var _ Tools = (*Toolbox)(nil)
 // with tools of their own, as far as [Options.Mode] and [Options.Approve] allow, at most
 // [Limits.MaxSteps] times a run.
 func Dial(ctx context.Context, target any, o client.Options) (*Toolbox, error) {
-	b := &Toolbox{changed: make(chan struct{}, 1), elicit: o.Answers.Elicit, watches: newResourceWatches()}
+	b := &Toolbox{changed: make(chan struct{}, 1), elicit: o.Answers.Elicit}
+	b.resources = toolboxResources{b, newResourceWatches()}
 	if o.Answers.Elicit != nil {
 		o.Answers.Elicit = b.elicitInRun
 	}
@@ -156,12 +156,12 @@ func (b *Toolbox) Call(ctx context.Context, use mcp.ToolUse, progress func(mcp.P
 	return b.client.CallTool(ctx, mcp.CallToolParams{Name: use.Name, Arguments: use.Input}, client.CallOptions{OnProgress: progress})
 }
 
-// Client returns the connection, for prompts, resources and instructions.
+// Client returns the connection, for prompts and instructions.
 func (b *Toolbox) Client() *client.Client { return b.client }
 
 // Close ends the connection.
 func (b *Toolbox) Close() error {
-	b.watches.closeWatches()
+	b.resources.watches.closeWatches()
 	if b.watch != nil {
 		b.watch.Close()
 		b.stopWatch()

@@ -12,17 +12,25 @@ import (
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
-var _ Resources = (*Toolbox)(nil)
+// Resources returns the server's resources. At most 10,000 are listed, and as many templates, and the
+// last 32 that an agent has read are watched.
+func (b *Toolbox) Resources() Resources { return b.resources }
+
+// toolboxResources are the resources of a toolbox.
+type toolboxResources struct {
+	box     *Toolbox
+	watches *resourceWatches
+}
 
 // maxResources limits a list of resources, and a list of templates.
 const maxResources = 10_000
 
-// ListResources implements [Resources]. It returns at most 10,000 resources and as many templates.
-func (b *Toolbox) ListResources(ctx context.Context) (all []Resource, err error) {
-	if b.client.Server().Capabilities.Resources == nil {
+// ListResources implements [Resources].
+func (b toolboxResources) ListResources(ctx context.Context) (all []Resource, err error) {
+	if b.box.client.Server().Capabilities.Resources == nil {
 		return nil, nil
 	}
-	for r, err := range b.client.Resources(ctx) {
+	for r, err := range b.box.client.Resources(ctx) {
 		if err != nil {
 			return nil, err
 		}
@@ -32,7 +40,7 @@ func (b *Toolbox) ListResources(ctx context.Context) (all []Resource, err error)
 		}
 	}
 	n := 0
-	for t, err := range b.client.ResourceTemplates(ctx) {
+	for t, err := range b.box.client.ResourceTemplates(ctx) {
 		var answered *mcp.Error
 		if errors.As(err, &answered) && answered.Code == jsonrpc.CodeMethodNotFound { // as with many servers
 			break
@@ -53,17 +61,17 @@ func (b *Toolbox) ListResources(ctx context.Context) (all []Resource, err error)
 }
 
 // ReadResource implements [Resources].
-func (b *Toolbox) ReadResource(ctx context.Context, uri string) (*mcp.ReadResourceResult, error) {
+func (b toolboxResources) ReadResource(ctx context.Context, uri string) (*mcp.ReadResourceResult, error) {
 	if a, ok := ctx.Value(targetKey{}).(*questionTarget); ok {
-		b.addTarget(a)
-		defer b.removeTarget(a)
+		b.box.addTarget(a)
+		defer b.box.removeTarget(a)
 	}
-	return b.client.ReadResource(ctx, uri)
+	return b.box.client.ReadResource(ctx, uri)
 }
 
-// WatchResource implements [Resources]. It watches the last 32 resources.
-func (b *Toolbox) WatchResource(ctx context.Context, uri string, changed func()) {
-	w := b.watches.addResource(b.client, uri, changed)
+// WatchResource implements [Resources].
+func (b toolboxResources) WatchResource(ctx context.Context, uri string, changed func()) {
+	w := b.watches.addResource(b.box.client, uri, changed)
 	if w == nil {
 		return
 	}

@@ -389,8 +389,8 @@ func TestChatCompletion(t *testing.T) {
 	p.endChat()
 }
 
-// Tab completes servers, resources and templates behind @. The resource goes to the model, and what it
-// is called cannot move the cursor.
+// Tab completes servers, resources and templates behind @. The resource goes to the model. Its name
+// cannot move the cursor.
 func TestChatResources(t *testing.T) {
 	ownState(t)
 	p := startChat(t, newModel(t, `{"turns": [{"expect": ["item 7", "Read @cli-test:test://item/7 now"], "text": "It is."}]}`))

@@ -20,11 +20,20 @@ type patient struct {
 	changed chan struct{}
 }
 
-func (p patient) WatchResource(ctx context.Context, uri string, changed func()) {
-	p.Toolbox.WatchResource(ctx, uri, func() {
+func (p patient) Resources() agent.Resources {
+	return patientResources{p.Toolbox.Resources(), p.changed}
+}
+
+type patientResources struct {
+	agent.Resources
+	reported chan<- struct{}
+}
+
+func (p patientResources) WatchResource(ctx context.Context, uri string, changed func()) {
+	p.Resources.WatchResource(ctx, uri, func() {
 		changed()
 		select {
-		case p.changed <- struct{}{}:
+		case p.reported <- struct{}{}:
 		default: // nothing waits for more than one
 		}
 	})

@@ -82,8 +82,8 @@ func (r *Runtime) FindReference(ctx context.Context, m Mention) (ref Reference, 
 	return ref, ref.URI != "", nil
 }
 
-// unknownServer returns the error of a mention with an unknown server. A name before anything else
-// than a URL is no mistake: people write @name: in texts.
+// unknownServer returns the error of a mention with an unknown server, or nil if no URL follows the
+// name: people write @name: in texts.
 func unknownServer(word string, servers []Server) error {
 	name, uri, _ := strings.Cut(word, ":")
 	if !strings.Contains(uri, "://") {
@@ -127,7 +127,7 @@ func templateVariables(template string) (all []string) {
 
 // ListResources returns the resources and templates of all servers under the servers' own URIs.
 func (r *Runtime) ListResources(ctx context.Context) ([]agent.Resource, error) {
-	all, err := r.Toolbox.ListResources(ctx)
+	all, err := r.Toolbox.Resources().ListResources(ctx)
 	for i := range all {
 		all[i].URI = toolname.OwnURI(all[i])
 	}

@@ -15,8 +15,8 @@ import (
 
 // choice is a possible completion.
 type choice struct {
-	word, label string // what is inserted, and what is shown
-	open        bool   // the word goes on: no space follows
+	word, label string // to insert, and to show
+	open        bool   // the word is not complete, so no space follows
 }
 
 // plainChoices returns choices that are shown as they are inserted.
@@ -100,7 +100,7 @@ func (c *conversation) completeTemplate(r agent.Resource, typed string) []choice
 				found[i].label += next
 				found[i].open = len(next) < len(behind)
 			}
-			if found == nil { // the template says what is missing
+			if found == nil { // shows the user the variable
 				found = []choice{{done + value, r.URI, true}}
 			}
 			return found

@@ -106,8 +106,8 @@ func (l *lookups) finishLookup(e *lookup, answer any) {
 	}
 }
 
-// wantAnswers has arrived called when answers come for which findAnswer did not wait. With false it is
-// not called any more: the line is completed already.
+// wantAnswers calls arrived when answers come for which findAnswer did not wait. With false it stops
+// that, because the line is completed already.
 func (l *lookups) wantAnswers(wanted bool) {
 	l.mu.Lock()
 	came := false

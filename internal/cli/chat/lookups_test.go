@@ -58,7 +58,7 @@ func TestSlowLookup(t *testing.T) {
 	})
 }
 
-// completing returns a conversation whose servers have resources, and have completed id for "1".
+// completing returns a conversation with servers that have resources, and have completed id for "1".
 func completing(t *testing.T, resources ...agent.Resource) *conversation {
 	t.Helper()
 	ready := make(chan struct{})
@@ -112,8 +112,8 @@ func TestCompleteReference(t *testing.T) {
 	})
 }
 
-// What servers call themselves and their resources does not reach the line, or the list of choices, if
-// a terminal would obey it or hide it.
+// Names of servers and resources reach neither the line nor the list of choices if a terminal would
+// obey or hide a part of them.
 func TestCompleteHostileResources(t *testing.T) {
 	t.Chdir(t.TempDir())
 	synctest.Test(t, func(t *testing.T) {

@@ -59,8 +59,8 @@ func readTask(ctx context.Context, f *factory.Factory, opts *Options, words []st
 	return in, exit.Usagef(`no task is given: write dowel run "TASK"`)
 }
 
-// attachResources reads the resources that the prompt names with @SERVER:URI, and puts them before the
-// task. Other mentions stay text.
+// attachResources reads the resources that the prompt names with @SERVER:URI, and puts them before
+// the task. Other mentions stay text.
 func (in *taskInput) attachResources(ctx context.Context, f *factory.Factory, r *agentcmd.Runtime) error {
 	defer f.Stderr.SetStatus("")
 	var content []mcp.Content
