@@ -285,3 +285,24 @@ func (n *noticing) Write(p []byte) (int, error) {
 	}
 	return len(p), nil
 }
+
+// Resources of the reference servers: one of a template in the task, one of a list that the model reads, and two that do not exist.
+func TestAgentResources(t *testing.T) {
+	t.Parallel()
+	const script = `{"key": "k", "turns": [
+		{"expect": ["The resource demo://resource/dynamic/text/7 of the server everything:", "Resource 7: This is a plaintext resource", "Read @everything:demo://resource/dynamic/text/7, please."],
+			"calls": [{"name": "list_resources", "arguments": {"server": "everything", "search": "features"}}]},
+		{"take": {"URI": "(demo://resource/static/document/features\\S*) "}, "calls": [{"name": "read_resource", "arguments": {"uri": "{{URI}}"}}, {"name": "read_resource", "arguments": {"uri": "demo://nothing"}}]},
+		{"expect": ["The resource demo://resource/static/document/features.md of the server everything:", "Error: "], "text": "Done."}]}`
+	w := newWorker(t, "openai", []byte(script))
+	w.prepare()
+	out := w.works("Read @everything:demo://resource/dynamic/text/7, please.", "--json")
+	if out.code != 0 {
+		t.Fatalf("exit code %d\nstdout: %s\nstderr: %s", out.code, lastLines(out.stdout), short(out.stderr))
+	}
+	w.isContent()
+	if out := w.works("Read @everything:demo://resource/dynamic/txt/7"); out.code != 1 || !strings.Contains(out.stderr, "everything has no resource demo://resource/dynamic/txt/7") ||
+		!strings.Contains(out.stderr, ", demo://resource/dynamic/text/{resourceId}") {
+		t.Errorf("exit code %d\nstderr: %s", out.code, short(out.stderr))
+	}
+}

@@ -98,3 +98,30 @@ func TestKeyboardIsShared(t *testing.T) {
 		t.Errorf("got %q, %v", text, err)
 	}
 }
+
+// A Tab that is pressed again for the user counts only while Tab is the last key.
+func TestTabAgain(t *testing.T) {
+	from, keys := io.Pipe()
+	defer keys.Close()
+	k := &keyboard{from: from, tabs: make(chan struct{}, 1)}
+	e := &editor{keys: k, ctx: t.Context()}
+	press := func(key string) {
+		go func() { _, _ = io.WriteString(keys, key) }() // read below
+	}
+	for i, step := range []struct {
+		key   string
+		again bool
+		want  string
+	}{{key: "\t", want: "\t"}, {again: true, want: "\t"}, {again: true, want: "\t"}, {key: "x", want: "x"}, {key: "y", again: true, want: "y"}, {key: "\t", want: "\t"}} {
+		if step.again {
+			k.tabs <- struct{}{}
+		}
+		if step.key != "" {
+			press(step.key)
+		}
+		buffer := make([]byte, 16)
+		if n, err := e.Read(buffer); err != nil || string(buffer[:n]) != step.want {
+			t.Errorf("%d: got %q, %v, want %q", i, buffer[:n], err, step.want)
+		}
+	}
+}
