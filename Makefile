@@ -13,7 +13,7 @@ PLATFORMS := linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 win
 PACKAGES ?= ./...
 STAGES := check vet unit allocations fuzz archives attack interop conformance
 
-.PHONY: test long check vet unit unit-busy unit-single allocations fuzz archives release attack attack-long interop interop-deps conformance conformance-deps redis nginx bubblewrap bench floor build clean help
+.PHONY: test long check vet unit unit-busy unit-single allocations fuzz archives release attack attack-long refused interop interop-deps conformance conformance-deps redis nginx bubblewrap bench floor build clean help
 
 test: ## everything: all stages run, also after a failure
 	@go run ./internal/testall $(STAGES)
@@ -63,8 +63,8 @@ unit: bin/gotestsum redis nginx bubblewrap ## the module's own tests, with the r
 	@$(set_up_unit)
 	bin/gotestsum --format pkgname --format-hide-empty-pkg --jsonfile $$events/unit.json -- -race -timeout 15m $(PACKAGES)
 
-long: ## hours: unit tests ten times on a busy machine and once on one processor, all attacks with a soak of five minutes, and the release with its first run
-	@go run ./internal/testall unit-busy unit-single attack-long release
+long: ## hours: unit tests ten times on a busy machine and once on one processor, all attacks with a soak of five minutes, clients that are refused, and the release with its first run
+	@go run ./internal/testall unit-busy unit-single attack-long refused release
 
 # Each package runs ten times in one process; its time limit is for all ten.
 unit-busy: bin/gotestsum redis nginx bubblewrap
@@ -119,6 +119,11 @@ attack-long: bin/gotestsum
 interop: interop-deps bin/gotestsum ## real peers: npm's reference servers, the SDKs' clients, the zoo
 	@cd interop && ../bin/gotestsum --format testname --hide-summary=skipped --jsonfile "$${DOWEL_TEST_EVENTS:-$$(mktemp -d)}/interop.json" -- -timeout 20m ./...
 
+# Clients that are too large for make test: a gigabyte from npm.
+refused: bin/gotestsum
+	@./interop/install.sh long
+	cd interop && ../bin/gotestsum --format testname --jsonfile "$${DOWEL_TEST_EVENTS:-$$(mktemp -d)}/refused.json" -- -tags long -run TestRefusedLargeClients .
+
 interop-deps:
 	@./interop/install.sh
 
@@ -146,4 +151,4 @@ floor: ## dowel beside its floor alone, as ratios
 	@go test -run '^$$' -bench . -benchmem ./mcptest/...
 
 clean:
-	@rm -rf bin dist interop/node/node_modules conformance/suite/node_modules
+	@rm -rf bin dist interop/node/node_modules interop/refused/*/node_modules conformance/suite/node_modules
