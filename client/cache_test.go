@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/dowel-mcp/dowel/client"
+	"github.com/dowel-mcp/dowel/internal/rawjson"
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
@@ -194,6 +195,35 @@ func TestResultsThatTookARetryAreNotCached(t *testing.T) {
 	}
 	if calls != 4 {
 		t.Errorf("%d requests, want 2 for each read", calls)
+	}
+}
+
+// A cached result answers requests with its own method and parameters only.
+func TestCachedResultsBelongToOneRequest(t *testing.T) {
+	text := func(_ context.Context, req *mcp.Request) (*mcp.Result, error) {
+		uri := rawjson.Lookup(req.Params, "uri")
+		return &mcp.Result{Raw: []byte(`{"contents":[{"uri":` + string(uri) + `,"text":""}],"tools":[],"prompts":[]}`), Cache: mcp.Cache{TTL: time.Hour}}, nil
+	}
+	methods := ""
+	list := func(ctx context.Context, req *mcp.Request) (*mcp.Result, error) {
+		methods += req.Method + " "
+		return &mcp.Result{Raw: []byte(`{"tools":[],"prompts":[]}`), Cache: mcp.Cache{TTL: time.Hour}}, nil
+	}
+	c := dialWire(t, handlers{mcp.MethodReadResource: text, mcp.MethodListTools: list, mcp.MethodListPrompts: list}, client.Options{})
+	for _, uri := range []string{"x://a", "x://b", "x://a", "x://b"} {
+		if r, err := c.ReadResource(t.Context(), uri); err != nil || r.Contents[0].URI != uri {
+			t.Errorf("%s: %+v, %v", uri, r, err)
+		}
+	}
+	for range 2 {
+		_, err1 := client.All(c.Tools(t.Context()))
+		_, err2 := client.All(c.Prompts(t.Context()))
+		if err := errors.Join(err1, err2); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if methods != "tools/list prompts/list " {
+		t.Errorf("the server got %s", methods)
 	}
 }
 

@@ -123,6 +123,8 @@ func TestQuestionsThatCannotBeAnswered(t *testing.T) {
 		{"broken schema", ask("elicitation/create", `{"message":"?","requestedSchema":{"type":"objekt"}}`), client.Options{Answers: client.Answers{Elicit: yes}}, "requestedSchema", -32602},
 		{"undeclared tools", ask("sampling/createMessage", `{"messages":[],"maxTokens":1,"tools":[]}`),
 			client.Options{Answers: client.Answers{Sample: func(context.Context, *mcp.CreateMessageParams) (*mcp.CreateMessageResult, error) { return nil, nil }}}, "tools", -32602},
+		{"undeclared choice of tools", ask("sampling/createMessage", `{"messages":[],"maxTokens":1,"toolChoice":{"mode":"auto"}}`),
+			client.Options{Answers: client.Answers{Sample: func(context.Context, *mcp.CreateMessageParams) (*mcp.CreateMessageResult, error) { return nil, nil }}}, "tools", -32602},
 		{"no message", ask("sampling/createMessage", `{"messages":[],"maxTokens":1}`),
 			client.Options{Answers: client.Answers{Sample: func(context.Context, *mcp.CreateMessageParams) (*mcp.CreateMessageResult, error) { return nil, nil }}}, "neither", 0},
 		{"answer against the schema", ask("elicitation/create", `{"message":"?","requestedSchema":{"type":"object","properties":{"n":{"type":"integer"}},"required":["n"]}}`),

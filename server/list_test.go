@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/dowel-mcp/dowel/internal/rawjson"
 	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/dowel-mcp/dowel/server"
 )
@@ -171,11 +172,64 @@ func TestListCache(t *testing.T) {
 		"private":  {server.Options{Cache: map[string]mcp.Cache{mcp.MethodListTools: {Scope: mcp.CachePrivate}}}, mcp.Cache{Scope: mcp.CachePrivate}},
 		"filtered": {server.Options{Visible: all, Cache: map[string]mcp.Cache{mcp.MethodListTools: {Scope: mcp.CachePublic}}}, mcp.Cache{Scope: mcp.CachePrivate}},
 	} {
+		c.opts.PageSize = 1
 		s := newServer(c.opts)
-		add(t, s, "a")
-		res, err := s.ServeMCP(t.Context(), request(mcp.MethodListTools, `{}`))
-		if err != nil || res.Cache != c.want {
-			t.Errorf("%s: %+v, %v", name, res.Cache, err)
+		add(t, s, "a", "b", "c")
+		params := `{}`
+		for pages := 1; ; pages++ {
+			res, err := s.ServeMCP(t.Context(), request(mcp.MethodListTools, params))
+			if err != nil || res.Cache != c.want {
+				t.Fatalf("%s, page %d: %+v, %v", name, pages, res.Cache, err)
+			}
+			next := rawjson.Lookup(res.Raw, "nextCursor")
+			if next == nil && pages != 3 {
+				t.Errorf("%s: %d pages", name, pages)
+			}
+			if next == nil {
+				break
+			}
+			params = `{"cursor":` + string(next) + `}`
+		}
+	}
+}
+
+// Lists are the same for all connections and clients of a principal, whatever they called before.
+func TestListsDoNotDependOnTheConnection(t *testing.T) {
+	s := newServer()
+	add(t, s, "a", "b")
+	server.Prompt(s, "p", "", func(context.Context, struct{}) (string, error) { return "", nil })
+	server.Resource(s, "x://r", "", func(context.Context, struct{}) (string, error) { return "", nil })
+	lists := func(change func(*mcp.Request)) (all string) {
+		for _, method := range []string{mcp.MethodListTools, mcp.MethodListPrompts, mcp.MethodListResources, mcp.MethodListResourceTemplates} {
+			req := request(method, `{}`)
+			change(req)
+			all += serve(t, s, req) + "\n"
+		}
+		return all
+	}
+	first := lists(func(*mcp.Request) {})
+	if !strings.Contains(first, `"name":"b"`) || !strings.Contains(first, `"name":"p"`) || !strings.Contains(first, "x://r") {
+		t.Fatal(first)
+	}
+	peer := &peer{}
+	used := func(req *mcp.Request) { req.Peer = peer }
+	for method, params := range map[string]string{
+		mcp.MethodCallTool: `{"name":"a"}`, mcp.MethodGetPrompt: `{"name":"p"}`, mcp.MethodReadResource: `{"uri":"x://r"}`,
+	} {
+		req := request(method, params)
+		used(req)
+		serve(t, s, req)
+	}
+	for name, change := range map[string]func(*mcp.Request){
+		"a used connection": used,
+		"a new connection":  func(*mcp.Request) {},
+		"another client": func(req *mcp.Request) {
+			req.ClientInfo, req.ClientCapabilities = json.RawMessage(`{"name":"other","version":"2"}`), json.RawMessage(`{}`)
+		},
+		"a session": func(req *mcp.Request) { req.Revision = mcp.LatestLegacyRevision },
+	} {
+		if got := lists(change); got != first {
+			t.Errorf("%s: got\n%s\nwant\n%s", name, got, first)
 		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/dowel-mcp/dowel/internal/mcpwire"
+	"github.com/dowel-mcp/dowel/internal/rawjson"
 	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/dowel-mcp/dowel/server"
 )
@@ -46,6 +47,37 @@ func TestAskWithSchema(t *testing.T) {
 	want(t, got, textResult(`{"a":"xy"}`))
 	got, _ = ask(t, s, "t", map[string]string{"k": accept(`{"a":"x"}`)})
 	want(t, got, "too many rounds")
+}
+
+// An elicitation has a mode and a message, however it is made.
+func TestElicitationsHaveModeAndMessage(t *testing.T) {
+	s := newServer()
+	server.Tool(s, "t", "", func(ctx context.Context, in struct {
+		Message string `json:"message"`
+	}) (string, error) {
+		var name string
+		return "", server.AskAll(ctx, server.FormQuestion("form", in.Message, &name), server.URLQuestion("url", in.Message, "https://x/y", nil))
+	})
+	server.Tool(s, "raw", "", func(ctx context.Context, in struct {
+		Message string `json:"message"`
+	}) (string, error) {
+		_, err := server.AskRaw(ctx, "raw", mcp.ElicitParams{Message: in.Message, RequestedSchema: json.RawMessage(`{"type":"object","properties":{}}`)})
+		return "", err
+	})
+	for _, message := range []string{"Who?", ""} {
+		for tool, modes := range map[string]map[string]string{"t": {"form": "form", "url": "url"}, "raw": {"raw": ""}} { // no mode means a form
+			res, err := s.ServeMCP(t.Context(), request(mcp.MethodCallTool, fmt.Sprintf(`{"name":%q,"arguments":{"message":%q}}`, tool, message)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			for key, q := range res.Value.(*mcp.InputRequiredResult).InputRequests {
+				mode, _ := rawjson.String(rawjson.Lookup(q.Params, "mode"))
+				if got, ok := rawjson.String(rawjson.Lookup(q.Params, "message")); !ok || got != message || mode != modes[key] {
+					t.Errorf("%s: %s", key, q.Params)
+				}
+			}
+		}
+	}
 }
 
 func TestAskMistakes(t *testing.T) {

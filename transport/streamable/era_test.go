@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -15,6 +16,8 @@ import (
 	"github.com/dowel-mcp/dowel/client"
 	"github.com/dowel-mcp/dowel/internal/polltest"
 	"github.com/dowel-mcp/dowel/mcp"
+	"github.com/dowel-mcp/dowel/mcptest"
+	"github.com/dowel-mcp/dowel/server"
 	"github.com/dowel-mcp/dowel/transport/streamable"
 )
 
@@ -49,6 +52,38 @@ func TestCalls(t *testing.T) {
 			t.Error("an unknown tool was called")
 		}
 	})
+}
+
+// Mcp-Name is base64 if the name is not safe in a header.
+func TestNamesInHeaders(t *testing.T) {
+	t.Parallel()
+	s := world(nil)
+	server.Resource(s, "x://{name}", "", func(context.Context, struct {
+		Name string `uri:"name"`
+	}) (string, error) {
+		return "", nil
+	})
+	endpoint := streamable.Handler(s, nil)
+	var sent string
+	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Mcp-Method") == mcp.MethodReadResource {
+			sent = r.Header.Get("Mcp-Name")
+		}
+		endpoint.ServeHTTP(w, r)
+	}))
+	t.Cleanup(web.Close)
+	c := dial(t, web.URL, mcp.LatestRevision, client.Options{Wire: client.Wire{Tap: mcptest.ClientTap(t, mcptest.WithoutChecks("schema"))}}) // not all are URIs
+	for uri, want := range map[string]string{
+		"x://plain": "x://plain", "x://é": "=?base64?eDovL8Op?=", " x://a": "=?base64?IHg6Ly9h?=", "x://a\r\nHost:b": "=?base64?eDovL2ENCkhvc3Q6Yg==?=",
+	} {
+		sent = ""
+		if _, err := c.ReadResource(t.Context(), uri); errors.Is(err, mcp.ErrConnection) {
+			t.Errorf("%q: %v", uri, err)
+		}
+		if sent != want {
+			t.Errorf("%q is sent as %q, want %q", uri, sent, want)
+		}
+	}
 }
 
 func TestAsks(t *testing.T) {

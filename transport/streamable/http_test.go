@@ -92,6 +92,9 @@ func TestModernRequests(t *testing.T) {
 			if got.status != test.status || code(t, got.body) != test.code {
 				t.Errorf("got status %d, code %d, want %d, %d: %s", got.status, code(t, got.body), test.status, test.code, got.body)
 			}
+			if got.status == http.StatusAccepted && got.body != "" {
+				t.Errorf("202 has the body %q", got.body)
+			}
 			if id := got.header.Get("Mcp-Session-Id"); id != "" {
 				t.Errorf("a session was opened: %s", id)
 			}

@@ -118,6 +118,11 @@ func TestModernResults(t *testing.T) {
 		{name: "an error of one's own", script: call("1", "error", `{"code":7}`) + `< {"jsonrpc":"2.0","id":1,"error":{"code":7,"message":"m"}}` + next},
 		{name: "a legacy code: resource not found", script: call("1", "error", `{"code":-32002,"data":{"uri":"x"}}`) + `< {"jsonrpc":"2.0","id":1,"error":{"code":-32602,"message":"m","data":{"uri":"x"}}}` + next},
 		{name: "a legacy code: URL elicitation", script: call("1", "error", `{"code":-32042,"data":{}}`) + `< {"jsonrpc":"2.0","id":1,"error":{"code":-32603,"message":"m","data":{}}}` + next},
+		{name: "a reserved code that nothing defines", script: call("1", "error", `{"code":-32050}`) + `< {"jsonrpc":"2.0","id":1,"error":{"code":-32603,"message":"m"}}` + next},
+		{name: "the last reserved code", script: call("1", "error", `{"code":-32099}`) + `< {"jsonrpc":"2.0","id":1,"error":{"code":-32603,"message":"m"}}` + next},
+		{name: "a time to live below zero", script: `> {"jsonrpc":"2.0","id":1,"method":"prompts/list","params":{$META}}
+			< {"jsonrpc":"2.0","id":1,"result":{"resultType":"complete","ttlMs":0,"cacheScope":"private","prompts":[]}}`},
+		{name: "input that the client has not declared", script: call("1", "ask", `{}`) + `< {"jsonrpc":"2.0","id":1,"error":{"code":-32021,"message":$M,"data":{"requiredCapabilities":{"elicitation":{}}}}}` + next},
 		{name: "input required", script: `> {"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"ask",$FULL}}
 			< {"jsonrpc":"2.0","id":1,"result":{"resultType":"input_required","inputRequests":{"who":{"method":"elicitation/create","params":"${who}"}}}}
 			> {"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"ask","inputResponses":{"who":{"action":"decline"}},$META}}

@@ -68,6 +68,8 @@ func (w *world) ServeMCP(ctx context.Context, req *mcp.Request) (*mcp.Result, er
 		return w.call(ctx, req)
 	case mcp.MethodListTools:
 		return &mcp.Result{Value: &mcp.ListToolsResult{}, Cache: mcp.Cache{TTL: 1500e6, Scope: mcp.CachePublic}}, nil
+	case mcp.MethodListPrompts:
+		return &mcp.Result{Value: &mcp.ListPromptsResult{}, Cache: mcp.Cache{TTL: -time.Second}}, nil
 	case mcp.MethodComplete: // asks although completion/complete may not
 		return &mcp.Result{Type: mcp.ResultInputRequired, Value: &mcp.InputRequiredResult{RequestState: new("s")}}, nil
 	}
