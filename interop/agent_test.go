@@ -19,8 +19,8 @@ import (
 	"github.com/dowel-mcp/dowel/internal/modelserver"
 )
 
-// dowel run as somebody has it who works with a model: five servers, three of npm and two of dowel's own, and a model that does
-// what a script says, and refuses what its provider would.
+// Tests of dowel run as a user has it: five servers, three from npm and two of dowel's own, and a
+// model server that follows a script and refuses the requests that its provider would refuse.
 
 // worker is a user with a model and servers.
 type worker struct {
@@ -28,7 +28,8 @@ type worker struct {
 	model *modelserver.Server
 }
 
-// agentServers are those of the configuration. One writes down what it is told, and one its process.
+// agentServers is the part of the configuration with the servers. The server everything copies its
+// input to a file; memory writes its process id to one.
 const agentServers = `"mcpServers": {
     "everything": {"command": "sh", "args": ["-c", "tee -a \"$0\" | \"$1\"", %[1]q, %[2]q]},
     "filesystem": {"command": %[3]q, "args": [%[4]q]},
@@ -37,7 +38,8 @@ const agentServers = `"mcpServers": {
     "files": {"command": %[7]q, "args": ["serve", "files", "roots=%[4]s"]}
   }`
 
-// newWorker returns one with a model of a provider that follows a script, in which FOLDER is where the servers work.
+// newWorker returns a worker with a model server that speaks a provider's API and follows script.
+// FOLDER in the script stands for the project's folder.
 func newWorker(t *testing.T, provider string, script []byte) *worker {
 	t.Helper()
 	w := &worker{resident: newResident(t)}
@@ -50,19 +52,19 @@ func newWorker(t *testing.T, provider string, script []byte) *worker {
 	t.Cleanup(web.Close)
 	w.env = append(w.env, "MODEL_KEY="+parsed.Key)
 	w.write(filepath.Join(w.home, ".config", "dowel", "dowel.json"), fmt.Sprintf(`{
-  "models": {"scripted": {"provider": %q, "model": "scripted", "url": %q, "key": "${MODEL_KEY}", "window": 400000}}, // of which the tools take little
+  "models": {"scripted": {"provider": %q, "model": "scripted", "url": %q, "key": "${MODEL_KEY}", "window": 400000}}, // small beside the window: the definitions of the tools
   "gateway": {"audit": %q},
-  `, provider, web.URL+"/v1", w.audit())+fmt.Sprintf(agentServers, w.heard(), npm(t, "mcp-server-everything"),
-		npm(t, "mcp-server-filesystem"), w.project, npm(t, "mcp-server-memory"), filepath.Join(w.home, "memory.json"), built(t, "dowel"))+"\n}\n")
+  `, provider, web.URL+"/v1", w.auditFile())+fmt.Sprintf(agentServers, w.inputFile(), npmPath(t, "mcp-server-everything"),
+		npmPath(t, "mcp-server-filesystem"), w.project, npmPath(t, "mcp-server-memory"), filepath.Join(w.home, "memory.json"), binaryPath(t, "dowel"))+"\n}\n")
 	return w
 }
 
-func (w *worker) audit() string { return filepath.Join(w.home, "audit.jsonl") }
+func (w *worker) auditFile() string { return filepath.Join(w.home, "audit.jsonl") }
 
-// heard is the file of what the server everything was told.
-func (w *worker) heard() string { return filepath.Join(w.home, "heard.jsonl") }
+// inputFile returns the file with the input of the server everything.
+func (w *worker) inputFile() string { return filepath.Join(w.home, "heard.jsonl") }
 
-// event is a line of dowel run --json, as far as it matters here.
+// event is a line of dowel run --json, with the members that the tests read.
 type event struct {
 	Event, Tool, Text, Reason, Answer, Refused, Kind string
 	Error                                            json.RawMessage
@@ -71,20 +73,20 @@ type event struct {
 	Usage                                            struct{ Input, Cached, Output int }
 }
 
-func events(t *testing.T, text string) (all []event) {
+func parseEvents(t *testing.T, text string) (all []event) {
 	t.Helper()
 	for line := range strings.Lines(text) {
 		var e event
 		if err := json.Unmarshal([]byte(line), &e); err != nil {
-			t.Fatalf("%v: %s", err, short(line))
+			t.Fatalf("%v: %s", err, shorten(line))
 		}
 		all = append(all, e)
 	}
 	return all
 }
 
-// works runs dowel run to its end, and returns what it wrote.
-func (w *worker) works(words ...string) output {
+// runTask runs dowel run to its end and returns its output.
+func (w *worker) runTask(words ...string) output {
 	w.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 2*runLimit)
 	defer cancel()
@@ -92,16 +94,17 @@ func (w *worker) works(words ...string) output {
 	var stdout, stderr strings.Builder
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	start := time.Now()
-	_ = cmd.Run() // the state says more
+	_ = cmd.Run() // ProcessState has the result
 	return output{words, stdout.String(), stderr.String(), cmd.ProcessState.ExitCode(), time.Since(start)}
 }
 
-// isContent fails the test unless the provider was content with all requests, and all turns of the script were played.
-func (w *worker) isContent() {
+// expectPlayed fails the test if the model server refused a request or did not play all turns of its
+// script.
+func (w *worker) expectPlayed() {
 	w.t.Helper()
 	for _, r := range w.model.Requests() {
 		if r.Refused != "" {
-			w.t.Errorf("the provider refuses a request: %s\n%s", r.Refused, short(string(r.Body)))
+			w.t.Errorf("the provider refuses a request: %s\n%s", r.Refused, shorten(string(r.Body)))
 		}
 	}
 	if n := w.model.Left(); n > 0 {
@@ -118,27 +121,27 @@ func TestAgent(t *testing.T) {
 		t.Run(provider, func(t *testing.T) {
 			t.Parallel()
 			w := newWorker(t, provider, script)
-			w.prepare()
-			out := w.works("Do all of it.", "--json", "--approve", "all", "-f", filepath.Join(w.home, "attached.txt"), "--answer", "name=Ada Lovelace")
+			w.writeFiles()
+			out := w.runTask("Do all of it.", "--json", "--approve", "all", "-f", filepath.Join(w.home, "attached.txt"), "--answer", "name=Ada Lovelace")
 			if out.code != 0 {
-				t.Fatalf("exit code %d\nstdout: %s\nstderr: %s", out.code, lastLines(out.stdout), short(out.stderr))
+				t.Fatalf("exit code %d\nstdout: %s\nstderr: %s", out.code, lastLines(out.stdout), shorten(out.stderr))
 			}
-			w.isContent()
-			w.report(events(t, out.stdout))
+			w.expectPlayed()
+			w.checkEvents(parseEvents(t, out.stdout))
 			if started := strings.Count(w.read(filepath.Join(w.project, "memory.pid")), "\n"); started != 2 {
 				t.Errorf("the server memory was started %d times, want 2", started)
 			}
 			if text := w.read(filepath.Join(w.project, "note.txt")); text != "line one\nline 2\n" {
 				t.Errorf("the edited file holds %q", text)
 			}
-			w.recorded()
-			noneLeft(t, w.mark)
+			w.checkAudit()
+			expectNoneLeft(t, w.mark)
 		})
 	}
 }
 
-// prepare writes the files that the script speaks of.
-func (w *worker) prepare() {
+// writeFiles writes the files that the script names.
+func (w *worker) writeFiles() {
 	var large strings.Builder
 	for i := 0; large.Len() < 5<<20; i++ {
 		fmt.Fprintf(&large, "line %d of the large file, which is longer\n", i)
@@ -161,8 +164,8 @@ func (w *worker) read(path string) string {
 	return string(text)
 }
 
-// report checks what was told of the work.
-func (w *worker) report(all []event) {
+// checkEvents checks the events of the run.
+func (w *worker) checkEvents(all []event) {
 	w.t.Helper()
 	calls, results := map[string]int{}, map[string]event{}
 	kinds := map[string]int{}
@@ -197,23 +200,23 @@ func (w *worker) report(all []event) {
 	}
 }
 
-// recorded checks that the audit log holds the decisions beside the calls.
-func (w *worker) recorded() {
+// checkAudit checks that the audit log has the decisions and the calls.
+func (w *worker) checkAudit() {
 	w.t.Helper()
-	log := w.read(w.audit())
+	log := w.read(w.auditFile())
 	for _, want := range []string{
 		`"server":"shell","name":"run","outcome":"allowed","by":"mode"`, `"server":"shell","name":"run","outcome":"ok"`,
 		`"server":"filesystem","name":"read_text_file","outcome":"tool error"`, `"method":"sampling/createMessage","server":"everything","outcome":"allowed"`,
 	} {
 		if !strings.Contains(log, want) {
-			w.t.Errorf("no %s in the audit log: %s", want, short(log))
+			w.t.Errorf("no %s in the audit log: %s", want, shorten(log))
 		}
 	}
 }
 
 func lastLines(text string) string { return text[max(0, len(text)-2000):] }
 
-// Ctrl-C in the middle of a call cancels it at its server, which lives on where somebody else needs it.
+// Ctrl-C during a call cancels it at its server. A server of the running dowel continues to run.
 func TestAgentInterrupted(t *testing.T) {
 	const script = `{"model": "scripted", "key": "the-key", "turns": [
 		{"text": "This takes long.", "calls": [{"name": "everything__trigger-long-running-operation", "arguments": {"duration": 60, "steps": 600}}]}]}`
@@ -221,9 +224,9 @@ func TestAgentInterrupted(t *testing.T) {
 		t.Run(provider, func(t *testing.T) {
 			t.Parallel()
 			w := newWorker(t, provider, []byte(script))
-			w.goesUp([]string{"everything", "filesystem", "memory", "shell", "files"})
+			w.startDowel([]string{"everything", "filesystem", "memory", "shell", "files"})
 			cmd := w.process(context.Background(), "run", "Wait.", "--json", "--approve", "all")
-			progress, stdout := make(chan struct{}), &noticing{text: `"event":"progress"`}
+			progress, stdout := make(chan struct{}), &textWatcher{text: `"event":"progress"`}
 			stdout.seen = sync.OnceFunc(func() { close(progress) })
 			var stderr strings.Builder
 			cmd.Stdout, cmd.Stderr = stdout, &stderr
@@ -238,47 +241,47 @@ func TestAgentInterrupted(t *testing.T) {
 			if err := cmd.Process.Signal(syscall.SIGINT); err != nil {
 				t.Fatal(err)
 			}
-			_ = cmd.Wait() // the state says more
-			all := events(t, stdout.all.String())
+			_ = cmd.Wait() // ProcessState has the result
+			all := parseEvents(t, stdout.all.String())
 			if end := all[len(all)-1]; cmd.ProcessState.ExitCode() != 130 || end.Event != "end" || end.Reason != "interrupted" || end.Exit != 130 || end.Answer != "This takes long." {
 				t.Errorf("exit code %d, the end is %+v\nstderr: %s", cmd.ProcessState.ExitCode(), end, stderr.String())
 			}
-			w.isContent()
-			w.heardOfCancelling()
-			out := w.does("call", "everything.echo", "message=alive")
+			w.expectPlayed()
+			w.awaitCancellation()
+			out := w.runDowel("call", "everything.echo", "message=alive")
 			if !strings.Contains(out, "alive") {
-				t.Errorf("the server is not as it was: %s", out)
+				t.Errorf("the server no longer answers: %s", out)
 			}
-			w.goesDown(6)
+			w.stopDowel(6)
 		})
 	}
 }
 
 var longCall = regexp.MustCompile(`"id":(\d+|"[^"]*")[^\n]*trigger-long-running-operation|trigger-long-running-operation[^\n]*"id":(\d+|"[^"]*")`)
 
-// heardOfCancelling waits until the server has been told that the call is of no use any more.
-func (w *worker) heardOfCancelling() {
+// awaitCancellation waits until the server has received the cancellation of the call.
+func (w *worker) awaitCancellation() {
 	w.t.Helper()
 	for end := time.Now().Add(runLimit); ; time.Sleep(50 * time.Millisecond) {
-		heard := w.read(w.heard())
+		heard := w.read(w.inputFile())
 		m := longCall.FindStringSubmatch(heard)
 		if m != nil && strings.Contains(heard, `"notifications/cancelled"`) && strings.Contains(heard, `"requestId":`+m[1]+m[2]) {
 			return
 		}
 		if time.Now().After(end) {
-			w.t.Fatalf("the server was not told of the cancellation: %s", lastLines(heard))
+			w.t.Fatalf("the server did not receive the cancellation: %s", lastLines(heard))
 		}
 	}
 }
 
-// noticing keeps what is written, and calls seen when a text is in it.
-type noticing struct {
+// textWatcher keeps the written text, and calls seen once it contains a given text.
+type textWatcher struct {
 	text string
 	seen func()
 	all  bytes.Buffer
 }
 
-func (n *noticing) Write(p []byte) (int, error) {
+func (n *textWatcher) Write(p []byte) (int, error) {
 	n.all.Write(p)
 	if bytes.Contains(n.all.Bytes(), []byte(n.text)) {
 		n.seen()

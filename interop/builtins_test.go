@@ -14,11 +14,12 @@ import (
 	gosdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// caller calls a tool of a server by another SDK's client, and returns the texts of the result.
+// caller calls a tool with another SDK's client and returns the texts of the result.
 type caller func(tool string, arguments map[string]any) (string, error)
 
-// callers are the clients of other SDKs in both eras, each with a server process of its own.
-func callers(t *testing.T, command ...string) map[string]caller {
+// newCallers returns the clients of other SDKs in both eras by name, each with its own process of the
+// server.
+func newCallers(t *testing.T, command ...string) map[string]caller {
 	return map[string]caller{
 		"go-sdk, modern": gosdkCaller(t, modernRevision, command), "go-sdk, legacy": gosdkCaller(t, "2025-11-25", command),
 		"mcp-go, modern": mcpgoCaller(t, modernRevision, command), "mcp-go, legacy": mcpgoCaller(t, "2025-11-25", command),
@@ -43,7 +44,7 @@ func gosdkCaller(t *testing.T, revision string, command []string) caller {
 				texts = append(texts, text.Text)
 			}
 		}
-		return said(texts, res.IsError)
+		return joinTexts(texts, res.IsError)
 	}
 }
 
@@ -72,11 +73,11 @@ func mcpgoCaller(t *testing.T, revision string, command []string) caller {
 				texts = append(texts, text.Text)
 			}
 		}
-		return said(texts, res.IsError)
+		return joinTexts(texts, res.IsError)
 	}
 }
 
-func said(texts []string, failed bool) (string, error) {
+func joinTexts(texts []string, failed bool) (string, error) {
 	all := strings.Join(texts, "\n")
 	if failed {
 		return all, fmt.Errorf("the tool has failed: %s", all)
@@ -84,11 +85,11 @@ func said(texts []string, failed bool) (string, error) {
 	return all, nil
 }
 
-// The shell keeps its folder and variables between calls of any client, by the handle that it gives out.
+// The shell keeps its folder and variables between the calls of any client that passes its handle.
 func TestShellForOthers(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	for name, call := range callers(t, built(t, "dowel"), "serve", "shell", "dir="+dir) {
+	for name, call := range newCallers(t, binaryPath(t, "dowel"), "serve", "shell", "dir="+dir) {
 		t.Run(name, func(t *testing.T) {
 			text, err := call("run", map[string]any{"command": "mkdir -p in && cd in && KEPT=well && echo begun"})
 			handle := ""
@@ -106,7 +107,7 @@ func TestShellForOthers(t *testing.T) {
 	}
 }
 
-// Files are written, read and found by any client, and nothing outside of the roots.
+// Any client can write, read and find files, but none outside the roots.
 func TestFilesForOthers(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -114,7 +115,7 @@ func TestFilesForOthers(t *testing.T) {
 	if err := os.WriteFile(outside, []byte("hidden"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	for name, call := range callers(t, built(t, "dowel"), "serve", "files", "roots="+dir) {
+	for name, call := range newCallers(t, binaryPath(t, "dowel"), "serve", "files", "roots="+dir) {
 		t.Run(name, func(t *testing.T) {
 			file := strings.NewReplacer(" ", "", ",", "").Replace(name) + ".txt"
 			if text, err := call("write", map[string]any{"path": file, "content": "a needle\n"}); err != nil {
@@ -127,7 +128,7 @@ func TestFilesForOthers(t *testing.T) {
 				t.Errorf("%s, %v", text, err)
 			}
 			if text, err := call("read", map[string]any{"path": outside}); err == nil || strings.Contains(text, "hidden") {
-				t.Errorf("what is outside can be read: %s, %v", text, err)
+				t.Errorf("a file outside the roots was read: %s, %v", text, err)
 			}
 		})
 	}

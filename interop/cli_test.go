@@ -13,18 +13,18 @@ import (
 	"time"
 )
 
-// runLimit is the longest that one run of dowel may take.
+// runLimit bounds one run of dowel.
 const runLimit = 60 * time.Second
 
-// output is what a run of dowel left.
+// output is the result of a run of dowel.
 type output struct {
 	words          []string
 	stdout, stderr string
 	code           int
-	took           time.Duration // up to the end of the last process
+	took           time.Duration // until the end of the last process
 }
 
-// cli runs dowel on servers, each time in an empty home.
+// cli runs dowel with servers, in a home folder that is empty at first.
 type cli struct {
 	t    *testing.T
 	mark string
@@ -35,7 +35,8 @@ func newCLI(t *testing.T) cli {
 	return cli{t, newMark(t), t.TempDir()}
 }
 
-// command is dowel with words, and with a server behind them unless it is empty: its command, or its URL alone.
+// command returns dowel with the arguments words and a server: a command, or a URL alone. An empty
+// server adds nothing.
 func (c cli) command(ctx context.Context, server []string, words ...string) *exec.Cmd {
 	c.t.Helper()
 	switch {
@@ -44,15 +45,16 @@ func (c cli) command(ctx context.Context, server []string, words ...string) *exe
 	case len(server) > 0:
 		words = append(append(slices.Clone(words), "--"), withMark(c.mark, server...)...)
 	}
-	cmd := exec.CommandContext(ctx, built(c.t, "dowel"), words...)
+	cmd := exec.CommandContext(ctx, binaryPath(c.t, "dowel"), words...)
 	cmd.Dir = c.home
 	cmd.Env = []string{c.mark, "HOME=" + c.home, "PATH=" + os.Getenv("PATH"), "NO_COLOR=1", "LANG=C.UTF-8"}
 	cmd.WaitDelay = grace
 	return cmd
 }
 
-// on runs dowel on a server given by its command or URL, and fails the test when a process is left behind.
-func (c cli) on(server []string, words ...string) output {
+// runWith runs dowel with a server, given by its command or URL. It fails the test if a process outlives
+// the run.
+func (c cli) runWith(server []string, words ...string) output {
 	c.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), runLimit)
 	defer cancel()
@@ -66,54 +68,56 @@ func (c cli) on(server []string, words ...string) output {
 		c.t.Fatalf("dowel %s: %v\nstderr: %s", strings.Join(words, " "), err, stderr.String())
 	}
 	if ctx.Err() != nil {
-		c.t.Fatalf("dowel %s: no end after %v\nstderr: %s", strings.Join(words, " "), runLimit, short(stderr.String()))
+		c.t.Fatalf("dowel %s: it did not end within %v\nstderr: %s", strings.Join(words, " "), runLimit, shorten(stderr.String()))
 	}
-	noneLeft(c.t, c.mark)
+	expectNoneLeft(c.t, c.mark)
 	return output{words, stdout.String(), stderr.String(), cmd.ProcessState.ExitCode(), time.Since(start)}
 }
 
-// ok runs dowel on a server and fails the test unless it ends well and stdout holds each of the wanted texts.
-func (c cli) ok(server, words []string, want ...string) output {
+// expectSuccess runs dowel with a server and fails the test unless it succeeds and stdout contains each text
+// of want.
+func (c cli) expectSuccess(server, words []string, want ...string) output {
 	c.t.Helper()
-	out := c.on(server, words...)
+	out := c.runWith(server, words...)
 	if out.code != 0 {
-		c.t.Errorf("%v: exit code %d\nstdout: %s\nstderr: %s", words, out.code, short(out.stdout), short(out.stderr))
+		c.t.Errorf("%v: exit code %d\nstdout: %s\nstderr: %s", words, out.code, shorten(out.stdout), shorten(out.stderr))
 	}
 	for _, text := range want {
 		if !strings.Contains(out.stdout, text) {
-			c.t.Errorf("%v: %q is not in the output\nstdout: %s\nstderr: %s", words, text, short(out.stdout), short(out.stderr))
+			c.t.Errorf("%v: %q is not in the output\nstdout: %s\nstderr: %s", words, text, shorten(out.stdout), shorten(out.stderr))
 		}
 	}
 	return out
 }
 
-// fails runs dowel on a server and fails the test unless it ends badly and says each of the wanted texts.
-func (c cli) fails(server, words []string, want ...string) {
+// expectFailure runs dowel with a server and fails the test unless dowel fails and its output contains each
+// text of want.
+func (c cli) expectFailure(server, words []string, want ...string) {
 	c.t.Helper()
-	out := c.on(server, words...)
+	out := c.runWith(server, words...)
 	if out.code == 0 {
-		c.t.Errorf("%v: exit code 0, want a failure\nstdout: %s\nstderr: %s", words, short(out.stdout), short(out.stderr))
+		c.t.Errorf("%v: exit code 0, want a failure\nstdout: %s\nstderr: %s", words, shorten(out.stdout), shorten(out.stderr))
 	}
 	for _, text := range want {
 		if !strings.Contains(out.stdout+out.stderr, text) {
-			c.t.Errorf("%v: %q is not said\nstdout: %s\nstderr: %s", words, text, short(out.stdout), short(out.stderr))
+			c.t.Errorf("%v: %q is not in the output\nstdout: %s\nstderr: %s", words, text, shorten(out.stdout), shorten(out.stderr))
 		}
 	}
 }
 
-// json runs dowel with --json on a server and returns the one value on its stdout.
-func (c cli) json(server []string, words ...string) any {
+// runJSON runs dowel with a server and --json, and returns the JSON value on its stdout.
+func (c cli) runJSON(server []string, words ...string) any {
 	c.t.Helper()
-	out := c.ok(server, append(words, "--json"))
+	out := c.expectSuccess(server, append(words, "--json"))
 	var value any
 	if err := json.Unmarshal([]byte(out.stdout), &value); err != nil {
-		c.t.Fatalf("%v: stdout is not one JSON value: %v\nstdout: %s", out.words, err, short(out.stdout))
+		c.t.Fatalf("%v: stdout is not one JSON value: %v\nstdout: %s", out.words, err, shorten(out.stdout))
 	}
 	return value
 }
 
-// under returns every value of a key anywhere in a JSON value.
-func under(value any, key string) []any {
+// memberValues returns the values of all members with this key, at any depth of a JSON value.
+func memberValues(value any, key string) []any {
 	var found []any
 	switch value := value.(type) {
 	case map[string]any:
@@ -121,26 +125,26 @@ func under(value any, key string) []any {
 			if name == key {
 				found = append(found, member)
 			}
-			found = append(found, under(member, key)...)
+			found = append(found, memberValues(member, key)...)
 		}
 	case []any:
 		for _, member := range value {
-			found = append(found, under(member, key)...)
+			found = append(found, memberValues(member, key)...)
 		}
 	}
 	return found
 }
 
-// has fails the test unless a key has a value somewhere in a JSON value.
-func has(t *testing.T, value any, key string, want any) {
+// expectMember fails the test unless some member of a JSON value, at any depth, has this key and value.
+func expectMember(t *testing.T, value any, key string, want any) {
 	t.Helper()
-	if !slices.Contains(scalars(under(value, key)), want) {
+	if !slices.Contains(scalars(memberValues(value, key)), want) {
 		text, _ := json.Marshal(value) // it was read from JSON
-		t.Errorf("no %q: %v in %s", key, want, short(string(text)))
+		t.Errorf("no %q: %v in %s", key, want, shorten(string(text)))
 	}
 }
 
-// scalars leaves out what == cannot compare.
+// scalars returns the values that == can compare.
 func scalars(values []any) []any {
 	return slices.DeleteFunc(values, func(v any) bool {
 		switch v.(type) {
@@ -151,7 +155,7 @@ func scalars(values []any) []any {
 	})
 }
 
-func short(text string) string {
+func shorten(text string) string {
 	if len(text) > 2000 {
 		return text[:1000] + " … " + text[len(text)-1000:]
 	}

@@ -16,7 +16,8 @@ import (
 // clientLimit is the longest that a client may take for all of its checks.
 const clientLimit = 3 * time.Minute
 
-// runClient runs a client that prints a JSON line for each of its checks, and makes a subtest of each.
+// runClient runs a client that prints a JSON line for each of its checks, and makes a subtest of
+// each.
 func runClient(t *testing.T, command ...string) {
 	t.Helper()
 	mark := newMark(t)
@@ -44,9 +45,9 @@ func runClient(t *testing.T, command ...string) {
 		})
 	}
 	if ran == 0 || err != nil && failed == 0 {
-		t.Errorf("%s: %d checks, %v\nstderr: %s", strings.Join(command, " "), ran, err, short(stderr.String()))
+		t.Errorf("%s: %d checks, %v\nstderr: %s", strings.Join(command, " "), ran, err, shorten(stderr.String()))
 	}
-	noneLeft(t, mark)
+	expectNoneLeft(t, mark)
 }
 
 // The carriers, as the clients' command lines name them.
@@ -56,12 +57,13 @@ const (
 	overSSE   = "sse"  // HTTP+SSE of 2024-11-05
 )
 
-// clients are the TypeScript SDKs' clients, as command lines up to the server's command or URL.
-func clients(t *testing.T, server, carrier string) map[string][]string {
+// typeScriptClients returns the clients on the TypeScript SDKs by name, as command lines without the server's
+// command or URL at the end.
+func typeScriptClients(t *testing.T, server, carrier string) map[string][]string {
 	all := map[string][]string{
-		"TypeScript v1":      {"node", script(t, "client-v1.mjs")},
-		"TypeScript v2":      {"node", script(t, "client-v2.mjs")},
-		"TypeScript v2 auto": {"node", script(t, "client-v2.mjs"), "--era", "auto"},
+		"TypeScript v1":      {"node", scriptPath(t, "client-v1.mjs")},
+		"TypeScript v2":      {"node", scriptPath(t, "client-v2.mjs")},
+		"TypeScript v2 auto": {"node", scriptPath(t, "client-v2.mjs"), "--era", "auto"},
 	}
 	if carrier == overSSE {
 		delete(all, "TypeScript v2") // a client that insists on the modern era cannot speak over HTTP+SSE
@@ -72,25 +74,26 @@ func clients(t *testing.T, server, carrier string) map[string][]string {
 	return all
 }
 
-// The checks that are of no use somewhere.
+// Names of checks to leave out for some peers.
 const (
-	// What is asked with elicitation. It belongs to 2025-06-18 and later; the Go SDKs' clients declare it before too, and
-	// dowel does not ask.
+	// Checks that need elicitation. Revision 2025-06-18 introduced it. The clients on the Go SDKs
+	// declare it for older ones too, and dowel then does not ask.
 	eliciting = "elicitation,several questions,several rounds,question with state,prompt that asks"
-	// What the peers' servers do not offer.
+	// Checks of features that the peers' servers do not have.
 	notInPeers = "image,audio,resource,mixed content,several questions,several rounds,question with state,prompt that asks"
-	// What dowel's everything server does not offer.
+	// Checks of features that dowel's everything server does not have.
 	notInEverything = "cancel reaches the server"
 )
 
-// goClient is a client written in Go in one revision, as a command line up to the server's command or URL; without names
-// checks to leave out.
+// goClient returns the command line of a client on a Go SDK for one revision, without the server's
+// command or URL at the end. without names checks to leave out.
 func goClient(t *testing.T, name, carrier, revision string, without ...string) []string {
-	return []string{built(t, name), "-carrier", carrier, "-version", revision, "-without", strings.Join(without, ",")}
+	return []string{binaryPath(t, name), "-carrier", carrier, "-version", revision, "-without", strings.Join(without, ",")}
 }
 
-// onDowel are the Go SDKs' clients in both eras and all revisions that a carrier has, for dowel's everything server.
-func onDowel(t *testing.T, carrier string) map[string][]string {
+// goClientsOfDowel returns the clients on the Go SDKs, in all revisions that a carrier has, for dowel's
+// everything server.
+func goClientsOfDowel(t *testing.T, carrier string) map[string][]string {
 	all := map[string][]string{}
 	for _, name := range []string{"gosdk-client", "mcpgo-client"} {
 		for _, revision := range []string{modernRevision, "2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"} {
@@ -99,14 +102,15 @@ func onDowel(t *testing.T, carrier string) map[string][]string {
 				without = append(without, eliciting)
 			}
 			if revision < "2025-03-26" {
-				without = append(without, "audio") // which is told in words there
+				without = append(without, "audio") // this revision replaces audio by text
 			}
 			if name == "mcpgo-client" && carrier == overSSE {
-				// Over HTTP+SSE the SDK does not answer what it is asked, whatever it declares.
+				// Over HTTP+SSE the SDK answers no questions, although it declares the
+				// capabilities.
 				without = append(without, "elicitation,sampling,roots,several questions,several rounds,question with state,prompt that asks")
 			}
 			if revision == modernRevision && carrier == overSSE || revision == "2024-11-05" && carrier == overHTTP {
-				continue // there is no such thing
+				continue // the revision does not have this carrier
 			}
 			all[name+" "+revision] = goClient(t, name, carrier, revision, without...)
 		}
@@ -115,8 +119,8 @@ func onDowel(t *testing.T, carrier string) map[string][]string {
 }
 
 func TestClientsOfDowel(t *testing.T) {
-	server := []string{built(t, "dowel"), "serve", "everything"}
-	for name, client := range merged(clients(t, "dowel", overStdio), onDowel(t, overStdio)) {
+	server := []string{binaryPath(t, "dowel"), "serve", "everything"}
+	for name, client := range mergeMaps(typeScriptClients(t, "dowel", overStdio), goClientsOfDowel(t, overStdio)) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			runClient(t, append(client, server...)...)
@@ -124,13 +128,13 @@ func TestClientsOfDowel(t *testing.T) {
 	}
 }
 
-// One process serves each client here, at the paths of both carriers.
+// Each client has its own process of the server, which serves both carriers.
 func TestClientsOfDowelOverHTTP(t *testing.T) {
 	for carrier, path := range map[string]string{overHTTP: "/mcp", overSSE: "/sse"} {
-		for name, client := range merged(clients(t, "dowel", carrier), onDowel(t, carrier)) {
+		for name, client := range mergeMaps(typeScriptClients(t, "dowel", carrier), goClientsOfDowel(t, carrier)) {
 			t.Run(name+" "+carrier, func(t *testing.T) {
 				t.Parallel()
-				runClient(t, append(client, serve(t, dowelService(t)).at(path))...)
+				runClient(t, append(client, startService(t, dowelService(t)).urlOf(path))...)
 			})
 		}
 	}
@@ -139,18 +143,18 @@ func TestClientsOfDowelOverHTTP(t *testing.T) {
 // One process serves clients of both eras at the same time, on both carriers.
 func TestClientsOfOneDowel(t *testing.T) {
 	t.Parallel()
-	s := serve(t, dowelService(t))
+	s := startService(t, dowelService(t))
 	for carrier, path := range map[string]string{overHTTP: "/mcp", overSSE: "/sse"} {
-		for name, client := range clients(t, "dowel", carrier) {
+		for name, client := range typeScriptClients(t, "dowel", carrier) {
 			t.Run(name+" "+carrier, func(t *testing.T) {
 				t.Parallel()
-				runClient(t, append(client, s.at(path))...)
+				runClient(t, append(client, s.urlOf(path))...)
 			})
 		}
 	}
 }
 
-func merged(maps ...map[string][]string) map[string][]string {
+func mergeMaps(maps ...map[string][]string) map[string][]string {
 	all := map[string][]string{}
 	for _, m := range maps {
 		for name, words := range m {
@@ -160,14 +164,15 @@ func merged(maps ...map[string][]string) map[string][]string {
 	return all
 }
 
-// The same clients on the other servers show that it is dowel that is tested above, and not the clients.
+// Control tests: the same clients with other servers. If one of these fails too, the fault is in
+// the client.
 
 func TestControlTypeScriptClients(t *testing.T) {
 	for server, command := range map[string][]string{
-		"gosdk": {built(t, "gosdk-server")}, "mcpgo": {built(t, "mcpgo-server")},
-		"gosdk-everything": {built(t, "everything-server")}, "everything": {npm(t, "mcp-server-everything")},
+		"gosdk": {binaryPath(t, "gosdk-server")}, "mcpgo": {binaryPath(t, "mcpgo-server")},
+		"gosdk-everything": {binaryPath(t, "everything-server")}, "everything": {npmPath(t, "mcp-server-everything")},
 	} {
-		for name, client := range clients(t, server, overStdio) {
+		for name, client := range typeScriptClients(t, server, overStdio) {
 			if server == "everything" && name == "TypeScript v2" {
 				continue // a client that insists on the modern era cannot speak to a legacy server
 			}
@@ -189,7 +194,7 @@ func TestControlGoClients(t *testing.T) {
 				}
 				t.Run(name+" "+revision+" "+server, func(t *testing.T) {
 					t.Parallel()
-					runClient(t, append(goClient(t, name, overStdio, revision, without...), built(t, server))...)
+					runClient(t, append(goClient(t, name, overStdio, revision, without...), binaryPath(t, server))...)
 				})
 			}
 		}

@@ -1,7 +1,8 @@
-// Package interop tests dowel against peers that nobody here wrote: the TypeScript SDK's reference servers and clients from
-// npm, servers and clients on the official Go SDK and on mcp-go, and a zoo of badly behaved servers.
+// Package interop tests dowel against software of other authors: the TypeScript SDK's reference
+// servers and clients from npm, servers and clients on the official Go SDK and on mcp-go, and a zoo
+// of badly behaved servers.
 //
-// The tests build the dowel command from the module above and know it only by its command line. They need Node 20 or newer
-// and the packages that install.sh installs; where those are missing they fail. They look for processes left behind in
-// /proc, so they run on Linux.
+// The tests build the dowel command from the module above and use it only through its command line.
+// They need Node 20 or newer and the packages that install.sh installs; without them they fail.
+// They look for processes left behind in /proc, so they run on Linux.
 package interop

@@ -9,12 +9,13 @@ import (
 	"github.com/dowel-mcp/dowel/interop/peers/contract"
 )
 
-// dowel as the client of servers on the Go SDKs.
+// Tests of dowel as the client of servers on the Go SDKs.
 
 const modernRevision = "2026-07-28"
 
-// peerServers are the ways to the servers that offer package contract, with the revision that dowel must find: the modern
-// one, unless the SDK does not offer that there.
+// peerServers maps a server and the path of its endpoint, if any, to the revision that dowel must
+// negotiate: the modern one, unless the SDK does not have it there. The servers have the features
+// of package contract.
 var peerServers = map[string]struct{ path, revision string }{
 	"gosdk-server":            {"", modernRevision},
 	"gosdk-server /mcp":       {"/mcp", "2025-11-25"},
@@ -29,18 +30,19 @@ var peerServers = map[string]struct{ path, revision string }{
 	"server-v2 /ws":           {"/ws", modernRevision},
 }
 
-// peerServer starts a server that serves over HTTP and returns its URL, or returns the command of one on stdio.
+// peerServer starts a server over HTTP and returns its URL. Without a path it returns the command
+// of a server on stdio.
 func peerServer(t *testing.T, name, path string) string {
 	t.Helper()
 	switch {
 	case path == "":
-		return built(t, name)
+		return binaryPath(t, name)
 	case path == "/ws":
-		return target(overWebSocket, serve(t, typeScriptService(t)).at(path))
+		return target(overWebSocket, startService(t, typeScriptService(t)).urlOf(path))
 	case name == "server-v2":
-		return serve(t, typeScriptService(t)).at(path)
+		return startService(t, typeScriptService(t)).urlOf(path)
 	}
-	return serve(t, goService(t, name)).at(path)
+	return startService(t, goService(t, name)).urlOf(path)
 }
 
 func TestGoServers(t *testing.T) {
@@ -51,30 +53,30 @@ func TestGoServers(t *testing.T) {
 			name, _, _ := strings.Cut(title, " ")
 			server := []string{peerServer(t, name, test.path)}
 
-			discovered := c.json(server, "discover")
-			has(t, discovered, "name", name)
-			has(t, discovered, "revision", test.revision)
+			discovered := c.runJSON(server, "discover")
+			expectMember(t, discovered, "name", name)
+			expectMember(t, discovered, "revision", test.revision)
 			// The servers' pages hold four entries, and echo is not on the first.
 			for _, tool := range []string{contract.SimpleText, contract.Echo, contract.Add, contract.ToolChange} {
-				has(t, c.json(server, "tools"), "name", tool)
+				expectMember(t, c.runJSON(server, "tools"), "name", tool)
 			}
-			has(t, c.json(server, "prompts"), "name", contract.ArgsPrompt)
-			has(t, c.json(server, "resources"), "uri", contract.TextURI)
+			expectMember(t, c.runJSON(server, "prompts"), "name", contract.ArgsPrompt)
+			expectMember(t, c.runJSON(server, "resources"), "uri", contract.TextURI)
 
-			c.ok(server, words("call", contract.Echo, "message=grüße"), "grüße")
-			has(t, c.json(server, "call", contract.Add, "a=19", "b=23"), "sum", 42.0)
-			c.ok(server, words("call", contract.Progress), "done")
-			c.ok(server, words("read", contract.TextURI), contract.TextContent)
-			has(t, c.json(server, "read", contract.BinaryURI), "blob", contract.PNG)
-			c.ok(server, words("read", "test://template/123/data"), "Data for ID: 123")
-			c.ok(server, words("prompt", contract.ArgsPrompt, "arg1=one", "arg2=two"), contract.Greeting("one", "two"))
-			c.ok(server, words("complete", contract.ArgsPrompt, "arg1=al"), "alpha")
+			c.expectSuccess(server, words("call", contract.Echo, "message=grüße"), "grüße")
+			expectMember(t, c.runJSON(server, "call", contract.Add, "a=19", "b=23"), "sum", 42.0)
+			c.expectSuccess(server, words("call", contract.Progress), "done")
+			c.expectSuccess(server, words("read", contract.TextURI), contract.TextContent)
+			expectMember(t, c.runJSON(server, "read", contract.BinaryURI), "blob", contract.PNG)
+			c.expectSuccess(server, words("read", "test://template/123/data"), "Data for ID: 123")
+			c.expectSuccess(server, words("prompt", contract.ArgsPrompt, "arg1=one", "arg2=two"), contract.Greeting("one", "two"))
+			c.expectSuccess(server, words("complete", contract.ArgsPrompt, "arg1=al"), "alpha")
 
-			c.fails(server, words("call", contract.Failing), contract.FailingAnswer)
-			c.fails(server, words("call", "no_such_tool"), "no_such_tool")
-			c.fails(server, words("read", contract.MissingURI), contract.MissingURI)
-			// Nobody can answer here: there is no terminal.
-			c.fails(server, words("call", contract.AskUser, "message=Who are you?"))
+			c.expectFailure(server, words("call", contract.Failing), contract.FailingAnswer)
+			c.expectFailure(server, words("call", "no_such_tool"), "no_such_tool")
+			c.expectFailure(server, words("read", contract.MissingURI), contract.MissingURI)
+			// The question cannot be answered without a terminal.
+			c.expectFailure(server, words("call", contract.AskUser, "message=Who are you?"))
 		})
 	}
 }
@@ -82,20 +84,20 @@ func TestGoServers(t *testing.T) {
 func TestGoSDKEverythingServer(t *testing.T) {
 	t.Parallel()
 	c := newCLI(t)
-	server := []string{built(t, "everything-server")}
+	server := []string{binaryPath(t, "everything-server")}
 
-	has(t, c.json(server, "tools"), "name", contract.SimpleText)
-	c.ok(server, words("call", contract.SimpleText), contract.SimpleAnswer)
-	has(t, c.json(server, "call", "test_audio_content"), "mimeType", "audio/wav")
-	has(t, c.json(server, "call", "test_embedded_resource"), "uri", "test://embedded-resource")
-	has(t, c.json(server, "call", "test_multiple_content_types"), "type", "resource")
-	c.ok(server, words("call", contract.Progress))
-	c.ok(server, words("read", contract.TextURI), contract.TextContent)
-	c.ok(server, words("prompt", contract.ArgsPrompt, "arg1=one", "arg2=two"), contract.Greeting("one", "two"))
-	c.fails(server, words("call", contract.Failing), "intentionally returns an error")
+	expectMember(t, c.runJSON(server, "tools"), "name", contract.SimpleText)
+	c.expectSuccess(server, words("call", contract.SimpleText), contract.SimpleAnswer)
+	expectMember(t, c.runJSON(server, "call", "test_audio_content"), "mimeType", "audio/wav")
+	expectMember(t, c.runJSON(server, "call", "test_embedded_resource"), "uri", "test://embedded-resource")
+	expectMember(t, c.runJSON(server, "call", "test_multiple_content_types"), "type", "resource")
+	c.expectSuccess(server, words("call", contract.Progress))
+	c.expectSuccess(server, words("read", contract.TextURI), contract.TextContent)
+	c.expectSuccess(server, words("prompt", contract.ArgsPrompt, "arg1=one", "arg2=two"), contract.Greeting("one", "two"))
+	c.expectFailure(server, words("call", contract.Failing), "intentionally returns an error")
 }
 
-// A watch prints what changes, and ends with dowel.
+// A watch prints the updates of a resource, and ends with dowel.
 func TestWatch(t *testing.T) {
 	for title, words := range map[string][]string{
 		"gosdk-server":            nil,
@@ -103,7 +105,7 @@ func TestWatch(t *testing.T) {
 		"gosdk-server /stateless": nil,
 		"gosdk-server /sse":       nil,
 		"mcpgo-server":            nil,
-		"mcpgo-server /mcp":       {"--revision", "2025-11-25"}, // over HTTP its modern era tells of no updates
+		"mcpgo-server /mcp":       {"--revision", "2025-11-25"}, // over HTTP the SDK sends no updates in the modern era
 		"mcpgo-server /sse":       nil,
 		"server-v2 /mcp":          nil,
 		"server-v2 /ws":           nil,
@@ -134,7 +136,7 @@ func TestWatch(t *testing.T) {
 			}
 			cancel()
 			_ = cmd.Wait() // it was killed
-			noneLeft(t, c.mark)
+			expectNoneLeft(t, c.mark)
 		})
 	}
 }

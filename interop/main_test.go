@@ -11,7 +11,8 @@ import (
 	"testing"
 )
 
-// A binary is built once, before the tests; what went wrong is told by the tests that need it.
+// binary is a program that is built once, before the tests. A failure is reported by the tests that
+// need it.
 type binary struct {
 	folder, pkg string // the package, as go build run in folder names it
 	path        string
@@ -45,19 +46,19 @@ func TestMain(m *testing.M) {
 	}
 	flag.Parse()
 	if parallel := flag.Lookup("test.parallel"); parallel.Value.String() == strconv.Itoa(runtime.GOMAXPROCS(0)) {
-		_ = parallel.Value.Set("8") // the tests wait more than they work
+		_ = parallel.Value.Set("8") // the tests mostly wait
 	}
 	code := m.Run()
 	os.RemoveAll(folder)
 	os.Exit(code)
 }
 
-// built returns the path of a binary of this run.
-func built(t *testing.T, name string) string {
+// binaryPath returns the path of a binary.
+func binaryPath(t *testing.T, name string) string {
 	t.Helper()
 	b := binaries[name]
 	if b == nil {
-		t.Fatalf("nothing builds %s", name)
+		t.Fatalf("%s is not in binaries", name)
 	}
 	if b.err != nil {
 		t.Fatal(b.err)
@@ -65,20 +66,20 @@ func built(t *testing.T, name string) string {
 	return b.path
 }
 
-// npm returns the path of a program of the packages from npm.
-func npm(t *testing.T, program string) string {
+// npmPath returns the path of a program of the packages from npm.
+func npmPath(t *testing.T, program string) string {
 	t.Helper()
-	return existing(t, filepath.Join("node", "node_modules", ".bin", program))
+	return requireFile(t, filepath.Join("node", "node_modules", ".bin", program))
 }
 
-// script returns the path of one of the Node clients.
-func script(t *testing.T, name string) string {
+// scriptPath returns the path of one of the Node clients.
+func scriptPath(t *testing.T, name string) string {
 	t.Helper()
-	existing(t, filepath.Join("node", "node_modules"))
-	return existing(t, filepath.Join("node", name))
+	requireFile(t, filepath.Join("node", "node_modules"))
+	return requireFile(t, filepath.Join("node", name))
 }
 
-func existing(t *testing.T, path string) string {
+func requireFile(t *testing.T, path string) string {
 	t.Helper()
 	path, err := filepath.Abs(path)
 	if err == nil {

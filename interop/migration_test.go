@@ -33,7 +33,7 @@ func TestMigrationPagesCompile(t *testing.T) {
 				if err := os.Mkdir(name, 0o755); err != nil {
 					t.Fatal(err)
 				}
-				// A library is enough for those without a main function.
+				// A program without a main function is compiled as a library.
 				if !strings.Contains(program, "func main()") {
 					program = strings.Replace(program, "package main", "package library", 1)
 				}

@@ -8,12 +8,12 @@ import (
 	"time"
 )
 
-// A dowel that is killed cannot clean up after itself, and yet nothing of its servers may be left: not the shell, not npx,
-// not the shell that npx starts, not the server.
+// A dowel that is killed cannot end its servers. They must end nevertheless: the shell, npx, the
+// shell that npx starts, and the server.
 func TestKilledDowelLeavesNothing(t *testing.T) {
-	bin := filepath.Dir(npm(t, "mcp-server-everything"))
+	bin := filepath.Dir(npmPath(t, "mcp-server-everything"))
 	node := filepath.Dir(filepath.Dir(bin))
-	// The second command keeps the shell from becoming npx.
+	// Because of the second command, the shell does not replace itself by npx.
 	npx := []string{"sh", "-c", "cd '" + node + "' && npx --no-install mcp-server-everything; true"}
 	folder, err := filepath.Abs("zoo")
 	if err != nil {
@@ -44,14 +44,14 @@ func TestKilledDowelLeavesNothing(t *testing.T) {
 			if t.Failed() {
 				t.Fatalf("%d processes ran, want %d", running, test.processes)
 			}
-			noneLeft(t, c.mark)
+			expectNoneLeft(t, c.mark)
 		})
 	}
 }
 
-// A dowel that is asked to end, by a signal or the end of its terminal, ends its servers too.
+// If a signal or the end of its terminal ends dowel, dowel ends its servers.
 func TestInterruptedDowelLeavesNothing(t *testing.T) {
-	server := []string{"sh", "-c", "'" + npm(t, "mcp-server-everything") + "'; true"}
+	server := []string{"sh", "-c", "'" + npmPath(t, "mcp-server-everything") + "'; true"}
 	for _, signal := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP} {
 		t.Run(signal.String(), func(t *testing.T) {
 			t.Parallel()
@@ -71,21 +71,22 @@ func TestInterruptedDowelLeavesNothing(t *testing.T) {
 			select {
 			case <-ended:
 			case <-time.After(runLimit):
-				t.Errorf("it runs on after %v", signal)
+				t.Errorf("it still runs after %v", signal)
 				cancel()
 				<-ended
 			}
-			noneLeft(t, c.mark)
+			expectNoneLeft(t, c.mark)
 		})
 	}
 }
 
-// waitForProcesses waits until at least so many marked processes run and their number has settled.
+// waitForProcesses waits until at least want marked processes run and their number has not changed
+// for a second. It returns the number.
 func waitForProcesses(t *testing.T, mark string, want int) int {
 	t.Helper()
 	running, since := 0, time.Now()
 	for end := time.Now().Add(runLimit); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
-		if n := len(marked(t, mark)); n != running {
+		if n := len(markedProcesses(t, mark)); n != running {
 			running, since = n, time.Now()
 		}
 		if running >= want && time.Since(since) > time.Second {

@@ -13,20 +13,20 @@ import (
 	"time"
 )
 
-// markName is the variable that marks the processes of one run. A marked process is found by its environment, so by what
-// it is and not by what it is called, and whoever its parent has become.
+// markName is the variable that marks the processes of one run. A marked process is found by its
+// environment, regardless of its name and of its current parent.
 const markName = "DOWEL_INTEROP_MARK"
 
-// grace is how long the processes of a run may outlive dowel. They end within a second, but not on a
-// busy machine.
+// grace is how long the processes of a run may outlive dowel. On an idle machine they end within a
+// second.
 const grace = time.Minute
 
-// newMark returns a mark that is not in use, and sees to it that no marked process outlives the test.
+// newMark returns a new mark, and ends the processes with it after the test.
 func newMark(t *testing.T) string {
 	t.Helper()
 	mark := markName + "=" + rand.Text()
 	t.Cleanup(func() {
-		for _, pid := range marked(t, mark) {
+		for _, pid := range markedProcesses(t, mark) {
 			if err := syscall.Kill(pid, syscall.SIGKILL); err != nil && err != syscall.ESRCH {
 				t.Errorf("ending process %d that was left behind: %v", pid, err)
 			}
@@ -35,13 +35,13 @@ func newMark(t *testing.T) string {
 	return mark
 }
 
-// withMark marks a server command whatever environment it is started with.
+// withMark returns a command that runs the server command with the mark in its environment.
 func withMark(mark string, command ...string) []string {
 	return append([]string{"env", mark}, command...)
 }
 
-// marked returns the living processes with a mark.
-func marked(t *testing.T, mark string) []int {
+// markedProcesses returns the ids of the running processes with a mark.
+func markedProcesses(t *testing.T, mark string) []int {
 	t.Helper()
 	files, err := filepath.Glob("/proc/[0-9]*/environ")
 	if err != nil || len(files) == 0 {
@@ -51,7 +51,7 @@ func marked(t *testing.T, mark string) []int {
 	for _, file := range files {
 		environ, err := os.ReadFile(file)
 		if err != nil {
-			continue // it has ended meanwhile, or belongs to somebody else
+			continue // it has ended meanwhile, or belongs to another user
 		}
 		for _, variable := range bytes.Split(environ, []byte{0}) {
 			if string(variable) == mark {
@@ -63,12 +63,12 @@ func marked(t *testing.T, mark string) []int {
 	return pids
 }
 
-// noneLeft fails the test when a marked process is alive after the grace time.
-func noneLeft(t *testing.T, mark string) {
+// expectNoneLeft fails the test if a marked process runs longer than grace.
+func expectNoneLeft(t *testing.T, mark string) {
 	t.Helper()
 	var left []int
 	for end := time.Now().Add(grace); ; time.Sleep(20 * time.Millisecond) {
-		if left = marked(t, mark); len(left) == 0 {
+		if left = markedProcesses(t, mark); len(left) == 0 {
 			return
 		}
 		if time.Now().After(end) {
@@ -80,7 +80,7 @@ func noneLeft(t *testing.T, mark string) {
 	}
 }
 
-// describe names a process for an error message.
+// describe returns a process's id and command line.
 func describe(pid int) string {
 	line, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
 	if err != nil {

@@ -13,14 +13,16 @@ import (
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
-// recoveryLimit bounds each call of a client whose server comes back.
+// recoveryLimit bounds each call of a client during a restart of its server.
 const recoveryLimit = 120 * time.Second
 
-// patient restores a connection for as long as recoveryLimit allows: on a busy machine a server may take longer to start again than
-// five attempts, and two deaths within a minute share them.
-var patient = client.Restart{Max: 30, Cap: 2 * time.Second}
+// patientRestart makes a client reconnect for about as long as recoveryLimit. The default of five attempts
+// may be too few on a busy machine, where a server starts slowly, and two deaths within a minute
+// share them.
+var patientRestart = client.Restart{Max: 30, Cap: 2 * time.Second}
 
-// restarted are the servers that die and come back, with a tool of each.
+// restarted are the servers that the tests kill and start again, each with the path of its endpoint
+// and a tool.
 var restarted = map[string]struct{ path, tool string }{
 	"gosdk-server /mcp":       {"/mcp", contract.SimpleText},
 	"gosdk-server /stateless": {"/stateless", contract.SimpleText},
@@ -39,27 +41,27 @@ func restartedService(t *testing.T, title string) *service {
 	t.Helper()
 	switch name, path, _ := strings.Cut(title, " "); {
 	case name == "everything" && path == "/sse":
-		return serve(t, everythingService(t, "sse"))
+		return startService(t, everythingService(t, "sse"))
 	case name == "everything":
-		return serve(t, everythingService(t, "streamableHttp"))
+		return startService(t, everythingService(t, "streamableHttp"))
 	case name == "server-v2":
-		return serve(t, typeScriptService(t))
+		return startService(t, typeScriptService(t))
 	case name == "dowel":
-		return serve(t, dowelService(t))
+		return startService(t, dowelService(t))
 	default:
-		return serve(t, goService(t, name))
+		return startService(t, goService(t, name))
 	}
 }
 
-// A server is killed and started again at its port. The client's user sees nothing of it but a pause: the next list works,
-// and so does the next call.
+// A server is killed and started again at its port. For the client's user that is a pause: the next
+// list and the next call work.
 func TestRecovery(t *testing.T) {
 	for title, test := range restarted {
 		for _, revision := range []mcp.Revision{"", "2025-11-25"} {
 			t.Run(strings.TrimSpace(title+" "+string(revision)), func(t *testing.T) {
 				t.Parallel()
 				s := restartedService(t, title)
-				c := dial(t, s.at(test.path), client.Options{Wire: client.Wire{Revision: revision}, Restart: patient})
+				c := dial(t, s.urlOf(test.path), client.Options{Wire: client.Wire{Revision: revision}, Restart: patientRestart})
 				lists(t, c, test.tool)
 				for range 2 {
 					s.stop()
@@ -76,13 +78,13 @@ func TestRecovery(t *testing.T) {
 	}
 }
 
-// A list that is asked for while the server is away waits for it.
+// A list request during the absence of the server waits until it is back.
 func TestRecoveryWhileAway(t *testing.T) {
 	for title, test := range restarted {
 		t.Run(title, func(t *testing.T) {
 			t.Parallel()
 			s := restartedService(t, title)
-			c := dial(t, s.at(test.path), client.Options{Restart: patient})
+			c := dial(t, s.urlOf(test.path), client.Options{Restart: patientRestart})
 			lists(t, c, test.tool)
 			s.stop()
 			listed := make(chan error, 1)
@@ -92,7 +94,7 @@ func TestRecoveryWhileAway(t *testing.T) {
 				_, err := client.All(c.Tools(ctx, client.CallOptions{NoCache: true}))
 				listed <- err
 			}()
-			time.Sleep(500 * time.Millisecond) // long enough to be refused
+			time.Sleep(500 * time.Millisecond) // time for a refused attempt; the test also passes without one
 			s.start()
 			if err := <-listed; err != nil {
 				t.Error(err)
@@ -101,17 +103,17 @@ func TestRecoveryWhileAway(t *testing.T) {
 	}
 }
 
-// A watch goes on when its server has come back, and tells of the gap.
+// A watch continues after a restart of its server, and reports a gap.
 func TestWatchRecovers(t *testing.T) {
 	for title, revision := range map[string]mcp.Revision{
 		"gosdk-server /mcp": "", "gosdk-server /stateless": "", "gosdk-server /sse": "",
-		"mcpgo-server /mcp": "2025-11-25", // over HTTP its modern era tells of no updates
+		"mcpgo-server /mcp": "2025-11-25", // over HTTP the SDK sends no updates in the modern era
 		"mcpgo-server /sse": "", "server-v2 /mcp": "", "dowel /mcp": "", "dowel /sse": "",
 	} {
 		t.Run(title, func(t *testing.T) {
 			t.Parallel()
 			s := restartedService(t, title)
-			c := dial(t, s.at(restarted[title].path), client.Options{Wire: client.Wire{Revision: revision}, Restart: patient})
+			c := dial(t, s.urlOf(restarted[title].path), client.Options{Wire: client.Wire{Revision: revision}, Restart: patientRestart})
 			ctx, cancel := context.WithTimeout(context.Background(), 2*recoveryLimit)
 			defer cancel()
 			w, err := c.Watch(ctx, mcp.SubscriptionFilter{ResourceSubscriptions: []string{contract.WatchedURI}})

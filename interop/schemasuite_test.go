@@ -10,11 +10,12 @@ import (
 	"testing"
 
 	"github.com/dowel-mcp/dowel/schema"
-	_ "github.com/google/jsonschema-go/jsonschema" // both for the tests that they come with
+	_ "github.com/google/jsonschema-go/jsonschema" // both are imported for their testdata
 	_ "github.com/qri-io/jsonschema"
 )
 
-// suites are where the official JSON Schema test suite is found, by dialect: other implementations carry it along.
+// suites has the places of the official JSON Schema test suite, by dialect: modules of other
+// implementations contain it.
 var suites = map[string]struct{ module, folder, dialect string }{
 	"draft4":       {"github.com/qri-io/jsonschema", "testdata/draft4", "http://json-schema.org/draft-04/schema#"},
 	"draft6":       {"github.com/qri-io/jsonschema", "testdata/draft6", "http://json-schema.org/draft-06/schema#"},
@@ -33,8 +34,9 @@ type suiteCase struct {
 	}
 }
 
-// TestSchemaSuite runs the official test suite against package schema. What is not checked is refused by Compile, and for a reason
-// that is documented: nothing is fetched, and Go's regexp is what it is.
+// TestSchemaSuite runs the official test suite against package schema. The only tests that are left
+// out are schemas that Compile refuses for a documented reason: they refer to other documents, or
+// have patterns that Go's regexp cannot run.
 func TestSchemaSuite(t *testing.T) {
 	for name, suite := range suites {
 		t.Run(name, func(t *testing.T) {
@@ -45,7 +47,7 @@ func TestSchemaSuite(t *testing.T) {
 					s, err := schema.Compile(withDialect(c.Schema, suite.dialect))
 					if errors.Is(err, schema.ErrUnsupported) {
 						refused[filepath.Base(file)]++
-						if !explained(err) {
+						if !isDocumented(err) {
 							t.Errorf("%s, %s: %v", filepath.Base(file), c.Description, err)
 						}
 						continue
@@ -70,7 +72,7 @@ func TestSchemaSuite(t *testing.T) {
 	}
 }
 
-func explained(err error) bool {
+func isDocumented(err error) bool {
 	return strings.Contains(err.Error(), "leaves the document") || strings.Contains(err.Error(), "Go's regexp cannot run") || strings.Contains(err.Error(), "dialect")
 }
 
@@ -95,7 +97,7 @@ func suiteCases(t *testing.T, file string) (cases []suiteCase) {
 	return cases
 }
 
-// withDialect says which dialect a schema is of, where it does not.
+// withDialect returns a schema with $schema. A schema that has one stays as it is.
 func withDialect(raw json.RawMessage, dialect string) json.RawMessage {
 	var members map[string]json.RawMessage
 	if json.Unmarshal(raw, &members) != nil || members == nil || members["$schema"] != nil {

@@ -13,10 +13,10 @@ import (
 	"time"
 )
 
-// serviceLimit is the longest that a peer may take until it serves.
+// serviceLimit bounds the start of a peer's server.
 const serviceLimit = 120 * time.Second
 
-// service is a server's process that serves over HTTP, at one port for all of its life.
+// service is a server over HTTP that can be stopped and started again at the same port.
 type service struct {
 	t       *testing.T
 	mark    string
@@ -26,8 +26,9 @@ type service struct {
 	output  bytes.Buffer
 }
 
-// serve starts a server, whose command may depend on the port, and waits until it serves. It ends with the test.
-func serve(t *testing.T, command func(port string) []string) *service {
+// startService starts a server and waits until it serves. command returns the server's command for a port.
+// The server ends with the test.
+func startService(t *testing.T, command func(port string) []string) *service {
 	t.Helper()
 	port := freePort(t)
 	s := &service{t: t, mark: newMark(t), port: port, command: command(port)}
@@ -35,14 +36,14 @@ func serve(t *testing.T, command func(port string) []string) *service {
 	t.Cleanup(func() {
 		s.stop()
 		if t.Failed() {
-			t.Logf("%s said: %s", strings.Join(s.command, " "), short(s.output.String()))
+			t.Logf("%s said: %s", strings.Join(s.command, " "), shorten(s.output.String()))
 		}
 	})
 	return s
 }
 
-// at is the URL of a path of the service.
-func (s *service) at(path string) string { return "http://127.0.0.1:" + s.port + path }
+// urlOf returns the URL of a path of the service.
+func (s *service) urlOf(path string) string { return "http://127.0.0.1:" + s.port + path }
 
 func (s *service) start() {
 	s.t.Helper()
@@ -60,10 +61,10 @@ func (s *service) start() {
 		}
 	}
 	s.stop()
-	s.t.Fatalf("%s does not serve within %v: %s", strings.Join(s.command, " "), serviceLimit, short(s.output.String()))
+	s.t.Fatalf("%s does not serve within %v: %s", strings.Join(s.command, " "), serviceLimit, shorten(s.output.String()))
 }
 
-// stop kills the process, so that nothing is said to its clients.
+// stop kills the process, so that it cannot tell its clients.
 func (s *service) stop() {
 	s.t.Helper()
 	if s.process == nil {
@@ -74,14 +75,14 @@ func (s *service) stop() {
 	}
 	_ = s.process.Wait() // it was killed
 	s.process = nil
-	noneLeft(s.t, s.mark)
+	expectNoneLeft(s.t, s.mark)
 }
 
-// ports are those that this run has given away.
+// ports holds the ports that freePort has returned.
 var ports sync.Map
 
-// freePort returns a port that nobody uses. It lies below those that systems give to connections, so that it stays free
-// while a service is stopped.
+// freePort returns a free port. It is below the range that systems use for outgoing connections, so
+// it stays free while a service is stopped.
 func freePort(t *testing.T) string {
 	t.Helper()
 	for range 100 {
@@ -99,27 +100,28 @@ func freePort(t *testing.T) string {
 	return ""
 }
 
-// The servers that are served over HTTP, by the name that their tests have.
+// The commands of the servers over HTTP, as functions of the port.
 
 func dowelService(t *testing.T) func(string) []string {
 	return func(port string) []string {
-		return []string{built(t, "dowel"), "serve", "everything", "--http", port, "--open"}
+		return []string{binaryPath(t, "dowel"), "serve", "everything", "--http", port, "--open"}
 	}
 }
 
-// goService is a server on a Go SDK: gosdk-server or mcpgo-server.
+// goService returns the command of a server on a Go SDK: gosdk-server or mcpgo-server.
 func goService(t *testing.T, name string) func(string) []string {
-	return func(port string) []string { return []string{built(t, name), "-http", "127.0.0.1:" + port} }
+	return func(port string) []string { return []string{binaryPath(t, name), "-http", "127.0.0.1:" + port} }
 }
 
-// everythingService is the reference server from npm; mode is streamableHttp or sse.
+// everythingService returns the command of the reference server from npm. mode is streamableHttp or
+// sse.
 func everythingService(t *testing.T, mode string) func(string) []string {
 	return func(port string) []string {
-		return []string{"env", "PORT=" + port, npm(t, "mcp-server-everything"), mode}
+		return []string{"env", "PORT=" + port, npmPath(t, "mcp-server-everything"), mode}
 	}
 }
 
-// typeScriptService is the server on the TypeScript SDK v2.
+// typeScriptService returns the command of the server on the TypeScript SDK v2.
 func typeScriptService(t *testing.T) func(string) []string {
-	return func(port string) []string { return []string{"env", "PORT=" + port, "node", script(t, "server-v2.mjs")} }
+	return func(port string) []string { return []string{"env", "PORT=" + port, "node", scriptPath(t, "server-v2.mjs")} }
 }

@@ -2,8 +2,8 @@ package interop
 
 import "strings"
 
-// toolQuestion is what a model may ask of a search for tools, and the tools that are right, as server.tool. Several are
-// right only where they do the same.
+// toolQuestion is a query of a model to the tool search, with the tools that are right answers, as
+// server.tool. Several tools are right only if they do the same.
 type toolQuestion struct {
 	ask   string
 	right []string
@@ -48,8 +48,8 @@ who are the members of my Postman team | postman.getTeamUsers
 add an unpacked extension to Chrome | chrome.install_extension
 `)
 
-// heldOut were not asked until the ranking found all of the above. It found 10 of these 15 then, and what it lacked was mended
-// where it is of use to any tool.
+// heldOut was first asked when the ranking answered all of toolQuestions. It answered 10 of these
+// 15 then, and was improved where the improvement helps any tool.
 var heldOut = questions(`
 leave a reply on an existing GitHub ticket | github.add_issue_comment
 did the CI checks of my GitHub PR pass | github.get_pull_request_status
@@ -68,8 +68,8 @@ take a paused Supabase project back into service | supabase.restore_project
 schedule a recurring check of an API | postman.createMonitor
 `)
 
-// unseen were written after that, and asked once: what they miss is not mended, so they tell how the ranking does on
-// questions that nobody has tuned it for. No fewer than atLeastUnseen must be found.
+// unseen was written after that. The ranking has not been tuned for these questions, so they
+// measure its quality. At least atLeastUnseen of them must be answered.
 var unseen = questions(`
 put a thumbs-up on a Slack post | slack.slack_add_reaction
 sign off on a merge request in GitLab | gitlab.approve_merge_request

@@ -17,11 +17,11 @@ import (
 )
 
 const (
-	realTools = 500 // at least so many tools are searched
-	amongHits = 5   // the right one is one of so many
+	realTools = 500 // minimum number of tools that are searched
+	amongHits = 5   // the right tool must be among the first five
 )
 
-// realServer is a server from npm that lists its tools without network or an account.
+// realServer is a server from npm that can list its tools without a network or an account.
 type realServer struct {
 	name    string
 	program string // in the folder of npm's programs
@@ -29,7 +29,7 @@ type realServer struct {
 	env     map[string]string
 }
 
-// nowhere is where a server finds nobody that a made-up token could be sent to.
+// nowhere is an address without a server: a real server must not receive the made-up tokens.
 const nowhere = "http://127.0.0.1:9"
 
 var realServers = []realServer{
@@ -46,14 +46,15 @@ var realServers = []realServer{
 		args: []string{"--headless", "--no-usage-statistics", "--categoryExtensions", "--categoryPwa", "--memoryDebugging"},
 		env:  map[string]string{"CHROME_DEVTOOLS_MCP_NO_UPDATE_CHECKS": "1"}},
 	{name: "supabase", program: "mcp-server-supabase", args: []string{"--access-token=sbp_none", "--api-url=" + nowhere,
-		"--features=account,branching,database,debugging,development,functions,storage"}}, // docs would ask the network
+		"--features=account,branching,database,debugging,development,functions,storage"}}, // the feature docs would use the network
 	{name: "gitlab", program: "zereight-mcp-gitlab", env: map[string]string{"GITLAB_PERSONAL_ACCESS_TOKEN": "none",
 		"GITLAB_API_URL": nowhere + "/api/v4", "GITLAB_TOOLSETS": "all", "GITLAB_DISABLE_VERSION_CHECK": "true"}},
 	{name: "postman", program: "postman-mcp-server", args: []string{"--full"}, env: map[string]string{"POSTMAN_API_KEY": "none",
 		"POSTMAN_API_BASE_URL": nowhere, "POSTMAN_MCP_TELEMETRY": "false"}},
 }
 
-// A model that asks in its own words finds the right one of 500 real tools among the first five.
+// For a question in a model's words, the right one of 500 real tools is among the first five
+// results.
 func TestToolSearch(t *testing.T) {
 	t.Parallel()
 	tools := listRealTools(t)
@@ -68,13 +69,13 @@ func TestToolSearch(t *testing.T) {
 	}
 	index := search.New(tools)
 	for _, q := range slices.Concat(toolQuestions, heldOut) {
-		if hits := ask(t, index, tools, q); !answered(q, hits) {
-			t.Errorf("%q finds %s, want %s", q.ask, strings.Join(hits, ", "), strings.Join(q.right, " or "))
+		if hits := searchTools(t, index, tools, q); !isAnswered(q, hits) {
+			t.Errorf("%q: got %s, want %s", q.ask, strings.Join(hits, ", "), strings.Join(q.right, " or "))
 		}
 	}
 	found := 0
 	for _, q := range unseen {
-		if hits := ask(t, index, tools, q); answered(q, hits) {
+		if hits := searchTools(t, index, tools, q); isAnswered(q, hits) {
 			found++
 		} else {
 			t.Logf("unseen: %q finds %s, not %s", q.ask, strings.Join(hits, ", "), strings.Join(q.right, " or "))
@@ -86,8 +87,8 @@ func TestToolSearch(t *testing.T) {
 	t.Logf("%d tools; %d of %d unseen questions", len(tools), found, len(unseen))
 }
 
-// ask returns the names of the tools that are found first.
-func ask(t *testing.T, index *search.Index, tools []search.Tool, q toolQuestion) (names []string) {
+// searchTools returns the names of the first results.
+func searchTools(t *testing.T, index *search.Index, tools []search.Tool, q toolQuestion) (names []string) {
 	t.Helper()
 	checkRight(t, tools, q)
 	for _, hit := range index.Find(q.ask, amongHits) {
@@ -96,11 +97,11 @@ func ask(t *testing.T, index *search.Index, tools []search.Tool, q toolQuestion)
 	return names
 }
 
-func answered(q toolQuestion, names []string) bool {
+func isAnswered(q toolQuestion, names []string) bool {
 	return slices.ContainsFunc(names, func(name string) bool { return slices.Contains(q.right, name) })
 }
 
-// checkRight fails the test where an answer is not a tool.
+// checkRight fails the test if a right answer of q does not exist.
 func checkRight(t *testing.T, tools []search.Tool, q toolQuestion) {
 	t.Helper()
 	if len(q.right) == 0 {
@@ -113,7 +114,7 @@ func checkRight(t *testing.T, tools []search.Tool, q toolQuestion) {
 	}
 }
 
-// listRealTools lists the tools of all servers, a few servers at a time.
+// listRealTools lists the tools of all servers. A few servers run at a time.
 func listRealTools(t *testing.T) []search.Tool {
 	t.Helper()
 	var all sync.WaitGroup
@@ -128,7 +129,7 @@ func listRealTools(t *testing.T) []search.Tool {
 		})
 	}
 	all.Wait()
-	noneLeft(t, mark)
+	expectNoneLeft(t, mark)
 	for i, list := range lists {
 		t.Logf("%s: %d tools", realServers[i].name, len(list))
 	}
@@ -146,7 +147,7 @@ func (s *realServer) tools(t *testing.T, mark string) (tools []search.Tool) {
 	for _, definition := range raw {
 		var named struct{ Name string }
 		if err := json.Unmarshal(definition, &named); err != nil || named.Name == "" {
-			t.Errorf("%s: a tool without a name: %s, %v", s.name, short(string(definition)), err)
+			t.Errorf("%s: a tool without a name: %s, %v", s.name, shorten(string(definition)), err)
 		}
 		tools = append(tools, search.FromDefinition(s.name, s.name+"."+named.Name, definition))
 	}

@@ -9,18 +9,18 @@ import (
 	"github.com/dowel-mcp/dowel/interop/peers/contract"
 )
 
-// dowel up as somebody has it who has used other tools before: servers of all kinds, in files of five tools and in dowel's
-// own, and clients of both eras that use them at the same time.
+// Tests of dowel up for a user who has used other tools before: servers of all kinds in the files
+// of five tools and in dowel's own, and clients of both eras that use them at the same time.
 
 func TestUp(t *testing.T) {
 	r := newResident(t)
-	paths := r.moveIn()
-	r.does("import", "--from", strings.Join(otherTools, ","), "--yes")
-	r.does("trust", "files", "--yes")
+	paths := r.writeConfigs()
+	r.runDowel("import", "--from", strings.Join(otherTools, ","), "--yes")
+	r.runDowel("trust", "files", "--yes")
 	if text, err := os.ReadFile(paths[0]); err != nil || !strings.Contains(string(text), ownComment) {
 		t.Errorf("after the import dowel.json is %s, %v", text, err)
 	}
-	url := r.goesUp(residentServers)
+	url := r.startDowel(residentServers)
 	want := expectedOf(r.project)
 	prepare(t, url)
 	t.Run("clients", func(t *testing.T) {
@@ -31,7 +31,7 @@ func TestUp(t *testing.T) {
 		for _, sdk := range []string{"v1", "v2"} {
 			t.Run("TypeScript "+sdk, func(t *testing.T) {
 				t.Parallel()
-				runClient(t, "node", script(t, "up.mjs"), sdk, url, string(words))
+				runClient(t, "node", scriptPath(t, "up.mjs"), sdk, url, string(words))
 			})
 		}
 		for _, revision := range []string{modernRevision, "2025-11-25"} {
@@ -41,7 +41,7 @@ func TestUp(t *testing.T) {
 			})
 		}
 	})
-	// Every client has cancelled one call, and the server at the other end has heard of each.
+	// Every client has cancelled one call, and the server has received each cancellation.
 	c := newGuest(t, "last", url, modernRevision)
 	if text, err := c.call(toolCall{Tool: "modern__" + contract.Cancelled}, nil); err != nil || !strings.Contains(text, `"4"`) {
 		t.Errorf("calls that were cancelled: %s, %v, want 4", text, err)
@@ -54,33 +54,33 @@ func TestUp(t *testing.T) {
 		}
 	}
 	c.close()
-	r.areReady(residentServers)
-	r.goesDown(residentProcesses)
+	r.awaitReady(residentServers)
+	r.stopDowel(residentProcesses)
 }
 
-// The same files are read where they are, each in its dialect, by somebody who names them.
+// With flags that name them, dowel reads the same files in their places, each in its format.
 func TestUpReadsFilesOfOtherTools(t *testing.T) {
 	r := newResident(t)
 	var words []string
-	for _, path := range r.moveIn() {
+	for _, path := range r.writeConfigs() {
 		words = append(words, "--config", path)
 	}
-	url := r.goesUp(residentServers, words...)
+	url := r.startDowel(residentServers, words...)
 	c := newGuest(t, "reader", url, modernRevision)
-	c.lists(expectedOf(r.project))
+	c.checkLists(expectedOf(r.project))
 	c.close()
-	r.goesDown(residentProcesses)
+	r.stopDowel(residentProcesses)
 }
 
-// prepare brings the servers that all clients share to where they may begin.
+// prepare sets up the servers that all clients share.
 func prepare(t *testing.T, url string) {
 	t.Helper()
 	c := newGuest(t, "first", url, modernRevision)
 	defer c.close()
 	entity := map[string]any{"name": "Ada", "entityType": "person", "observations": []string{"wrote the first program"}}
 	for _, call := range []toolCall{
-		{Tool: "memory__create_entities", Args: map[string]any{"entities": []any{entity}}},    // it loses what several write at once
-		{Tool: "stream__toggle-subscriber-updates"}, {Tool: "old__toggle-subscriber-updates"}, // it is off and on for all of a session
+		{Tool: "memory__create_entities", Args: map[string]any{"entities": []any{entity}}},    // concurrent writes would lose entities
+		{Tool: "stream__toggle-subscriber-updates"}, {Tool: "old__toggle-subscriber-updates"}, // a switch for the whole session
 	} {
 		if _, err := c.call(call, nil); err != nil {
 			t.Fatalf("%s: %v", call.Tool, err)

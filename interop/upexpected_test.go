@@ -6,15 +6,15 @@ import (
 	"github.com/dowel-mcp/dowel/interop/peers/contract"
 )
 
-// toolCall is a call that a client makes; in args and want the client's name stands for ME.
+// toolCall is a call that a client makes. In Args and Want, ME stands for the client's name.
 type toolCall struct {
 	Tool  string         `json:"tool"`
 	Args  map[string]any `json:"args"`
 	Want  string         `json:"want"`
-	Steps []float64      `json:"steps,omitzero"` // of its progress
+	Steps []float64      `json:"steps,omitzero"` // values of its progress notifications
 }
 
-// expected is what every client must find at the gateway, whatever it speaks.
+// expected has the items and answers that every client must get from the gateway, in any revision.
 type expected struct {
 	Modern   string     `json:"modern"`
 	Tools    []string   `json:"tools"`
@@ -22,8 +22,8 @@ type expected struct {
 	Calls    []toolCall `json:"calls"`
 	Progress []toolCall `json:"progress"`
 	Cancel   []toolCall `json:"cancel"`
-	Asks     []toolCall `json:"asks"`    // the answer to what is asked is the client's name
-	Watched  []string   `json:"watched"` // URIs that several servers have, so that they are told apart by the server's name
+	Asks     []toolCall `json:"asks"`    // calls that ask; the client answers with its name
+	Watched  []string   `json:"watched"` // URIs that several servers have; the gateway prefixes the server's name
 }
 
 const staticResource = "demo://resource/static/document/architecture.md"
@@ -67,8 +67,8 @@ func expectedOf(project string) expected {
 			{Tool: "reference__trigger-long-running-operation", Args: args{"duration": 15, "steps": 60}},
 			{Tool: "stream__trigger-long-running-operation", Args: args{"duration": 15, "steps": 60}},
 		},
-		// old is asked when nobody else is at work: on one stream for all nobody could tell which call a question belongs to,
-		// and dowel would refuse it.
+		// old is only asked while no other call runs: its one stream carries the questions of all
+		// calls without saying which call they belong to, and dowel refuses ambiguous ones.
 		Asks: []toolCall{
 			{Tool: "everything__" + contract.AskUser, Args: who}, {Tool: "everything__" + contract.AskModel, Args: city},
 			{Tool: "modern__" + contract.AskUser, Args: who}, {Tool: "modern__" + contract.AskModel, Args: city},

@@ -13,7 +13,7 @@ import (
 	gosdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// guest is a client on the official Go SDK, which answers with its name what it is asked.
+// guest is a client on the official Go SDK. It answers questions with its name.
 type guest struct {
 	t       *testing.T
 	name    string
@@ -67,9 +67,9 @@ func (g *guest) close() {
 	}
 }
 
-// form is what a form is filled in with.
+// form returns content for the forms of the servers.
 func form(schema any, name string) map[string]any {
-	text, _ := json.Marshal(schema) // it came as JSON
+	text, _ := json.Marshal(schema) // it was read from JSON
 	if strings.Contains(string(text), `"username"`) {
 		return map[string]any{"username": name, "email": "ada@example.com"}
 	}
@@ -111,8 +111,8 @@ func (g *guest) callWith(ctx context.Context, c toolCall, progress func(float64)
 	return string(text), err
 }
 
-// lists sees that all is there that must be.
-func (g *guest) lists(want expected) {
+// checkLists checks that the lists contain all wanted items.
+func (g *guest) checkLists(want expected) {
 	g.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), runLimit)
 	defer cancel()
@@ -147,10 +147,10 @@ func (g *guest) lists(want expected) {
 	see("resources", resources, want.Watched)
 }
 
-// useResident does with the official Go SDK's client what up.mjs does.
+// useResident makes the same calls as node/up.mjs, with a client on the official Go SDK.
 func useResident(t *testing.T, url, revision string, want expected) {
 	g := newGuest(t, "Go-"+revision, url, revision)
-	g.lists(want)
+	g.checkLists(want)
 	for _, c := range want.Calls {
 		mine := toolCall{Tool: c.Tool, Args: map[string]any{}}
 		for key, value := range c.Args {
@@ -164,7 +164,7 @@ func useResident(t *testing.T, url, revision string, want expected) {
 		}
 	}
 	for _, c := range want.Progress {
-		g.hearsProgress(c)
+		g.checkProgress(c)
 	}
 	for _, c := range want.Cancel {
 		ctx, cancel := context.WithCancel(context.Background())
@@ -181,12 +181,12 @@ func useResident(t *testing.T, url, revision string, want expected) {
 		}
 	}
 	for _, uri := range want.Watched {
-		g.watches(uri)
+		g.awaitUpdate(uri)
 	}
 	g.close()
 }
 
-func (g *guest) hearsProgress(c toolCall) {
+func (g *guest) checkProgress(c toolCall) {
 	var mu sync.Mutex
 	var steps []float64
 	heard := func() []float64 {
@@ -199,14 +199,14 @@ func (g *guest) hearsProgress(c toolCall) {
 		defer mu.Unlock()
 		steps = append(steps, step)
 	})
-	// The SDK may deliver the last one beside the result, and drop it when the call has ended.
+	// The SDK may drop the last notification if it arrives together with the result.
 	if got := heard(); err != nil || len(got) < len(c.Steps)-1 || !slices.Equal(got, c.Steps[:min(len(got), len(c.Steps))]) {
 		g.t.Errorf("progress of %s: %v, %v, want %v", c.Tool, got, err, c.Steps)
 	}
 }
 
-// watches subscribes to a resource and waits for an update of it.
-func (g *guest) watches(uri string) {
+// awaitUpdate subscribes to a resource and waits for an update of it.
+func (g *guest) awaitUpdate(uri string) {
 	if err := g.session.Subscribe(context.Background(), &gosdk.SubscribeParams{URI: uri}); err != nil {
 		g.t.Errorf("subscribing to %s: %v", uri, err)
 		return

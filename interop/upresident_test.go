@@ -18,16 +18,16 @@ import (
 	"time"
 )
 
-// upLimit is the longest that all servers may take until they are ready.
+// upLimit bounds the time until all servers are ready.
 const upLimit = 60 * time.Second
 
-// resident is somebody with a home, a project, and a dowel that runs.
+// resident is a user with a home, a project and a running dowel.
 type resident struct {
 	cli
 	project string
 	env     []string
 	up      *exec.Cmd
-	said    sync.WaitGroup // reads what the dowel says
+	reading    sync.WaitGroup // reads the output of the running dowel
 	stdout  strings.Builder
 	stderr  strings.Builder
 }
@@ -49,8 +49,8 @@ func (r *resident) process(ctx context.Context, words ...string) *exec.Cmd {
 	return cmd
 }
 
-// does runs dowel to its end, beside the one that is up.
-func (r *resident) does(words ...string) string {
+// runDowel runs another dowel process to its end and returns its stdout.
+func (r *resident) runDowel(words ...string) string {
 	r.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), runLimit)
 	defer cancel()
@@ -76,8 +76,8 @@ func (r *resident) write(path, text string) {
 
 var gatewayURL = regexp.MustCompile(`http://127\.0\.0\.1:\d+/mcp`)
 
-// goesUp starts dowel up, waits until all servers are ready, and returns the gateway's URL.
-func (r *resident) goesUp(servers []string, words ...string) string {
+// startDowel starts dowel up, waits until all servers are ready, and returns the gateway's URL.
+func (r *resident) startDowel(servers []string, words ...string) string {
 	r.t.Helper()
 	r.up = r.process(context.Background(), append([]string{"up", "--http", "0"}, words...)...)
 	r.up.Stderr = &r.stderr
@@ -89,14 +89,14 @@ func (r *resident) goesUp(servers []string, words ...string) string {
 		r.t.Fatal(err)
 	}
 	r.t.Cleanup(func() {
-		if r.up != nil { // the test has failed before it came to the end
+		if r.up != nil { // the test has failed before stopDowel
 			_ = r.up.Process.Kill()
 			r.wait()
-			r.t.Logf("dowel up said: %s\n%s", short(r.stdout.String()), short(r.stderr.String()))
+			r.t.Logf("dowel up said: %s\n%s", shorten(r.stdout.String()), shorten(r.stderr.String()))
 		}
 	})
 	url := make(chan string, 1)
-	r.said.Go(func() {
+	r.reading.Go(func() {
 		lines := bufio.NewScanner(io.TeeReader(out, &r.stdout))
 		for lines.Scan() {
 			if found := gatewayURL.FindString(lines.Text()); found != "" {
@@ -109,22 +109,22 @@ func (r *resident) goesUp(servers []string, words ...string) string {
 	})
 	select {
 	case found := <-url:
-		r.areReady(servers)
+		r.awaitReady(servers)
 		return found
 	case <-time.After(upLimit):
-		r.t.Fatal("dowel up does not say where its gateway is")
+		r.t.Fatal("dowel up has not printed the URL of its gateway")
 	}
 	return ""
 }
 
-// areReady waits until exactly these servers are ready; others may be switched off.
-func (r *resident) areReady(servers []string) {
+// awaitReady waits until exactly these servers are ready. Other servers may be disabled.
+func (r *resident) awaitReady(servers []string) {
 	r.t.Helper()
 	var status struct {
 		Servers []struct{ Name, Status, Problem, Cause string }
 	}
 	for end := time.Now().Add(upLimit); ; time.Sleep(200 * time.Millisecond) {
-		if err := json.Unmarshal([]byte(r.does("status", "--json")), &status); err != nil {
+		if err := json.Unmarshal([]byte(r.runDowel("status", "--json")), &status); err != nil {
 			r.t.Fatal(err)
 		}
 		var ready, wanted []string
@@ -147,14 +147,15 @@ func (r *resident) areReady(servers []string) {
 }
 
 func (r *resident) wait() {
-	r.said.Wait()
-	_ = r.up.Wait() // the state says more
+	r.reading.Wait()
+	_ = r.up.Wait() // ProcessState has the result
 }
 
-// goesDown ends dowel with Ctrl-C. At least that many processes, with dowel itself, must end with it.
-func (r *resident) goesDown(processes int) {
+// stopDowel ends dowel with Ctrl-C and checks that all processes end. At least the given number must
+// run before, dowel included.
+func (r *resident) stopDowel(processes int) {
 	r.t.Helper()
-	if running := len(marked(r.t, r.mark)); running < processes {
+	if running := len(markedProcesses(r.t, r.mark)); running < processes {
 		r.t.Errorf("%d processes run, want %d at least", running, processes)
 	}
 	if err := r.up.Process.Signal(syscall.SIGINT); err != nil {
@@ -170,29 +171,29 @@ func (r *resident) goesDown(processes int) {
 		r.t.Errorf("dowel up does not end within %v of Ctrl-C", upLimit)
 	}
 	if code := r.up.ProcessState.ExitCode(); code != 0 {
-		r.t.Errorf("dowel up ended with %d\nstdout: %s\nstderr: %s", code, short(r.stdout.String()), short(r.stderr.String()))
+		r.t.Errorf("dowel up ended with %d\nstdout: %s\nstderr: %s", code, shorten(r.stdout.String()), shorten(r.stderr.String()))
 	}
 	r.up = nil
-	noneLeft(r.t, r.mark)
+	expectNoneLeft(r.t, r.mark)
 }
 
-// What the files of moveIn hold.
+// The servers in the files that writeConfigs writes.
 var (
 	residentServers = []string{"everything", "weather", "kv", "reference", "files", "stream", "thinking", "memory", "old", "modern"}
-	// reference has one more process for each client.
+	// reference has another process for each client.
 	residentProcesses = 1 + len([]string{"everything", "weather", "kv", "reference", "files", "thinking", "memory"})
 	otherTools        = []string{"vscode", "codex", "gemini", "goose"}
 )
 
 const ownComment = "// what I have written myself"
 
-// moveIn writes dowel's own file, and those of five tools, and starts the servers that are reached by a URL. It returns the
-// paths, dowel's own first, the project's second.
-func (r *resident) moveIn() []string {
+// writeConfigs writes dowel's own file and the files of five tools, and starts the servers over HTTP. It
+// returns the paths of the files: dowel's own first, the project's second.
+func (r *resident) writeConfigs() []string {
 	t := r.t
-	stream, old := serve(t, everythingService(t, "streamableHttp")), serve(t, everythingService(t, "sse"))
-	modern := serve(t, typeScriptService(t))
-	dowel, config := built(t, "dowel"), filepath.Join(r.home, ".config")
+	stream, old := startService(t, everythingService(t, "streamableHttp")), startService(t, everythingService(t, "sse"))
+	modern := startService(t, typeScriptService(t))
+	dowel, config := binaryPath(t, "dowel"), filepath.Join(r.home, ".config")
 	file := func(path, format string, values ...any) string {
 		r.write(path, fmt.Sprintf(format, values...))
 		return path
@@ -208,10 +209,10 @@ func (r *resident) moveIn() []string {
   },
   "gateway": {"open": true}
 }
-`, ownComment, dowel, npm(t, "mcp-server-everything")),
+`, ownComment, dowel, npmPath(t, "mcp-server-everything")),
 		file(filepath.Join(r.project, ".mcp.json"),
 			`{"mcpServers": {"files": {"type": "stdio", "command": %q, "args": ["${RESIDENT_FILES:-%s}"]}}}`,
-			npm(t, "mcp-server-filesystem"), r.project),
+			npmPath(t, "mcp-server-filesystem"), r.project),
 		file(filepath.Join(config, "Code", "User", "mcp.json"), `{
   "inputs": [{"type": "promptString", "id": "port", "description": "Where it is", "default": %q}], // VS Code's
   "servers": {"stream": {"type": "http", "url": "http://127.0.0.1:${input:port}/mcp"}},
@@ -224,14 +225,14 @@ startup_timeout_sec = 30.5
 
 [mcp_servers.thinking.env]
 DISABLE_THOUGHT_LOGGING = "true"
-`, npm(t, "mcp-server-sequential-thinking")),
+`, npmPath(t, "mcp-server-sequential-thinking")),
 		file(filepath.Join(r.home, ".gemini", "settings.json"), `{
   "theme": "any",
   "mcpServers": {
     "old": {"url": %q, "timeout": 600000},
     "modern": {"httpUrl": %q}
   }
-}`, old.at("/sse"), modern.at("/mcp")),
+}`, old.urlOf("/sse"), modern.urlOf("/mcp")),
 		file(filepath.Join(config, "goose", "config.yaml"), `GOOSE_MODEL: any
 extensions:
   developer: {type: builtin, enabled: false, name: developer}
@@ -242,6 +243,6 @@ extensions:
     envs: {MEMORY_FILE_PATH: %q}
     timeout: 300
     enabled: true
-`, npm(t, "mcp-server-memory"), filepath.Join(r.home, "memory.json")),
+`, npmPath(t, "mcp-server-memory"), filepath.Join(r.home, "memory.json")),
 	}
 }

@@ -5,11 +5,11 @@ import (
 	"testing"
 )
 
-// overWebSocket is the carrier WebSocket, as the clients' command lines name it. Of the peers' clients only the TypeScript SDK v1
-// has it.
+// overWebSocket is the name of the carrier WebSocket on the clients' command lines. Of the peers'
+// clients, only the one on the TypeScript SDK v1 has it.
 const overWebSocket = "ws"
 
-// target returns the URL for a carrier of a server that is at an HTTP URL.
+// target returns the URL for a carrier, given the HTTP URL of the endpoint.
 func target(carrier, url string) string {
 	if carrier == overWebSocket {
 		return "ws" + strings.TrimPrefix(url, "http")
@@ -20,6 +20,6 @@ func target(carrier, url string) string {
 // The TypeScript SDK's client over WebSocket. Node 20 has the class WebSocket behind a flag.
 func TestWebSocketClientOfDowel(t *testing.T) {
 	t.Parallel()
-	url := target(overWebSocket, serve(t, dowelService(t)).at("/ws"))
-	runClient(t, "node", "--experimental-websocket", script(t, "client-v1.mjs"), "--server", "dowel", "--carrier", overWebSocket, url)
+	url := target(overWebSocket, startService(t, dowelService(t)).urlOf("/ws"))
+	runClient(t, "node", "--experimental-websocket", scriptPath(t, "client-v1.mjs"), "--server", "dowel", "--carrier", overWebSocket, url)
 }

@@ -18,31 +18,31 @@ func TestZoo(t *testing.T) {
 	for _, animal := range zoo.Animals {
 		t.Run(strings.TrimSuffix(animal.Script, filepath.Ext(animal.Script)), func(t *testing.T) {
 			t.Parallel()
-			visit(t, animal, folder)
+			callAnimal(t, animal, folder)
 		})
 	}
 }
 
-// visit calls an animal's tool.
-func visit(t *testing.T, animal zoo.Animal, folder string) {
+// callAnimal calls the tool of a server and checks the outcome.
+func callAnimal(t *testing.T, animal zoo.Animal, folder string) {
 	c := newCLI(t)
-	out := c.on(animal.Command(folder), "call", "echo", "message=grüße aus dem zoo")
+	out := c.runWith(animal.Command(folder), "call", "echo", "message=grüße aus dem zoo")
 	said := out.stdout + out.stderr
 	switch {
 	case animal.Fails == "" && (out.code != 0 || !strings.Contains(out.stdout, "grüße aus dem zoo")):
 		t.Errorf("the call must work (%s), got exit code %d\nstdout: %s\nstderr: %s",
-			animal.Why, out.code, short(out.stdout), short(out.stderr))
+			animal.Why, out.code, shorten(out.stdout), shorten(out.stderr))
 	case animal.Fails != "" && out.code == 0:
-		t.Errorf("the call must fail (%s), got %s", animal.Why, short(out.stdout))
+		t.Errorf("the call must fail (%s), got %s", animal.Why, shorten(out.stdout))
 	case animal.Fails != "" && !regexp.MustCompile(animal.Fails).MatchString(said):
-		t.Errorf("the error must match %q (%s), got %s", animal.Fails, animal.Why, short(said))
+		t.Errorf("the error must match %q (%s), got %s", animal.Fails, animal.Why, shorten(said))
 	}
 	if out.took > animal.Limit {
 		t.Errorf("it took %v, longer than %v", out.took, animal.Limit)
 	}
 }
 
-// An animal that is not in the table would never be visited.
+// The table names all scripts in the folder, and no others.
 func TestZooIsWhole(t *testing.T) {
 	listed := map[string]bool{"server.mjs": true, "zoo.go": true}
 	for _, animal := range zoo.Animals {

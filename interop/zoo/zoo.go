@@ -1,31 +1,35 @@
-// Package zoo names the badly behaved servers of this folder and says what a client must do with each.
+// Package zoo names the badly behaved servers of this folder and says what a client must do with
+// each.
 //
-// Every animal has one tool, echo, that answers the text it is given as message. Its script says what it does wrong.
+// Every animal, as the servers are called here, has one tool, echo, which returns the argument
+// message. Comments in the scripts describe what is wrong with each server.
 package zoo
 
 import "time"
 
-// Animal is a server and what must come of calling its tool.
+// Animal is a server, with the expected outcome of a call of its tool.
 type Animal struct {
-	// Script is the file in this folder that starts the server: with node for .mjs, with sh for .sh.
+	// Script is the file in this folder that starts the server: with node for .mjs, with sh for
+	// .sh.
 	Script string
-	// Fails is a regular expression for what the client's error says. Where it is empty, the call must work.
+	// Fails is a regular expression that the client's error must match. If it is empty, the call
+	// must succeed.
 	Fails string
-	// Limit is the longest that the whole call may take, from the start of the server to the end of its last process.
+	// Limit bounds the whole call, from the start of the server to the end of its last process.
 	Limit time.Duration
 	// Modern is set for a server that refuses the legacy handshake.
 	Modern bool
-	// Why says what the animal tells apart.
+	// Why names the behaviour that the animal tests.
 	Why string
 }
 
-// Two limits are enough: one for what has no reason to wait, and one for what may wait for a probe or an unwilling process.
+// Limits of a call.
 const (
-	quick = 10 * time.Second
-	slow  = 20 * time.Second
+	quick = 10 * time.Second // the call waits for nothing
+	slow  = 20 * time.Second // it may wait for a probe, or for a process that does not end by itself
 )
 
-// Animals is the whole zoo.
+// Animals are the servers of this folder.
 var Animals = []Animal{
 	{Script: "well-behaved.mjs", Limit: quick, Why: "the control of all legacy animals"},
 	{Script: "well-behaved-modern.mjs", Limit: quick, Modern: true, Why: "the control of the modern ones"},
@@ -61,7 +65,7 @@ var Animals = []Animal{
 	{Script: "floods-stderr.mjs", Limit: slow, Why: "stderr is drained, and never holds up stdout"},
 }
 
-// Command is the command that starts the animal, given the path of this folder.
+// Command returns the command that starts the animal. folder is the path of this folder.
 func (a Animal) Command(folder string) []string {
 	program := "node"
 	if a.Script[len(a.Script)-3:] == ".sh" {

@@ -12,7 +12,7 @@ import (
 	"github.com/dowel-mcp/dowel/interop/peers/report"
 )
 
-// The carriers: what a client's command line calls the ways to reach a server.
+// The carriers: names on a client's command line of the ways to reach a server.
 const (
 	Stdio = "stdio"
 	HTTP  = "http" // Streamable HTTP
@@ -20,17 +20,18 @@ const (
 	WS    = "ws"   // WebSocket
 )
 
-// Line is what a client's command line says.
+// Line is a client's parsed command line.
 type Line struct {
-	Version string   // the revision to ask for; the newest where it is empty
-	Expect  string   // the revision that must come of it; Version where it is empty
+	Version string   // the revision to ask for; the newest if it is empty
+	Expect  string   // the revision that must be negotiated; Version if it is empty
 	Carrier string   // Stdio, HTTP, SSE or WS
 	Command []string // the server's, on stdio
 	URL     string   // the server's, on the others
 	Web     *Web     // what all requests to the URL must go through
 }
 
-// Main is a client's whole program: it reads the command line, connects, runs the checks, closes, and ends the process.
+// Main is a client's whole program: it reads the command line, connects, runs the checks, closes,
+// and ends the process.
 //
 //	NAME [-version REVISION] [-expect REVISION] [-without NAME,NAME] [-carrier stdio] COMMAND ARG...
 //	NAME [-version REVISION] [-expect REVISION] [-without NAME,NAME] -carrier http|sse|ws URL

@@ -12,16 +12,17 @@ import (
 
 const sessionHeader = "Mcp-Session-Id"
 
-// Web makes a client's HTTP requests and remembers what they tell of its session. It is safe for concurrent use.
+// Web sends a client's HTTP requests and records the session's id, revision and end. It is safe for
+// concurrent use.
 type Web struct {
 	mu      sync.Mutex
 	session string   // the newest id that a server gave
 	version string   // the newest revision that a request named
-	posted  string   // where the newest message went
+	posted  string   // URL of the newest message
 	deleted []string // the outcome of each DELETE
 }
 
-// Client returns an HTTP client whose requests are remembered.
+// Client returns an HTTP client that sends its requests through w.
 func (w *Web) Client() *http.Client { return &http.Client{Transport: w} }
 
 // RoundTrip implements [http.RoundTripper].
@@ -48,7 +49,8 @@ func (w *Web) RoundTrip(r *http.Request) (*http.Response, error) {
 	return res, err
 }
 
-// sessionEnded fails unless the client has ended its session of Streamable HTTP, and the server has forgotten it.
+// sessionEnded returns an error unless the client has ended its session of Streamable HTTP and the
+// server knows that.
 func (w *Web) sessionEnded() error {
 	w.mu.Lock()
 	session, deleted := w.session, w.deleted
@@ -62,7 +64,7 @@ func (w *Web) sessionEnded() error {
 	return w.gone()
 }
 
-// sessionless fails if there was a session: the modern era has none.
+// sessionless returns an error if there was a session. The modern era does not have sessions.
 func (w *Web) sessionless() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -72,7 +74,8 @@ func (w *Web) sessionless() error {
 	return nil
 }
 
-// streamEnded fails unless the server has forgotten the session of a stream that the client has closed.
+// streamEnded returns an error unless the server ended the session when the client closed the
+// stream.
 func (w *Web) streamEnded() (err error) {
 	for end := time.Now().Add(2 * time.Second); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
 		if err = w.gone(); err == nil {
@@ -82,7 +85,7 @@ func (w *Web) streamEnded() (err error) {
 	return err
 }
 
-// gone fails unless a message in the session that has ended is answered with 404.
+// gone returns an error unless the server answers a message of the ended session with 404.
 func (w *Web) gone() error {
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()

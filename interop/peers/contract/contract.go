@@ -1,5 +1,6 @@
-// Package contract holds what the servers and clients of this module agree on: a part of the everything server's contract,
-// under the same names, so that one set of checks serves them all.
+// Package contract has the names and texts of the features that the servers of this module offer
+// and its clients check. It is a part of the contract of dowel's everything server, so that one set
+// of checks fits all.
 package contract
 
 import (
@@ -8,7 +9,8 @@ import (
 	"time"
 )
 
-// The tools. Echo takes message, Add takes a and b, AskUser takes message, AskModel takes prompt; the others take nothing.
+// The tools. Echo takes message, Add takes a and b, AskUser takes message, AskModel takes prompt;
+// the others take nothing.
 const (
 	SimpleText = "test_simple_text"
 	Echo       = "echo"
@@ -21,7 +23,7 @@ const (
 	ToolChange = "test_trigger_tool_change"
 	Logging    = "test_tool_with_logging"
 	Wait       = "wait_for_cancel" // reports progress, and then waits until it is cancelled, up to WaitLimit
-	Cancelled  = "count_cancelled" // answers how many calls of Wait were cancelled
+	Cancelled  = "count_cancelled" // returns the number of cancelled calls of Wait
 )
 
 // The prompts.
@@ -37,10 +39,10 @@ const (
 	WatchedURI  = "test://watched-resource"
 	DataURI     = "test://template/{id}/data"
 	MissingURI  = "test://nonexistent-resource-for-conformance-testing"
-	WatchPeriod = 500 * time.Millisecond // how often a server says that WatchedURI has changed
+	WatchPeriod = 500 * time.Millisecond // time between two updates of WatchedURI
 )
 
-// What the servers answer.
+// The answers of the servers.
 const (
 	SimpleAnswer  = "This is a simple text response for testing."
 	FailingAnswer = "This tool intentionally returns an error for testing"
@@ -51,7 +53,7 @@ const (
 // ProgressStep is the time between the three progress notifications of Progress.
 const ProgressStep = 50 * time.Millisecond
 
-// WaitLimit is how long Wait waits at most.
+// WaitLimit bounds a call of Wait.
 const WaitLimit = 15 * time.Second
 
 // LogMessages are the messages of Logging, of level info.
@@ -67,12 +69,12 @@ var UserSchema = map[string]any{
 	"required": []string{"username", "email"},
 }
 
-// Data is the content of a resource of the template DataURI.
+// Data returns the content of a resource of the template DataURI.
 func Data(id string) string {
 	return fmt.Sprintf(`{"id":%q,"templateTest":true,"data":"Data for ID: %s"}`, id, id)
 }
 
-// DataID is the id in a URI of the template DataURI, empty where the URI is not of it.
+// DataID returns the id in a URI of the template DataURI, or "" for other URIs.
 func DataID(uri string) string {
 	rest, ok := strings.CutPrefix(uri, "test://template/")
 	id, found := strings.CutSuffix(rest, "/data")
@@ -82,12 +84,12 @@ func DataID(uri string) string {
 	return id
 }
 
-// Greeting is the text of ArgsPrompt.
+// Greeting returns the text of ArgsPrompt.
 func Greeting(arg1, arg2 string) string {
 	return fmt.Sprintf("Prompt with arguments: arg1='%s', arg2='%s'", arg1, arg2)
 }
 
-// Completions are the values that arg1 of ArgsPrompt completes to.
+// Completions returns the values that arg1 of ArgsPrompt completes to.
 func Completions(prefix string) []string {
 	values := []string{}
 	for _, value := range []string{"alpha", "beta", "testValue1"} {

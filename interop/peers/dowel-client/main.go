@@ -1,5 +1,6 @@
-// Command dowel-client is a client written with dowel's package client. It runs the checks of package checks on a server and
-// prints one JSON line for each; see [checks.Main] for its command line.
+// Command dowel-client is a client written with dowel's package client. It runs the checks of
+// package checks on a server and prints one JSON line for each; see [checks.Main] for its command
+// line.
 package main
 
 import (

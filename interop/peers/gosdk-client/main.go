@@ -1,5 +1,5 @@
-// Command gosdk-client is a client written with the official Go SDK. It runs the checks of package checks on a server and
-// prints one JSON line for each; see [checks.Main] for its command line.
+// Command gosdk-client is a client written with the official Go SDK. It runs the checks of package
+// checks on a server and prints one JSON line for each; see [checks.Main] for its command line.
 package main
 
 import (
@@ -53,7 +53,7 @@ func connect(line checks.Line, heard *checks.Heard) (checks.Client, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), report.Limit)
 	defer cancel()
 	if line.Carrier == checks.SSE {
-		ctx = context.Background() // to the SDK it is the life of the stream; that the check of connecting ends is the report's work
+		ctx = context.Background() // the SDK ends the stream with it; the report bounds the check of connecting
 	}
 	session, err := client.Connect(ctx, transport(line), &mcp.ClientSessionOptions{ProtocolVersion: line.Version})
 	if err != nil {

@@ -1,7 +1,7 @@
-// Command gosdk-server is a server written with the official Go SDK; it offers what package contract names, on stdio, or with
+// Command gosdk-server is a server written with the official Go SDK. It has the features of package contract, on stdio or with
 // -http at an address: at /mcp with sessions (which makes it legacy), at /stateless without, at
-// /json without and without event streams, and at /sse in the way of 2024-11-05.
-// It speaks both eras: what it asks its client, it asks by input requests, which the SDK asks live in the legacy era.
+// /json without and without event streams, and at /sse with HTTP+SSE of 2024-11-05.
+// It speaks both eras: it asks questions by input requests, and the SDK asks them live in the legacy era.
 package main
 
 import (
@@ -27,7 +27,7 @@ func main() {
 		CompletionHandler:  complete,
 		SubscribeHandler:   func(context.Context, *mcp.SubscribeRequest) error { return nil },
 		UnsubscribeHandler: func(context.Context, *mcp.UnsubscribeRequest) error { return nil },
-		PageSize:           4, // so that clients have pages to turn
+		PageSize:           4, // so that lists have several pages
 	})
 	addTools(server)
 	addAsking(server)
@@ -57,7 +57,7 @@ func web(server *mcp.Server) http.Handler {
 	return mux
 }
 
-// touch says again and again that the watched resource has changed.
+// touch sends updates of the watched resource, one every contract.WatchPeriod.
 func touch(ctx context.Context, server *mcp.Server) {
 	for tick := time.Tick(contract.WatchPeriod); ; {
 		select {
@@ -78,7 +78,7 @@ func answer(s string) *mcp.CallToolResult { return &mcp.CallToolResult{Content: 
 
 type none struct{}
 
-// tool is a tool without arguments.
+// tool adds a tool without arguments.
 func tool(server *mcp.Server, name, description string, call func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error)) {
 	mcp.AddTool(server, &mcp.Tool{Name: name, Description: description},
 		func(ctx context.Context, req *mcp.CallToolRequest, _ none) (*mcp.CallToolResult, any, error) {

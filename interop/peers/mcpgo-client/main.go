@@ -1,5 +1,5 @@
-// Command mcpgo-client is a client written with mark3labs/mcp-go. It runs the checks of package checks on a server and
-// prints one JSON line for each; see [checks.Main] for its command line.
+// Command mcpgo-client is a client written with mark3labs/mcp-go. It runs the checks of package
+// checks on a server and prints one JSON line for each; see [checks.Main] for its command line.
 package main
 
 import (
@@ -39,7 +39,7 @@ func connect(line checks.Line, heard *checks.Heard) (checks.Client, error) {
 	p.client = client.NewClient(carrier,
 		client.WithElicitationHandler(p), client.WithSamplingHandler(p), client.WithRootsHandler(p))
 	p.client.OnNotification(p.onNotification)
-	// The context of Start is the life of the connection.
+	// The connection lives until the context of Start ends.
 	if err := p.client.Start(context.Background()); err != nil {
 		return nil, err
 	}
@@ -68,7 +68,8 @@ func carrier(line checks.Line) (transport.Interface, error) {
 	return transport.NewStdioWithOptions(line.Command[0], nil, line.Command[1:]), nil
 }
 
-// relisten opens the modern stream of changes, in place of the one before; a legacy server tells unasked.
+// relisten opens the modern stream of changes in place of the last one. A legacy server sends
+// changes without it.
 func (p *peer) relisten() error {
 	if !mcp.IsModernProtocol(p.Version()) {
 		return nil
@@ -96,7 +97,7 @@ func (p *peer) onNotification(note mcp.JSONRPCNotification) {
 	}
 }
 
-// Elicit answers the server's forms.
+// Elicit fills in the server's forms.
 func (p *peer) Elicit(context.Context, mcp.ElicitationRequest) (*mcp.ElicitationResult, error) {
 	p.heard.Add("elicitation/create")
 	return &mcp.ElicitationResult{ElicitationResponse: mcp.ElicitationResponse{
@@ -104,14 +105,14 @@ func (p *peer) Elicit(context.Context, mcp.ElicitationRequest) (*mcp.Elicitation
 	}}, nil
 }
 
-// CreateMessage answers for the model.
+// CreateMessage returns the reply of the model.
 func (p *peer) CreateMessage(context.Context, mcp.CreateMessageRequest) (*mcp.CreateMessageResult, error) {
 	p.heard.Add("sampling/createMessage")
 	message := mcp.SamplingMessage{Role: mcp.RoleAssistant, Content: mcp.NewTextContent(checks.ModelSaid)}
 	return &mcp.CreateMessageResult{SamplingMessage: message, Model: "interop-model", StopReason: "endTurn"}, nil
 }
 
-// ListRoots answers the roots.
+// ListRoots returns the roots.
 func (p *peer) ListRoots(context.Context, mcp.ListRootsRequest) (*mcp.ListRootsResult, error) {
 	return &mcp.ListRootsResult{Roots: []mcp.Root{{URI: checks.RootURI, Name: "interop root"}}}, nil
 }

@@ -1,6 +1,6 @@
-// Command mcpgo-server is a server written with mark3labs/mcp-go; it offers what package contract names, on stdio, or with
-// -http at an address: at /mcp with sessions, at /stateless without, and at /sse in the way of 2024-11-05.
-// It speaks both eras: what it asks its client, it asks by input requests, which the SDK asks live in the legacy era.
+// Command mcpgo-server is a server written with mark3labs/mcp-go. It has the features of package contract, on stdio or with
+// -http at an address: at /mcp with sessions, at /stateless without, and at /sse with HTTP+SSE of 2024-11-05.
+// It speaks both eras: it asks questions by input requests, and the SDK asks them live in the legacy era.
 package main
 
 import (
@@ -31,7 +31,7 @@ func main() {
 		server.WithCompletions(),
 		server.WithPromptCompletionProvider(completer{}),
 		server.WithInputSchemaValidation(),
-		server.WithPaginationLimit(4), // so that clients have pages to turn
+		server.WithPaginationLimit(4), // so that lists have several pages
 	)
 	s.EnableSampling()
 	addTools(s)
@@ -58,7 +58,7 @@ func web(s *server.MCPServer) http.Handler {
 	return mux
 }
 
-// touch says again and again that the watched resource has changed.
+// touch sends updates of the watched resource, one every contract.WatchPeriod.
 func touch(s *server.MCPServer) {
 	for range time.Tick(contract.WatchPeriod) {
 		s.SendNotificationToAllClients(mcp.MethodNotificationResourceUpdated, map[string]any{"uri": contract.WatchedURI})
@@ -113,7 +113,7 @@ func logging(ctx context.Context, _ mcp.CallToolRequest) (*mcp.CallToolResult, e
 		if err := s.SendLogMessageToClient(ctx, mcp.NewLoggingMessageNotification(mcp.LoggingLevelInfo, "mcpgo-server", message)); err != nil {
 			return nil, err
 		}
-		time.Sleep(contract.ProgressStep) // what the SDK has not sent when the result comes is lost now and then
+		time.Sleep(contract.ProgressStep) // the SDK may lose a message that is still queued when the result is sent
 	}
 	return mcp.NewToolResultText("logged"), nil
 }

@@ -8,10 +8,10 @@ import (
 	"time"
 )
 
-// Limit is the time that one check may take.
+// Limit bounds one check.
 const Limit = 20 * time.Second
 
-// Check is one line: what was checked, whether it held, and what was seen.
+// Check is one line of the output: the name of a check, its outcome, and the error if it failed.
 type Check struct {
 	Name   string `json:"name"`
 	OK     bool   `json:"ok"`
@@ -36,7 +36,8 @@ func New(out io.Writer, without []string) *Report {
 	return r
 }
 
-// Run runs one check, unless it is left out. A check that takes longer than Limit has failed; its goroutine is left behind.
+// Run runs a check, unless it is left out. A check that takes longer than Limit fails; its
+// goroutine is abandoned.
 func (r *Report) Run(name string, check func() error) {
 	delete(r.unknown, name)
 	if r.without[name] {
@@ -49,14 +50,14 @@ func (r *Report) Run(name string, check func() error) {
 	case err := <-done:
 		r.print(name, err)
 	case <-time.After(Limit):
-		r.print(name, fmt.Errorf("no end after %v", Limit))
+		r.print(name, fmt.Errorf("it did not end within %v", Limit))
 	}
 }
 
-// Finish returns the process's exit code: 0 where at least one check ran and all held.
+// Finish returns the process's exit code: 0 if at least one check ran and none failed.
 func (r *Report) Finish() int {
 	for name := range r.unknown {
-		r.print(name, fmt.Errorf("left out, but there is no such check"))
+		r.print(name, fmt.Errorf("left out, but the name is unknown"))
 	}
 	if r.ran == 0 {
 		r.print("checks", fmt.Errorf("none ran"))
