@@ -16,17 +16,18 @@ import (
 	"github.com/dowel-mcp/dowel/bench/work"
 )
 
-var update = flag.Bool("update", false, "record what is counted in "+recorded)
+var update = flag.Bool("update", false, "record the counts in "+recorded)
 
 const recorded = "allocations.json"
 
-// allocations is what an operation may take at most, client and server together.
+// allocations bounds the allocations of one operation, of client and server together.
 type allocations struct {
 	Allocs float64 `json:"allocs"`
 	Bytes  float64 `json:"bytes"`
 }
 
-// TestAllocations holds dowel's rows to what was recorded. Allocations do not depend on the machine, but on the race detector.
+// TestAllocations compares the allocations of dowel's rows with the recorded ones. They do not
+// depend on the machine, but they do on the race detector.
 func TestAllocations(t *testing.T) {
 	data, err := os.ReadFile(recorded)
 	if err != nil {
@@ -58,8 +59,9 @@ func TestAllocations(t *testing.T) {
 	}
 }
 
-// counted is the least of a few attempts, without garbage collections, which take from the pools; of more attempts where that is
-// above what is allowed, since on a busy machine few operations share what their beginning takes.
+// counted measures an item several times, without garbage collections, which would empty the pools,
+// and returns the smallest counts. It tries more often, and longer, while they exceed the bound: on
+// a busy machine an attempt has few operations, which share the allocations of its start.
 func counted(t *testing.T, item work.Item, allowed allocations) allocations {
 	defer debug.SetMemoryLimit(debug.SetMemoryLimit(1 << 30))
 	defer debug.SetGCPercent(debug.SetGCPercent(-1))
@@ -74,7 +76,8 @@ func counted(t *testing.T, item work.Item, allowed allocations) allocations {
 	return least
 }
 
-// rounded leaves room for the pools: half an allocation or a hundredth of them, and a twentieth of the bytes.
+// rounded returns bounds with room for variation in the pools: half an allocation or one percent,
+// and five percent of the bytes.
 func (a allocations) rounded() allocations {
 	return allocations{math.Ceil(a.Allocs + max(0.5, a.Allocs/100)), math.Ceil(a.Bytes*1.05/64) * 64}
 }

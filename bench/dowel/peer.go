@@ -1,4 +1,4 @@
-// Package dowel is dowel as it is measured.
+// Package dowel adapts dowel to the benchmark.
 package dowel
 
 import "github.com/dowel-mcp/dowel/bench/peer"

@@ -25,7 +25,7 @@ type search struct {
 	PerPage int      `json:"perPage,omitempty" doc:"Results per page" minimum:"1" maximum:"100"`
 }
 
-// Server is a server of dowel, for what is measured through its gateway.
+// Server is a server of dowel. It is exported for the measurements of the gateway.
 type Server struct{ *server.Server }
 
 func newServer(tools int) *Server {

@@ -34,7 +34,8 @@ func (Peer) Dial(_ context.Context, t peer.Target, _ peer.Era) (peer.Session, er
 	return &session{floor.NewClient(l), wait}, nil
 }
 
-// Connect returns a link to a target, and what waits for the end of what is at the other end. Serve serves t.Server.
+// Connect returns a link to a target. wait waits until the server at the other end has ended. If
+// the target is a server in this process, Connect calls serve on a goroutine.
 func Connect(t peer.Target, serve func(floor.Link)) (l floor.Link, wait func() error, err error) {
 	switch {
 	case t.Server != nil:
@@ -123,7 +124,8 @@ func (p *posting) List(context.Context) (int, error) {
 // Close implements peer.Session.
 func (p *posting) Close() error { return nil }
 
-// listening is a client that hears of changes: one goroutine reads and scans, another is told.
+// listening is a client that receives changes: one goroutine reads and scans them, and another
+// calls OnChange.
 type listening struct {
 	near floor.Link
 	done sync.WaitGroup

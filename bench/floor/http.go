@@ -37,14 +37,15 @@ func (s *server) serveList(w http.ResponseWriter, r *http.Request) {
 	_, _ = w.Write(b.Bytes())
 }
 
-// Open is the responses that are open, and the sessions. Its zero value is ready.
+// Open holds the open responses and the sessions. Its zero value is ready to use.
 type Open struct {
 	mu        sync.Mutex
 	sessions  map[string]struct{}
 	responses map[http.ResponseWriter]*http.ResponseController
 }
 
-// Before returns a handler that keeps the sessions and the streams, and has the two others answer calls and lists.
+// Before returns a handler that serves sessions and streams, and passes calls and list requests to
+// the two other handlers.
 func (o *Open) Before(calls, lists http.Handler, era peer.Era) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		method := r.Header["Mcp-Method"]
@@ -55,7 +56,7 @@ func (o *Open) Before(calls, lists http.Handler, era peer.Era) http.Handler {
 			lists.ServeHTTP(w, r)
 		case era == peer.Legacy && r.Header["Mcp-Protocol-Version"] == nil:
 			o.initialize(w, r)
-		case r.ContentLength < initialized: // of what is sent here, only notifications/initialized is so short
+		case r.ContentLength < initialized: // only notifications/initialized is so short
 			w.WriteHeader(http.StatusAccepted)
 		default:
 			calls.ServeHTTP(w, r)
@@ -97,7 +98,7 @@ func (o *Open) listen(w http.ResponseWriter, r *http.Request) {
 	o.mu.Unlock()
 }
 
-// Send writes an event to all that are open.
+// Send writes an event to all open responses.
 func (o *Open) Send(event []byte) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -107,7 +108,7 @@ func (o *Open) Send(event []byte) {
 	}
 }
 
-// Events makes an event stream of one event of each answer of a handler.
+// Events returns a handler that sends each answer of another one as an event stream of one event.
 func Events(h http.Handler) http.Handler { return events{h} }
 
 type events struct{ http.Handler }
@@ -129,7 +130,7 @@ func (w asEvent) Write(document []byte) (int, error) {
 
 var eventStream = []string{"text/event-stream"}
 
-// Documents makes a document again of an answer that [Events] has made an event stream of.
+// Documents converts the answers of [Events] back to documents.
 func Documents(rt http.RoundTripper) http.RoundTripper { return documents{rt} }
 
 type documents struct{ http.RoundTripper }
@@ -146,7 +147,7 @@ func (d documents) RoundTrip(r *http.Request) (*http.Response, error) {
 	return resp, err
 }
 
-// body reads a document and closes what it came from.
+// body reads a document and closes its source.
 type body struct {
 	io.Reader
 	io.Closer

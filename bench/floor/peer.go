@@ -1,5 +1,5 @@
-// Package floor is the least code that does the same wire work, built on dowel's internal/floor: it scans envelopes by hand,
-// decodes the arguments once, encodes the result once, and checks nothing.
+// Package floor is the least code that does the same wire work, built on dowel's internal/floor: it
+// scans envelopes by hand, decodes the arguments once, encodes the result once, and checks nothing.
 package floor
 
 import "github.com/dowel-mcp/dowel/bench/peer"

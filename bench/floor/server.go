@@ -19,7 +19,7 @@ const workers = 64
 // SearchSchema is the input schema of the tools beside echo.
 const SearchSchema = `{"type":"object","properties":{"query":{"type":"string","description":"What to look for, in the syntax of the search box","minLength":1,"maxLength":256},"repos":{"type":"array","items":{"type":"string"},"description":"Repositories to look in, owner/name"},"sort":{"type":"string","description":"How to order the results","enum":["created","updated","comments"]},"perPage":{"type":"integer","description":"Results per page","minimum":1,"maximum":100}},"required":["query"],"additionalProperties":false}`
 
-// Tools is a list of tools, as a server of the floor has them.
+// Tools returns the list of tools of a server of the floor.
 func Tools(n int) (list mcp.ListToolsResult) {
 	schema := json.RawMessage(SearchSchema)
 	for i := range n {
@@ -62,7 +62,7 @@ func (s *server) Serve(_ context.Context, rwc io.ReadWriteCloser) error {
 	return rwc.Close()
 }
 
-// Both is a stream of two directions.
+// Both is a stream in both directions.
 type Both struct {
 	io.Reader
 	io.Writer
@@ -72,13 +72,14 @@ type Both struct {
 // Close implements io.Closer.
 func (b Both) Close() error { return b.End() }
 
-// greeted is a link whose first frame was read.
+// greeted is a link that returns its first frame again.
 type greeted struct {
 	floor.Link
 	first []byte
 }
 
-// Greet answers the handshake of a legacy client, if that is what comes first.
+// Greet reads the first frame. If it is the handshake of a legacy client, Greet answers it;
+// otherwise the returned link returns the frame again.
 func Greet(l floor.Link) (floor.Link, error) {
 	first, err := l.Read()
 	if err != nil || !rawjson.Is(rawjson.Lookup(first, "method"), "initialize") {
@@ -109,11 +110,11 @@ func (s *server) Change() {
 	frame := []byte(change)
 	s.mu.Lock()
 	for _, l := range s.listeners {
-		_ = l.Write(frame) // who does not take it is gone
+		_ = l.Write(frame) // fails only if the client has closed
 	}
 	s.mu.Unlock()
 	s.open.Send(Change())
 }
 
-// Change is the event that tells of a change.
+// Change returns the event of a change.
 func Change() []byte { return []byte("data: " + change + "\n\n") }

@@ -1,4 +1,4 @@
-// Package gosdk is the official Go SDK as it is measured.
+// Package gosdk adapts the official Go SDK to the benchmark.
 package gosdk
 
 import "github.com/dowel-mcp/dowel/bench/peer"

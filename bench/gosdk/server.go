@@ -63,6 +63,6 @@ func (s server) Handler(era peer.Era, stream bool) (http.Handler, error) {
 
 // Change implements peer.Server.
 func (s server) Change() {
-	// It has no way to fail but a nil argument.
+	// ResourceUpdated fails for nil arguments only.
 	_ = s.ResourceUpdated(context.Background(), &mcp.ResourceUpdatedNotificationParams{URI: peer.Watched})
 }

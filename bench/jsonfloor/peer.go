@@ -1,5 +1,5 @@
-// Package jsonfloor is the floor with encoding/json in place of a scan by hand: what a plain implementation reaches that checks
-// nothing.
+// Package jsonfloor is the floor with encoding/json in place of a scan by hand, as a plain
+// implementation without checks would use it.
 package jsonfloor
 
 import "github.com/dowel-mcp/dowel/bench/peer"

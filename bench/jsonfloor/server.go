@@ -33,7 +33,7 @@ func (s *server) serve(l floor.Link) {
 	for range workers {
 		wg.Go(func() {
 			for frame := range work {
-				_ = l.Write(s.answer(frame)) // who does not take it is gone
+				_ = l.Write(s.answer(frame)) // fails only if the client has closed
 			}
 		})
 	}

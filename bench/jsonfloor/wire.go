@@ -37,7 +37,7 @@ type response struct {
 	Result  result `json:"result"`
 }
 
-// result is that of a call or of a list.
+// result is the result of a call or of a list request.
 type result struct {
 	ResultType string     `json:"resultType"`
 	Content    []content  `json:"content,omitempty"`

@@ -40,8 +40,8 @@ type Server interface {
 	Stdio(context.Context) error
 	// Serve serves one client on a stream, until the client closes it.
 	Serve(context.Context, io.ReadWriteCloser) error
-	// Handler returns the server's HTTP endpoint for clients of the era. It answers calls with event
-	// streams if stream is set, and with JSON documents otherwise.
+	// Handler returns the server's HTTP endpoint for clients of the era. It answers calls with
+	// event streams if stream is set, and with JSON documents otherwise.
 	Handler(era Era, stream bool) (http.Handler, error)
 	// Change sends one change to every subscribed client.
 	Change()
@@ -85,5 +85,6 @@ const (
 	SearchDescription = "Searches issues and pull requests in repositories that the user can see. Supports qualifiers such as is:open and label:bug."
 )
 
-// Watched is the resource whose updates Change announces, for peers that announce resource updates.
+// Watched is the resource of which Change announces an update, for peers that announce updates of
+// resources.
 const Watched = "bench://watched"

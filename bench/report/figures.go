@@ -63,7 +63,7 @@ func (f figures) lead(item work.Item, figure work.Figure) (factor float64, rival
 	return factor, rival
 }
 
-// reason returns a sentence that says why a contestant has no figure.
+// reason returns a sentence that explains why a contestant's figure is missing.
 func (f figures) reason(item, contestant string) string {
 	for _, s := range f[item][contestant] {
 		if s.Unable != "" {

@@ -15,9 +15,9 @@ const (
 	end   = "<!-- what precedes is written by make bench -->\n"
 )
 
-// WriteFile replaces the text between the two marks of a file by the page. If the file does not exist
-// or is empty, it writes the marks too. A file without the marks is not changed: the error names
-// them.
+// WriteFile replaces the text between the two marks of a file by the page. If the file does not
+// exist or is empty, it writes the marks too. A file without the marks is not changed: the error
+// names them.
 func WriteFile(name string, page []byte) error {
 	before, after, err := readAround(name)
 	if err != nil {

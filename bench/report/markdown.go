@@ -106,7 +106,8 @@ func (p *page) factors(item work.Item, row work.Row) {
 	fmt.Fprintf(p, " %s | %s |\n", bound, holds)
 }
 
-// factor formats a cell: a factor to the base, but for the base and for goroutines the figure itself.
+// factor formats a cell: a factor to the base, but for the base and for goroutines the figure
+// itself.
 func (p *page) factor(item work.Item, name string, figure work.Figure) string {
 	values := p.values(item.Name, name, figure)
 	if len(values) == 0 {

@@ -35,7 +35,8 @@ var items = []work.Item{
 	},
 }
 
-// sampleRun has three rounds of which the second is twice as slow; ratios within a round do not see that.
+// sampleRun has three rounds. The second one is twice as slow, which does not change the ratios
+// within it.
 func sampleRun() rounds.Run {
 	run := rounds.Run{
 		Date: time.Date(2026, 7, 28, 0, 0, 0, 0, time.UTC), Machine: "a machine", Load: "0.10, 0.20, 0.30",

@@ -4,5 +4,5 @@ package side
 
 import "time"
 
-// cpu is not known here: rows of processor time say so by 0.
+// cpu returns 0: the processor time is unknown on this system.
 func cpu() time.Duration { return 0 }

@@ -37,7 +37,8 @@ func Used(collect bool) Usage {
 	}
 }
 
-// resident returns the resident memory in bytes, from the second field of statm, which counts pages.
+// resident returns the resident memory in bytes, from the second field of statm, which counts
+// pages.
 func resident() float64 {
 	statm, err := os.ReadFile("/proc/self/statm")
 	if err != nil {

@@ -6,7 +6,8 @@ import (
 	"github.com/dowel-mcp/dowel/bench/peer"
 )
 
-// calls is a call with a small argument: over every wire, in both eras, one at a time and 64 in flight.
+// calls measures a call with a small argument: over every wire, in both eras, one at a time and 64
+// in flight.
 func calls() (items []Item) {
 	for _, era := range []peer.Era{peer.Modern, peer.Legacy} {
 		for _, w := range []wire{memory, pipes, child, web, stream} {

@@ -136,8 +136,8 @@ func dialHTTP(ctx context.Context, p peer.Peer, h http.Handler, era peer.Era) (*
 	return c.dial(ctx, p, peer.Target{URL: served.URL + "/mcp", HTTP: client}, era)
 }
 
-// connected returns an [Item.Measure] that connects, calls measure and disconnects. tools returns the
-// number of the server's tools.
+// connected returns an [Item.Measure] that connects, calls measure and disconnects. tools returns
+// the number of the server's tools.
 func connected(w wire, era peer.Era, tools func(Options) int, measure func(*connection, Options) (Result, error)) func(context.Context, string, Options) (Result, error) {
 	return func(ctx context.Context, contestant string, o Options) (Result, error) {
 		p, err := peers.Named(contestant)

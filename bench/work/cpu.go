@@ -48,8 +48,8 @@ func cpus() (items []Item) {
 	return items
 }
 
-// exchange is a connection to a server in a child process. calls sends calls and reads their answers,
-// and may be repeated.
+// exchange is a connection to a server in a child process. calls sends calls and reads their
+// answers, and may be repeated.
 type exchange struct {
 	calls func() error
 	end   func() error
@@ -73,7 +73,8 @@ func measureServer(s side.Options, width int, o Options, connect func(*side.Chil
 	return r, err
 }
 
-// rawStdio returns an exchange over stdio. It writes width calls at once, and then reads the answers.
+// rawStdio returns an exchange over stdio. It writes width calls at once, and then reads the
+// answers.
 func rawStdio(server *side.Child, era peer.Era, width int) (x exchange, err error) {
 	cmd := exec.Command(server.Args[0], server.Args[1:]...)
 	cmd.Stderr = os.Stderr
@@ -106,7 +107,7 @@ func rawStdio(server *side.Child, era peer.Era, width int) (x exchange, err erro
 	return x, err
 }
 
-// shake does the handshake of the legacy era.
+// shake makes the handshake of the legacy era.
 func shake(out io.Writer, in *bufio.Reader) error {
 	if _, err := io.WriteString(out, initialize+"\n"); err != nil {
 		return err

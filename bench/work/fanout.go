@@ -12,7 +12,7 @@ import (
 	"github.com/dowel-mcp/dowel/bench/peers"
 )
 
-// fanOuts is one change told to many clients: until the last one has heard of it.
+// fanOuts measures the time until all of many clients have received a change.
 func fanOuts() []Item {
 	const table = "One change, 1,000 clients, " + string(peer.Modern)
 	return []Item{

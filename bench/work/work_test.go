@@ -24,7 +24,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// unable is what a peer cannot do; that it can after all is a failure too.
+// unable has the items that a peer cannot do. The test also fails if the peer can do one of them.
 var unable = map[string]bool{
 	"call/stream/2026-07-28/1 mcp-go": true, "call/stream/2026-07-28/64 mcp-go": true,
 	"call/stream/2025-11-25/1 mcp-go": true, "call/stream/2025-11-25/64 mcp-go": true,

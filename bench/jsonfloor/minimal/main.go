@@ -1,4 +1,5 @@
-// Command minimal is the least server with encoding/json: it answers calls on stdio, one after the other.
+// Command minimal is the least server with encoding/json: it answers calls on stdio, one after the
+// other.
 package main
 
 import (

@@ -1,4 +1,5 @@
-// Command minimal is the smallest server that a user of mcp-go would write, with validation of input.
+// Command minimal is the smallest server that a user of mcp-go would write, with validation of
+// input.
 package main
 
 import (
