@@ -365,7 +365,7 @@ func TestToolbox(t *testing.T) {
 			select {
 			case <-box.Changed():
 			case <-time.After(time.Minute):
-				t.Error("nobody told of the tool that has come")
+				t.Error("the new tool was not reported")
 			}
 		})
 	}

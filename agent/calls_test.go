@@ -123,7 +123,7 @@ func TestDialContext(t *testing.T) {
 		select {
 		case <-box.Changed():
 		case <-time.After(time.Minute):
-			t.Error("nobody tells of the change")
+			t.Error("the change was not reported")
 		}
 	})
 }

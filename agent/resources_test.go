@@ -208,8 +208,8 @@ func (r *reporting) tools(t *testing.T, name string) (all []string) {
 	return all
 }
 
-// The tools are offered while there are resources, also among many tools, and under other names if a
-// server's tools have these.
+// The tools are offered while there are resources, also among many tools, and under other names if
+// a server's tools have these.
 func TestResourceToolsOffered(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
@@ -254,7 +254,7 @@ func TestResourceList(t *testing.T) {
 	for i, want := range []struct {
 		lines int
 		has   string
-	}{{50 + 2, "\nThe list goes on with the cursor 51."}, {50 + 2, "\nThe list goes on with the cursor 101."}, {20, "x://119 (of one) number 119\n"},
+	}{{50 + 2, "\nThe list continues with the cursor 51."}, {50 + 2, "\nThe list continues with the cursor 101."}, {20, "x://119 (of one) number 119\n"},
 		{1, "y://{id} (of two, a template) a b"}, {11, "x://11 "}, {1, "No resource fits that. There are 121; these servers have some: one, two."}, {1, `the cursor "x" is not one of this list`}} {
 		if n := strings.Count(strings.TrimRight(results[i], "\n"), "\n") + 1; n != want.lines || !strings.Contains(results[i], want.has) || len(results[i]) > 11_000 {
 			t.Errorf("%d: %d lines, want %d and %q:\n%s", i, n, want.lines, want.has, results[i])

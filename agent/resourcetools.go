@@ -49,7 +49,7 @@ func (s *resourceState) listDefinition() mcp.Tool {
 		InputSchema: json.RawMessage(`{"type":"object","properties":{` +
 			`"server":{"type":"string","description":"Only resources of this server"},` +
 			`"search":{"type":"string","description":"Only resources with these words in the URI, name or description"},` +
-			`"cursor":{"type":"string","description":"Where the list goes on, as the last part of it said"}},"additionalProperties":false}`),
+			`"cursor":{"type":"string","description":"Where the list continues: the cursor at the end of the last part"}},"additionalProperties":false}`),
 		Annotations: mcp.ReadOnly,
 	}
 }
@@ -91,7 +91,7 @@ func (s *resourceState) listForModel(input json.RawMessage) (string, error) {
 		}
 		line := r.listLine()
 		if length += utf8.RuneCountInString(line); n == maxResourcesListed || n > 0 && length > maxListLength {
-			fmt.Fprintf(&text, "\nThe list goes on with the cursor %d.", at)
+			fmt.Fprintf(&text, "\nThe list continues with the cursor %d.", at)
 			break
 		}
 		text.WriteString(line)

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// reportVerdicts tells of the scenarios of one role and revision.
+// reportVerdicts prints the scenarios of one role and revision.
 func reportVerdicts(out io.Writer, p plan, verdicts []verdict, took time.Duration, asJSON bool) {
 	if asJSON {
 		lines := json.NewEncoder(out)

@@ -366,7 +366,7 @@ func (p *parkedCalls) claimCall(u *hub.Upstream, req *mcp.Request) (*bridge, err
 	}
 	b := p.takeCall(string(id))
 	if b == nil {
-		return nil, mcp.InvalidParams("%s: the call that this request goes on with has ended, or is being gone on with: call again", req.Method)
+		return nil, mcp.InvalidParams("%s: the call that this request continues has ended, or another request continues it: call again", req.Method)
 	}
 	b.unpark()
 	return b, nil

@@ -66,7 +66,7 @@ func (p *pair) heard(ctx context.Context, method, uri string) error {
 				return nil
 			}
 		case <-ctx.Done():
-			return fmt.Errorf("nobody told of %s %s", method, uri)
+			return fmt.Errorf("there was no %s of %s", method, uri)
 		}
 	}
 }
@@ -140,7 +140,7 @@ var changeFeatures = []feature{
 			}
 			return nil
 		}
-		return errors.New("nobody told of the change")
+		return errors.New("the change was not reported")
 	}},
 	{"changes: of tools", changes("test_trigger_tool_change", mcp.NotificationToolsChanged, lists(mcp.MethodListTools, "up__dynamic_tool"))},
 	{"changes: of prompts", changes("test_trigger_prompt_change", mcp.NotificationPromptsChanged, lists(mcp.MethodListPrompts, "up__dynamic_prompt"))},

@@ -54,7 +54,7 @@ func (f *resourceFollower) hears(t *testing.T, after string) {
 			t.Errorf("%s: %+v", after, change)
 		}
 	case <-time.After(time.Minute):
-		t.Fatalf("%s, nobody told of an update", after)
+		t.Fatalf("%s: no update was received", after)
 	}
 }
 
@@ -151,13 +151,13 @@ func (o *offers) Save(name, fingerprint string, offer []byte) {
 	o.saved[name+fingerprint] = offer
 }
 
-// moody is an everything server that refuses subscriptions while it is told to.
-type moody struct {
+// unreliable is an everything server that refuses subscriptions while refuse returns true.
+type unreliable struct {
 	mcp.Handler
 	refuse func() bool
 }
 
-func (m moody) ServeMCP(ctx context.Context, req *mcp.Request) (*mcp.Result, error) {
+func (m unreliable) ServeMCP(ctx context.Context, req *mcp.Request) (*mcp.Result, error) {
 	if req.Method == mcp.MethodListen && string(req.Params) != "" && m.refuse() && hasResources(req) {
 		return nil, mcp.Errorf(jsonrpc.CodeInternal, "not now")
 	}
@@ -175,7 +175,7 @@ func TestSubscriptionRefused(t *testing.T) {
 		var mu sync.Mutex
 		refusing := true
 		set := func(on bool) { mu.Lock(); defer mu.Unlock(); refusing = on }
-		d := hub.Definition{Name: "up", Target: moody{everything.New(), func() bool { mu.Lock(); defer mu.Unlock(); return refusing }}}
+		d := hub.Definition{Name: "up", Target: unreliable{everything.New(), func() bool { mu.Lock(); defer mu.Unlock(); return refusing }}}
 		h := hubOf(t, hub.Options{}, d)
 		settle(t, h)
 		g := gatewayOf(t, h, gateway.Options{})

@@ -274,7 +274,7 @@ func TestSubscribe(t *testing.T) {
 			break
 		}
 	}
-	until(t, "the upstream hears of the end", func() bool { return s.count(mcpwire.MethodUnsubscribe) == 1 })
+	until(t, "the upstream receives the end", func() bool { return s.count(mcpwire.MethodUnsubscribe) == 1 })
 	// Now it refuses.
 	_, err := dial(t, g, client.Options{}).Watch(t.Context(), mcp.SubscriptionFilter{ResourceSubscriptions: []string{"x://r"}})
 	if !errors.Is(err, client.ErrNothingToWatch) {

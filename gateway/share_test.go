@@ -173,7 +173,7 @@ func TestSubscriptionOfOwnProcess(t *testing.T) {
 				}
 				return
 			}
-			t.Error("nobody told of the change")
+			t.Error("the change was not reported")
 		})
 	}
 }

@@ -37,7 +37,7 @@ func newUpstream() *server.Server {
 
 type nothing = struct{}
 
-// addLife adds tools that end, and tell of it.
+// addLife adds tools that end their process, and report it.
 func addLife(s *server.Server) {
 	var ended atomic.Int64
 	server.Tool(s, "hang", "Hangs until it is cancelled.", func(ctx context.Context, _ nothing) (string, error) {

@@ -26,13 +26,13 @@ import (
 	"github.com/dowel-mcp/dowel/transport/websocket"
 )
 
-// moody is a server that cannot be reached while it is down.
-type moody struct {
+// unreliable is a dialer that fails while down is true.
+type unreliable struct {
 	transport.Dialer
 	down *atomic.Bool
 }
 
-func (m moody) Dial(ctx context.Context, in mcp.Inbound, o transport.ClientOptions) (mcp.Transport, error) {
+func (m unreliable) Dial(ctx context.Context, in mcp.Inbound, o transport.ClientOptions) (mcp.Transport, error) {
 	if m.down.Load() {
 		return nil, errors.New("it is in no mood")
 	}
@@ -83,7 +83,7 @@ func TestFailuresAreShown(t *testing.T) {
 func TestRestartOfFailed(t *testing.T) {
 	down := new(atomic.Bool)
 	down.Store(true)
-	h := start(t, hub.Options{MinBackoff: time.Hour, Logger: quiet}, hub.Definition{Name: "m", Target: moody{memory.Dialer(echo("m")), down}})
+	h := start(t, hub.Options{MinBackoff: time.Hour, Logger: quiet}, hub.Definition{Name: "m", Target: unreliable{memory.Dialer(echo("m")), down}})
 	settled(t, h)
 	u := h.Upstream("m")
 	if s := u.State(); s.Status != hub.Failed || s.Err == nil || !strings.Contains(s.Err.Error(), "no mood") {

@@ -14,7 +14,8 @@ import (
 	"github.com/dowel-mcp/dowel/transport/memory"
 )
 
-// fakeFiles are files that change when a test says so. Its watch is for [hub.Options].Watch.
+// fakeFiles are files that change when a test calls change. The method watch is for
+// [hub.Options].Watch.
 type fakeFiles struct {
 	mu      sync.Mutex
 	watches map[*fakeWatch]bool
@@ -69,12 +70,12 @@ func watched(name, path string) hub.Definition {
 	return hub.Definition{Name: name, Target: echo(name), Fingerprint: "1", Policy: hub.Policy{WatchPaths: []string{path}}}
 }
 
-// expectRestart waits until the server is ready again since a change of its file.
+// expectRestart calls change and waits until the server is ready again.
 func expectRestart(t *testing.T, u *hub.Upstream, change func()) {
 	t.Helper()
 	since := u.State().Since
 	change()
-	until(t, "it is restarted", func() bool {
+	until(t, "the server restarts", func() bool {
 		s := u.State()
 		return s.Status == hub.Ready && s.Since != since
 	})
@@ -85,10 +86,10 @@ func TestWatchPaths(t *testing.T) {
 	files := new(fakeFiles)
 	h := start(t, hub.Options{Watch: files.watch, Logger: quiet}, watched("a", "a.js"), watched("b", "b.js"))
 	settled(t, h)
-	ruled, changed := watched("a", "a.js"), watched("b", "b.js")
-	ruled.Tools.Hide = []string{"none"}
-	changed.Fingerprint = "2"
-	h.Apply([]hub.Definition{ruled, changed, {Name: "c", Target: echo("c")}}, "the file changed")
+	sameServer, newServer := watched("a", "a.js"), watched("b", "b.js")
+	sameServer.Tools.Hide = []string{"none"}
+	newServer.Fingerprint = "2"
+	h.Apply([]hub.Definition{sameServer, newServer, {Name: "c", Target: echo("c")}}, "the file changed")
 	settled(t, h)
 	since := h.Upstream("b").State().Since
 	expectRestart(t, h.Upstream("a"), func() { files.change(t, "a.js") })
@@ -111,10 +112,10 @@ func TestWatchPathsOfHeld(t *testing.T) {
 	held := watched("a", "a.js")
 	held.Hold = hub.Hold{Status: hub.Disabled, Reason: "switched off"}
 	h.Apply([]hub.Definition{held}, "switched off")
-	before[0].changed("a.js was modified") // a change that was on its way
+	before[0].changed("a.js was modified") // a late report of the ended watch
 	until(t, "the watch ends", func() bool { return len(files.watching("a.js")) == 0 })
 	if s := h.Upstream("a").State(); s.Status != hub.Disabled {
-		t.Errorf("a file has started a server that is switched off: %+v", s)
+		t.Errorf("a file has started a disabled server: %+v", s)
 	}
 }
 
@@ -123,7 +124,7 @@ func TestWatchPathsOfFailed(t *testing.T) {
 	files, down := new(fakeFiles), new(atomic.Bool)
 	down.Store(true)
 	d := watched("dev", "code.js")
-	d.Target = moody{memory.Dialer(echo("dev")), down}
+	d.Target = unreliable{memory.Dialer(echo("dev")), down}
 	h := start(t, hub.Options{MinBackoff: time.Hour, Watch: files.watch, Logger: quiet}, d)
 	settled(t, h)
 	down.Store(false)

@@ -236,7 +236,7 @@ func TestListenVisible(t *testing.T) {
 		want(t, strings.Join(admin.methods()[1:], ", "), "tools/list_changed, tools/list_changed, resources/updated x://secret, resources/updated x://first, "+
 			"resources/updated secret://1, resources/updated hidden://secret/1, resources/updated n://one, tools/list_changed, tools/list_changed")
 		time.Sleep(time.Second)
-		s.ListChanged(server.KindTool) // whatever it was, it may concern anybody
+		s.ListChanged(server.KindTool) // whatever it was, it may concern all clients
 		synctest.Wait()
 		wantPart(t, guest.methods()[len(guest.methods())-1], "tools/list_changed")
 		if n := len(guest.methods()); n != 6 {

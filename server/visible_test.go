@@ -79,7 +79,7 @@ func TestHiddenTemplateGivesWay(t *testing.T) {
 	wantPart(t, serve(t, s, as("admin", request(mcp.MethodReadResource, `{"uri":"x://a/1"}`))), "special")
 }
 
-// TestVisibleIsPrivate: what not everybody sees, no shared cache may keep.
+// TestVisibleIsPrivate checks that shared caches may not keep a result that depends on the user.
 func TestVisibleIsPrivate(t *testing.T) {
 	public := mcp.Cache{TTL: time.Minute, Scope: mcp.CachePublic}
 	for _, visible := range []bool{false, true} {

@@ -23,7 +23,7 @@ type Conn interface {
 }
 
 // ErrFrame is wrapped by an error of Read that concerns only one frame, for example a frame over
-// the size limit. The connection lives on.
+// the size limit. The connection stays open.
 var ErrFrame = errors.New("unusable frame")
 
 // FrameError is the error of Read for a lost frame. If ID is set, the call that the frame belongs

@@ -16,7 +16,7 @@ func (Peer) Module() string { return "github.com/modelcontextprotocol/go-sdk" }
 func (Peer) Remarks() []string {
 	return []string{
 		"Over HTTP it serves 2026-07-28 by handlers with `Stateless: true` only, and sessions by those without; each row takes the one for its era.",
-		"It tells of list changes 10 ms later, always, to join bursts. So that this wait is not what is measured, its change is that of a resource (`ResourceUpdated`), which goes out at once.",
+		"It reports list changes 10 ms later, always, to join bursts. So that this wait is not measured, its change is that of a resource (`ResourceUpdated`), which goes out at once.",
 	}
 }
 

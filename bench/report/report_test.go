@@ -14,19 +14,19 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files")
 
-var everybody = []string{"floor", "encoding/json", "dowel", "go-sdk", "mcp-go"}
+var contestants = []string{"floor", "encoding/json", "dowel", "go-sdk", "mcp-go"}
 
 var items = []work.Item{
 	{
-		Name: "call/one", Table: "Calls", Contestants: everybody,
+		Name: "call/one", Table: "Calls", Contestants: contestants,
 		Rows: []work.Row{{Title: "one at a time", Figure: work.Time, Bound: work.Bound{Base: 2, Rivals: 10}}},
 	},
 	{
-		Name: "call/more", Table: "Calls", Contestants: everybody,
+		Name: "call/more", Table: "Calls", Contestants: contestants,
 		Rows: []work.Row{{Title: "64 in flight", Figure: work.Time, Bound: work.Bound{Base: 2.5, Rivals: 10}}},
 	},
 	{
-		Name: "idle", Table: "Idle", Contestants: everybody,
+		Name: "idle", Table: "Idle", Contestants: contestants,
 		Rows: []work.Row{{Title: "memory", Figure: work.InUse, Bound: work.Bound{Rivals: 1}}, {Title: "goroutines", Figure: work.Goroutines}},
 	},
 	{
@@ -50,7 +50,7 @@ func sampleRun() rounds.Run {
 		add := func(item, contestant string, r work.Result) {
 			run.Samples = append(run.Samples, rounds.Sample{Item: item, Contestant: contestant, Round: round, Result: r})
 		}
-		for i, name := range everybody {
+		for i, name := range contestants {
 			add("call/one", name, call(slow*1900*float64(1+i*i)/(1+float64(round)/100), 3, 565))
 			add("idle", name, work.Result{work.InUse: 900 * float64(i+1), work.Goroutines: float64(i) / 2})
 		}

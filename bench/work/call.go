@@ -28,13 +28,14 @@ func call(w wire, era peer.Era, width int) Item {
 		Name:        fmt.Sprintf("call/%s/%s/%d", w.name, era, width),
 		Table:       "A small call, " + string(era),
 		Rows:        []Row{{w.title + ", " + flight, Time, callBound(w.name, era, width)}},
-		Contestants: everybody(),
+		Contestants: contestants(),
 		Measure: connected(w, era, one, func(c *connection, o Options) (Result, error) {
 			return o.repeat(width, c.used, c.echo("hello"))
 		}),
 	}
 }
 
+// callBound returns the bound of dowel's figure: the factors that the project promises.
 func callBound(wire string, era peer.Era, width int) Bound {
 	overHTTP := 3.0
 	if era == peer.Legacy {

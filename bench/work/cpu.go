@@ -33,7 +33,7 @@ func cpus() (items []Item) {
 				Name:        fmt.Sprintf("cpu/%s/%s/%d", way.name, era, way.width),
 				Table:       "Processor time of the server alone, for a small call",
 				Rows:        []Row{{way.title + ", " + string(era), CPU, Bound{Rivals: way.rivals}}},
-				Contestants: everybody(),
+				Contestants: contestants(),
 				Measure: func(_ context.Context, contestant string, o Options) (Result, error) {
 					p, err := peers.Named(contestant)
 					if err != nil {

@@ -17,11 +17,11 @@ func fanOuts() []Item {
 	const table = "One change, 1,000 clients, " + string(peer.Modern)
 	return []Item{
 		{
-			Name: "fanout/memory", Table: table, Contestants: everybody(), Measure: fanOutMemory,
+			Name: "fanout/memory", Table: table, Contestants: contestants(), Measure: fanOutMemory,
 			Rows: []Row{{"clients in memory", Time, Bound{Base: 2.5, Rivals: 1}}},
 		},
 		{
-			Name: "fanout/http", Table: table, Contestants: everybody(), Measure: fanOutHTTP,
+			Name: "fanout/http", Table: table, Contestants: contestants(), Measure: fanOutHTTP,
 			Rows: []Row{{"open streams over HTTP", Time, Bound{Base: 1.3, Rivals: 1}}},
 		},
 	}
@@ -60,7 +60,7 @@ func count(heard <-chan struct{}, n int) error {
 		select {
 		case <-heard:
 		case <-late.C:
-			return fmt.Errorf("after %v only %d of %d clients have heard of a change", limit, i, n)
+			return fmt.Errorf("after %v only %d of %d clients have received a change", limit, i, n)
 		}
 	}
 	return nil

@@ -31,7 +31,7 @@ func idle(name string, era peer.Era, title string, bound Bound, open func(*opene
 			{title + ": resident memory", Resident, Bound{}},
 			{title + ": goroutines", Goroutines, Bound{}},
 		},
-		Contestants: everybody(),
+		Contestants: contestants(),
 		Measure: func(_ context.Context, contestant string, o Options) (Result, error) {
 			return measureIdle(contestant, era, o.withDefaults().Sessions, open)
 		},

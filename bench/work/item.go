@@ -99,8 +99,8 @@ func All() []Item {
 	return slices.Concat(calls(), payloads(), lists(), fanOuts(), idles(), cpus(), starts(), gateways())
 }
 
-// everybody returns the names of all implementations. The floor is the first.
-func everybody() (names []string) {
+// contestants returns the names of all implementations. The floor is the first.
+func contestants() (names []string) {
 	for _, p := range peers.All {
 		names = append(names, p.Name())
 	}

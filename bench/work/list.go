@@ -19,7 +19,7 @@ func lists() []Item {
 			Name:        "list/register",
 			Table:       listTable,
 			Rows:        []Row{{"registering them", Time, Bound{Rivals: 1}}},
-			Contestants: everybody(),
+			Contestants: contestants(),
 			Measure:     register,
 		},
 	}
@@ -30,7 +30,7 @@ func list(w wire, bound Bound) Item {
 		Name:        "list/" + w.name,
 		Table:       listTable,
 		Rows:        []Row{{"listing them, " + w.title, Time, bound}},
-		Contestants: everybody(),
+		Contestants: contestants(),
 		Measure: connected(w, peer.Modern, func(o Options) int { return o.Tools }, func(c *connection, o Options) (Result, error) {
 			return o.repeat(1, c.used, func() error {
 				n, err := c.List(context.Background())

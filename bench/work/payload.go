@@ -27,7 +27,7 @@ func payloads() (items []Item) {
 				Name:        fmt.Sprintf("payload/%s/%s", w.name, strings.ReplaceAll(size.name, " ", "")),
 				Table:       "A call with a large argument, which comes back, " + string(peer.Modern),
 				Rows:        []Row{{w.title + ", " + size.name, Time, size.Bound}},
-				Contestants: everybody(),
+				Contestants: contestants(),
 				Measure: connected(w, peer.Modern, one, func(c *connection, o Options) (Result, error) {
 					return o.repeat(1, c.used, c.echo(message))
 				}),

@@ -23,11 +23,11 @@ func starts() []Item {
 	const table = "A minimal server"
 	return []Item{
 		{
-			Name: "start/answer", Table: table, Contestants: everybody(), Binaries: true, Measure: firstAnswer,
+			Name: "start/answer", Table: table, Contestants: contestants(), Binaries: true, Measure: firstAnswer,
 			Rows: []Row{{"from exec to the first answer", Time, Bound{Base: 1.25, Rivals: 1}}},
 		},
 		{
-			Name: "start/size", Table: table, Contestants: everybody(), Binaries: true, Measure: size,
+			Name: "start/size", Table: table, Contestants: contestants(), Binaries: true, Measure: size,
 			Rows: []Row{{"stripped binary", Size, Bound{Rivals: 1}}},
 		},
 	}

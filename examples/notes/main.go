@@ -1,5 +1,5 @@
 // Command notes serves notes over HTTP, to clients of every protocol revision on one address. A
-// tool changes a note, and clients that watch the note hear of it.
+// tool changes a note, and clients that watch the note are notified.
 package main
 
 import (

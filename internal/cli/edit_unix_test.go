@@ -149,7 +149,7 @@ func TestRestartReadsAnew(t *testing.T) {
 	p.writeFile(p.userFile(), `{"mcpServers": {"s": `)
 	restart("two")
 	if out := p.runDowel("servers", "reload"); out.code == exit.OK || !strings.Contains(out.stderr, "dowel.json:1:") {
-		t.Errorf("a file that cannot be read is not told of: %+v", out)
+		t.Errorf("a file that cannot be read is not mentioned: %+v", out)
 	}
 	p.writeFile(p.userFile(), entry("s"))
 	p.writeFile(env, "VALUE=three\n")

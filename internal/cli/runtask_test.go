@@ -95,7 +95,7 @@ func TestRunTask(t *testing.T) {
 			words:  []string{"-"}, stdin: "from a pipe\n", stdout: "ok\n",
 		},
 		{
-			name:   "the task goes on in a pipe",
+			name:   "the task continues in a pipe",
 			script: `{"turns": [{"expect": ["Summarize:\n\nwhat is piped in"], "text": "ok"}]}`,
 			words:  []string{"Summarize:"}, stdin: "what is piped in", stdout: "ok\n",
 		},

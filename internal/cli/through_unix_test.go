@@ -126,7 +126,7 @@ func TestUpStdioHandsOver(t *testing.T) {
 			case <-time.After(100 * time.Millisecond):
 			}
 		}
-		t.Errorf("%s: nobody told of a change", when)
+		t.Errorf("%s: no change was reported", when)
 	}
 	older.expectEcho()
 	newer.expectEcho()

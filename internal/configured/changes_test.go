@@ -21,10 +21,10 @@ func (w *world) fingerprint(name string) string {
 	return u.Definition().Fingerprint
 }
 
-// changes waits until a server has another fingerprint than before.
-func (w *world) changes(name, before, after string) {
+// awaitChange waits until a server has another fingerprint than before. reason is for the failure.
+func (w *world) awaitChange(name, before, reason string) {
 	w.t.Helper()
-	polltest.Until(w.t, after+": a change of "+name, func() bool { return w.fingerprint(name) != before })
+	polltest.Until(w.t, reason+": a change of "+name, func() bool { return w.fingerprint(name) != before })
 }
 
 // A change of a file restarts the servers defined by it and no others. The files are configuration
@@ -47,33 +47,33 @@ func TestChanges(t *testing.T) {
 	})
 	defer listening.Wait()
 	defer cancel()
-	others := map[string]string{"other": w.fingerprint("other")}
+	other := w.fingerprint("other")
 	was := w.fingerprint("token")
 
 	w.write(token, "two")
-	w.changes("token", was, "its token has changed")
+	w.awaitChange("token", was, "its token has changed")
 	w.write(env, "A=1")
 	w.expect("theirs needs trust", "env started", "token started", "other started")
 	was = w.fingerprint("env")
 	w.write(env, "A=2")
-	w.changes("env", was, "its environment has changed")
+	w.awaitChange("env", was, "its environment has changed")
 	w.trust(w.source, "theirs", false)
 	was = w.fingerprint("theirs")
 	w.write(cert, "two")
-	w.changes("theirs", was, "its certificate has changed")
+	w.awaitChange("theirs", was, "its certificate has changed")
 	if err := os.Remove(env); err != nil {
 		t.Fatal(err)
 	}
 	w.expect("theirs started", "env needs configuration", "token started", "other started")
 	w.user(`{"mcpServers": {"other": {` + nothing + `}}}`)
 	w.expect("theirs started", "other started")
-	if w.fingerprint("other") != others["other"] {
-		t.Error("a server has changed whose files have not")
+	if w.fingerprint("other") != other {
+		t.Error("a server has changed although its files have not")
 	}
 }
 
-// awaitLoad waits until the files have been loaded after a change. Two changes can be loaded as one
-// if the machine is busy, so it goes ahead after a while; that does not fail the test.
+// awaitLoad waits until the files have been loaded after a change. It gives up after 3 seconds
+// without failing the test, because a busy machine may load two changes at once.
 func awaitLoad(loaded <-chan struct{}) {
 	select {
 	case <-loaded:
@@ -81,7 +81,7 @@ func awaitLoad(loaded <-chan struct{}) {
 	}
 }
 
-// A file that is missing or empty within the grace does not affect its server.
+// A file that is missing or empty for less than the grace does not affect its server.
 func TestFilesOfAMoment(t *testing.T) {
 	w, url := newWorld(t), served(t)
 	w.options.MissingGrace = time.Hour
@@ -107,7 +107,7 @@ func TestFilesOfAMoment(t *testing.T) {
 		t.Error("it was restarted")
 	}
 	w.write(token, "2")
-	w.changes("a", was, "its token has changed")
+	w.awaitChange("a", was, "its token has changed")
 }
 
 // The definition of a server does not outlive its file for longer than the grace.

@@ -108,7 +108,7 @@ func findProtocolError(e *evidence) (finding, bool) {
 		return is("the server at this URL does not speak MCP", adviseEndpoint)
 	case len(e.stdoutLines) > 0:
 		return e.matchComplaint()
-	case strings.Contains(text, "closed its stdout and lives on"):
+	case strings.Contains(text, "closed its stdout and still runs"):
 		return is("the server closed its stdout and keeps running", "Check that the arguments start the server in the foreground and in its stdio mode.")
 	case refused:
 		return is(fmt.Sprintf("the server refuses the handshake: %s (code %d)", answered.Message, answered.Code), "Update the server, or report this answer to its author.")

@@ -138,7 +138,7 @@ func TestSlowReaderOverHTTP(t *testing.T) {
 			began := time.Now()
 			for alive {
 				if time.Since(began) > polltest.Limit {
-					t.Fatal("a stream that nobody reads lives on")
+					t.Fatal("a stream without a reader is still open")
 				}
 				queued := stuck.TrySendEncoded(encoded)
 				if err := fine.SendEncoded(encoded); err != nil {
@@ -195,7 +195,7 @@ func TestClientGoes(t *testing.T) {
 					t.Error("the stream ended well")
 				}
 			case <-time.After(time.Minute):
-				t.Fatal("the stream lives on")
+				t.Fatal("the stream is still open")
 			}
 		})
 	}

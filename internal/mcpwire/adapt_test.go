@@ -28,8 +28,8 @@ const (
 )
 
 // full holds a value of each result and of each request's or notification's params with everything
-// in it that any revision has; lost lists what a revision does without, and changed what it gets in
-// another form.
+// in it that any revision has; lost lists the fields that a revision lacks, and changed what it
+// gets in another form.
 type adaptation struct {
 	method, full  string
 	lost, changed map[mcp.Revision]string

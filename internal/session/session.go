@@ -74,8 +74,8 @@ func (s *Session) Result(r mcp.ToolResultContent) error {
 	return s.writeRecord(&record{Result: &mcp.Content{Type: mcp.ContentToolResult, ToolResult: &r}})
 }
 
-// Note stores an event without the secrets that can be told by their form. Before the first message it
-// does nothing.
+// Note stores an event without the secrets that can be told by their form. Before the first message
+// it does nothing.
 func (s *Session) Note(event string, data any) error {
 	if s.size == 0 {
 		return s.failed
@@ -114,7 +114,7 @@ func sameMessage(a, b *agent.Message) bool {
 
 // ErrElsewhere is the error of a session if another process has written to its file. Nothing is
 // stored any more.
-var ErrElsewhere = errors.New("another program goes on with the session")
+var ErrElsewhere = errors.New("another program continues the session")
 
 // writeRecord adds a line. After an error it writes nothing more, since the file would have a
 // gap.

@@ -50,7 +50,7 @@ func (c *Clock) Start(idle, total time.Duration, owner ClockOwner) {
 	c.resetTimer()
 }
 
-// Stop ends the clock. The owner is not told of limits afterwards.
+// Stop ends the clock. It reports no limits afterwards.
 func (c *Clock) Stop() {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -46,7 +46,7 @@ func TestQueue(t *testing.T) {
 		q.Stop(&second.Entry) // has expired
 		time.Sleep(time.Second)
 		expect("fourth 1.6s")
-		fifth := start("fifth") // after the timer has come to rest
+		fifth := start("fifth") // after the timer has stopped
 		q.Stop(&fifth.Entry)
 		q.Start(&fifth.Entry, fifth)
 		time.Sleep(2 * time.Second)

@@ -51,7 +51,7 @@ func (t *Template) startsWithLiteral(uri string) bool {
 }
 
 // matcher finds where in the URI the parts are. It backtracks, but marks each
-// state in which it has been in vain, so that it takes none of them twice.
+// state from which there is no match, so that it tries none of them twice.
 // There are two states for each part and position: before the part, and in
 // the part's run.
 type matcher struct {

@@ -43,7 +43,7 @@ func decodeFrame(frame []byte) (any, error) {
 		return nil, fmt.Errorf("frame is not JSON: %w", err)
 	}
 	if _, err := d.Token(); err != io.EOF {
-		return nil, errors.New("frame goes on after its JSON value")
+		return nil, errors.New("frame continues after its JSON value")
 	}
 	return value, nil
 }

@@ -180,7 +180,7 @@ func TestMessage(t *testing.T) {
 		{"empty batch", "2025-03-26", Client, `[]`, "empty"},
 		{"batch", "2024-11-05 2025-06-18 2025-11-25 2026-07-28", Client, `[{"jsonrpc":"2.0","id":1,"method":"x"}]`, "no batches"},
 		{"not JSON", all, Client, `{"jsonrpc":`, "JSON"},
-		{"two values", all, Client, `{} {}`, "goes on"},
+		{"two values", all, Client, `{} {}`, "continues"},
 		{"member twice", all, Client, `{"jsonrpc":"2.0","id":1,"id":2,"method":"x"}`, "twice"},
 		{"bad UTF-8", all, Client, "{\"jsonrpc\":\"2.0\",\"id\":\"\xff\",\"method\":\"x\"}", "UTF-8"},
 		{"nothing", all, Client, `{"jsonrpc":"2.0","id":1}`, "none of"},

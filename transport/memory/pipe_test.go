@@ -173,7 +173,7 @@ func TestDialer(t *testing.T) {
 	}
 }
 
-// Whole clients and servers at work, in every revision, with every message checked on both sides.
+// Clients and servers in every revision, with every message checked on both sides.
 func TestManyCallsAtOnce(t *testing.T) {
 	eachRevision(t, func(t *testing.T, r mcp.Revision) {
 		in := newInbound()

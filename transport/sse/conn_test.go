@@ -96,7 +96,7 @@ func TestBothEnds(t *testing.T) {
 				t.Error(err)
 			}
 			if err := <-w.ended; err == nil {
-				t.Error("the server did not hear of the cancellation")
+				t.Error("the server did not receive the cancellation")
 			}
 		})
 	}
@@ -297,7 +297,7 @@ func TestServedBeforeAccepted(t *testing.T) {
 	select {
 	case <-cancelled:
 	case <-time.After(polltest.Limit):
-		t.Error("the server has not heard of it")
+		t.Error("the server did not receive the cancellation")
 	}
 }
 

@@ -103,7 +103,7 @@ func (c *childConn) explainEnd(err error) error {
 	case <-timer.C:
 	}
 	if errors.Is(err, io.EOF) {
-		return fmt.Errorf("%w: the server closed its stdout and lives on", mcp.ErrConnection)
+		return fmt.Errorf("%w: the server closed its stdout and still runs", mcp.ErrConnection)
 	}
 	return fmt.Errorf("%w: %w", mcp.ErrConnection, err)
 }

@@ -207,7 +207,7 @@ func called(t testing.TB, c *client.Client, opts ...client.CallOptions) (string,
 		return o.text, o.err
 	case <-time.After(polltest.Limit):
 		c.Close()
-		t.Fatalf("the call goes on; after Close: %v", (<-done).err)
+		t.Fatalf("the call still waits; after Close: %v", (<-done).err)
 		return "", nil
 	}
 }

@@ -110,7 +110,7 @@ func dialFor(ctx context.Context, t *testing.T, url string, r mcp.Revision) (*cl
 		}
 		return d.c, d.err
 	case <-time.After(polltest.Limit):
-		t.Fatal("the dial goes on though its context has ended")
+		t.Fatal("the dial continues after the end of its context")
 		return nil, nil
 	}
 }
@@ -149,7 +149,7 @@ func TestCloseWithCallsInFlight(t *testing.T) {
 							t.Errorf("%v", err)
 						}
 					case <-time.After(polltest.Limit):
-						t.Fatal("a call goes on")
+						t.Fatal("a call still waits")
 					}
 				}
 				if got := b.count("DELETE"); got != 1 && !r.Modern() {

@@ -138,7 +138,7 @@ func TestCancel(t *testing.T) {
 				t.Error("the handler's context had not ended")
 			}
 		case <-time.After(polltest.Limit):
-			t.Error("the handler goes on")
+			t.Error("the handler still runs")
 		}
 	})
 }

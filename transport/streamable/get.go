@@ -136,7 +136,7 @@ func (c *getConn) closeConn() {
 }
 
 // replayAndJoin sends the events that the client has missed and then makes the connection the
-// stream's own. It reports false if the connection is of no use.
+// stream's own. It reports false if the connection is unusable.
 func (c *getConn) replayAndJoin(name, last string, h requestHold) (joined bool) {
 	if c.conn.Open() != nil {
 		return false

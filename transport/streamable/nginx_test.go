@@ -30,7 +30,7 @@ import (
 )
 
 const (
-	// nginxEnv names the nginx for the tests, which plain go test does without.
+	// nginxEnv names the nginx for the tests, which plain go test runs without.
 	nginxEnv = "DOWEL_TEST_NGINX"
 	// replicaEnv makes the test binary a server: the key that it shares with the other ones.
 	replicaEnv = "DOWEL_TEST_REPLICA"

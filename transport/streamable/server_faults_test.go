@@ -298,7 +298,7 @@ func TestLegacyCallEnds(t *testing.T) {
 				t.Error("the handler has ended, and its context had not")
 			}
 		case <-time.After(polltest.Limit):
-			t.Fatal("the handler goes on")
+			t.Fatal("the handler still runs")
 		}
 		c.conn.Close()
 	}

@@ -130,7 +130,7 @@ func TestSlowBody(t *testing.T) {
 		t.Errorf("it was refused after %v", took)
 	}
 	if !slow.ended() {
-		t.Error("the connection goes on")
+		t.Error("the connection is still open")
 	}
 	awaitTimeout := func() {
 		late := dialRaw(t, web)
@@ -199,7 +199,7 @@ func TestBrokenBodies(t *testing.T) {
 			}
 			if test.ends {
 				if !c.ended() {
-					t.Error("the connection goes on")
+					t.Error("the connection is still open")
 				}
 				return
 			}

@@ -49,7 +49,7 @@ func (c *listens) ServeMCP(ctx context.Context, req *mcp.Request) (*mcp.Result, 
 // settled waits until the handler was asked for ever subscriptions, of which now are active.
 func (c *listens) settled(t *testing.T, ever, now int) {
 	t.Helper()
-	polltest.Until(t, fmt.Sprintf("%d subscriptions of which %d go on", ever, now), func() bool {
+	polltest.Until(t, fmt.Sprintf("%d subscriptions, %d of them open", ever, now), func() bool {
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		return c.ever == ever && c.now == now
@@ -284,7 +284,7 @@ func TestEndWhileShiftsChange(t *testing.T) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.now != 0 {
-		t.Errorf("%d subscriptions go on", c.now)
+		t.Errorf("%d subscriptions are still open", c.now)
 	}
 }
 

@@ -139,7 +139,7 @@ func TestReplicas(t *testing.T) {
 	}
 	three := replica()
 	if got := send(t, "POST", three, pingBody, in...); got.status != 404 {
-		t.Errorf("a replica that is new goes on with a session that has ended: %d", got.status)
+		t.Errorf("a new replica continues an ended session: %d", got.status)
 	}
 	_, foreign := serve(t, world(nil))
 	if got := send(t, "POST", foreign.URL+"/mcp", pingBody, in...); got.status != 404 {

@@ -15,9 +15,9 @@ import (
 	"github.com/dowel-mcp/dowel/transport/streamable"
 )
 
-// A client may have several GET streams. Each message must arrive on one of them, and none may end
-// another.
-func TestSeveralStandingStreams(t *testing.T) {
+// A client may open several GET streams. Each message must arrive on exactly one of them, and
+// opening one must not end another.
+func TestSeveralSessionStreams(t *testing.T) {
 	s := world(nil)
 	subscriptions := &listens{Handler: s}
 	endpoint := streamable.Handler(subscriptions, nil)
@@ -26,7 +26,7 @@ func TestSeveralStandingStreams(t *testing.T) {
 			t.Errorf("Shutdown: %v", err)
 		}
 	})
-	var gets atomic.Int32 // that are open
+	var gets atomic.Int32 // open GET requests
 	web := httptest.NewServer(checked(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method == http.MethodGet {
 			gets.Add(1)
@@ -51,7 +51,7 @@ func TestSeveralStandingStreams(t *testing.T) {
 	until(t, again, ":")
 	grow()
 	if id, ids := untilMessage(t, again); slices.Contains(ids, other) {
-		t.Errorf("the message %s of the first stream came once more, before %s", other, id)
+		t.Errorf("the message %s of the first stream was repeated before %s", other, id)
 	}
 	polltest.Until(t, "the handovers end", func() bool {
 		subscriptions.mu.Lock()
@@ -88,14 +88,14 @@ func untilMessage(t *testing.T, lines <-chan string) (id string, ids []string) {
 				return id, ids
 			}
 		case <-timeout:
-			t.Fatal("no message comes")
+			t.Fatal("no message was received")
 		}
 	}
 }
 
-// A stream that has ended, with all events received, must not be opened again: some clients would
-// reconnect without end.
-func TestNothingToComeBackFor(t *testing.T) {
+// A stream that has ended cannot be resumed after its last event: some clients would reconnect
+// forever.
+func TestCompletedStreamCannotBeResumed(t *testing.T) {
 	_, web := serve(t, world(nil))
 	url := web.URL + "/mcp"
 	in := inSession(open(t, url, mcp.Revision20251125), mcp.Revision20251125)

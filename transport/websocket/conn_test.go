@@ -71,7 +71,7 @@ func exercise(t *testing.T, w *world, c *client.Client) {
 		t.Error(err)
 	}
 	if err := <-w.ended; err == nil {
-		t.Error("the server did not hear of the cancellation")
+		t.Error("the server did not receive the cancellation")
 	}
 }
 

@@ -36,7 +36,7 @@ func TestCloseEndsWatching(t *testing.T) {
 	d.must(s.watcher.closeWatcher())
 }
 
-// peer tells of the acknowledgement.
+// peer reports the acknowledgement.
 type peer struct{ acknowledged chan struct{} }
 
 func (peer) Notify(context.Context, mcp.Notification) error { return nil }

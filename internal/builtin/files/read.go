@@ -32,7 +32,7 @@ type Read struct {
 	Line     int    `json:"line,omitzero" doc:"The number of the first line in text; absent if unknown"`
 	Lines    int    `json:"lines,omitzero" doc:"The number of lines in text"`
 	Note     string `json:"note,omitzero" doc:"What was omitted, and how to read it"`
-	// NextOffset and NextByte are the position of the omitted rest. At most one of them is of use:
+	// NextOffset and NextByte are the position of the omitted rest. At most one of them is set:
 	// NextOffset if the line is known.
 	NextOffset int   `json:"nextOffset,omitzero" doc:"The offset for the next call"`
 	NextByte   int64 `json:"nextByte,omitzero" doc:"The byteOffset for the next call"`
@@ -183,8 +183,8 @@ func (out *Read) setNotes(w window, size int64, k kind) {
 	out.Note = strings.Join(notes, "; ")
 }
 
-// describeOmitted returns a note about the parts before and after the window, or "" if the window is
-// the whole text. It sets NextOffset and NextByte.
+// describeOmitted returns a note about the parts before and after the window, or "" if the window
+// is the whole text. It sets NextOffset and NextByte.
 func (out *Read) describeOmitted(w window, size int64) string {
 	if w.start == 0 && w.nextOffset() >= size {
 		return ""

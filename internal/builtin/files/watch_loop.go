@@ -55,7 +55,7 @@ func (l *loop) runLoop(w *watcher) {
 		case <-l.stop:
 			return
 		case e, ok := <-events:
-			if !ok { // the notifier has failed; polling goes on
+			if !ok { // the notifier has failed; polling continues
 				events = nil
 				continue
 			}

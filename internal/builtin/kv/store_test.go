@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// redisEnv names a Redis for the tests, which plain go test does without.
+// redisEnv names a Redis for the tests, which plain go test runs without.
 const redisEnv = "DOWEL_TEST_REDIS"
 
 func redisURL(t *testing.T) string {

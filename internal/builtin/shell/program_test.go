@@ -32,7 +32,7 @@ func TestMissingBash(t *testing.T) {
 	for _, c := range []struct {
 		name       string
 		candidates []string
-		want       string // or part of the error
+		want       string // the path, or a part of the error
 	}{
 		{"", []string{"bash", "sh"}, filepath.Join(dir, "sh")},
 		{"", []string{"bash", dir + "/bash", dir + "/sh"}, filepath.Join(dir, "sh")},
@@ -85,7 +85,7 @@ func TestEnvironment(t *testing.T) {
 	open(t, Options{CleanEnv: true, Env: map[string]string{"TERM": "other"}}).session().wants("echo $A_SECRET $TERM", 0, "other\n")
 }
 
-// The keys of models stay with this process, unless they are asked for.
+// Shells do not get the keys of models, unless the options name them.
 func TestModelKeys(t *testing.T) {
 	t.Setenv("OPENAI_API_KEY", "one")
 	t.Setenv("ANTHROPIC_API_KEY", "two")
@@ -113,11 +113,11 @@ func TestSandboxNeedsBwrap(t *testing.T) {
 	}
 }
 
-func TestConfine(t *testing.T) {
+func TestSandboxOptions(t *testing.T) {
 	for _, c := range []struct {
-		dir, homes string // the homes with colons between them
+		dir, homes string // the home folders, separated by colons
 		network    bool
-		want       string // after the fixed part
+		want       string // the options after the fixed ones
 	}{
 		{"/work", "/home/u", false, "--tmpfs /home/u --bind /work /work --chdir /work"},
 		{"/home/u/w", "/home/u", false, "--tmpfs /home/u --bind /home/u/w /home/u/w --chdir /home/u/w"},
@@ -150,8 +150,8 @@ func TestHomes(t *testing.T) {
 	}
 }
 
-// bwrapEnv is the bubblewrap that there must be for the tests, which plain go test looks for and
-// does without.
+// bwrapEnv names the bubblewrap that the tests must use. Without it they look for one, and are
+// skipped if there is none.
 const bwrapEnv = "DOWEL_TEST_BWRAP"
 
 // sandboxed opens a shell in a real sandbox. If bubblewrap cannot make one, the test checks the
@@ -173,16 +173,15 @@ func sandboxed(t *testing.T, o Options) session {
 		}
 		_, err := New(o)
 		if !errors.Is(err, ErrSandbox) || !strings.Contains(err.Error(), strings.TrimSpace(string(out))) {
-			t.Errorf("a sandbox that cannot be: got the error %v, want what bubblewrap says: %s", err, out)
+			t.Errorf("the sandbox fails: got the error %v, want the output of bubblewrap: %s", err, out)
 		}
-		t.Skipf("ONLY THE ERROR FOR A SANDBOX IS TESTED: bubblewrap is installed, and may not make one on this machine: %s", out)
+		t.Skipf("ONLY THE ERROR FOR A SANDBOX IS TESTED: bubblewrap is installed but lacks permissions on this machine: %s", out)
 	}
 	return open(t, o).session()
 }
 
-// A bubblewrap that may not do its work is told of before anybody runs a command, with its own
-// words.
-func TestSandboxThatCannotBe(t *testing.T) {
+// If bubblewrap lacks permissions, New reports that with bubblewrap's own message.
+func TestSandboxWithoutPermission(t *testing.T) {
 	bash, err := exec.LookPath("bash")
 	if err != nil {
 		t.Fatal(err)
@@ -228,7 +227,7 @@ func TestSandbox(t *testing.T) {
 	}
 }
 
-// The folder may be named by a link, and be in a folder that is hidden.
+// The shell's folder may be a symbolic link, and may lie in a hidden folder.
 func TestSandboxedFolder(t *testing.T) {
 	home := t.TempDir()
 	t.Setenv("HOME", home)
@@ -249,7 +248,7 @@ func TestSandboxedFolder(t *testing.T) {
 // A process that leaves its session does not leave the sandbox.
 func TestSandboxEndsEverything(t *testing.T) {
 	s := sandboxed(t, Options{})
-	mark := "7919." + strings.TrimLeft(s.process().token[:9], "0") // how long these sleep
+	mark := "7919." + strings.TrimLeft(s.process().token[:9], "0") // the argument of sleep, by which the test finds the processes
 	s.do("setsid sleep " + mark + " & sleep " + mark + " &")
 	pids := sleeping(t, mark, 2)
 	s.s.Close()
@@ -268,7 +267,7 @@ func TestSandboxOfAKilledParent(t *testing.T) {
 	allGone(t, append(pids, pid))
 }
 
-// sleeping finds the processes of this command line.
+// sleeping waits for n processes with the command line "sleep mark" and returns their ids.
 func sleeping(t *testing.T, mark string, n int) (pids []int) {
 	t.Helper()
 	polltest.UntilNil(t, func() error {
@@ -343,8 +342,8 @@ func TestTool(t *testing.T) {
 	}
 }
 
-// The sandbox hides the socket, the state and the configuration of dowel, also below the shell's own
-// folder, unless the shell works there.
+// The sandbox hides the socket, the state and the configuration of dowel, also below the shell's
+// own folder, unless the shell works there.
 func TestSandboxHidesDowel(t *testing.T) {
 	home := t.TempDir()
 	state, config := filepath.Join(home, ".local", "state", "dowel"), filepath.Join(home, "conf", "dowel")

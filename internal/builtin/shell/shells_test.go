@@ -21,7 +21,7 @@ type progress = mcp.ProgressParams
 
 func TestUnusedShellEnds(t *testing.T) {
 	w := open(t, Options{Idle: 30 * time.Millisecond})
-	r := w.call(args{"command": "sleep 1000 & sleep 0.1"}) // a call lasts as long as it likes
+	r := w.call(args{"command": "sleep 1000 & sleep 0.1"}) // a call may take longer than Idle
 	if r.State != Idle {
 		t.Fatalf("got %s", show(r))
 	}
@@ -64,8 +64,8 @@ func TestUnknownHandle(t *testing.T) {
 	w.fail(args{"shell": "nosuchshell", "restart": true}, `no shell has the handle "nosuchshell"`)
 	w.fail(args{"timeout": -1}, "timeout")
 	s := w.session()
-	if _, err := w.s.enterShell("somebody else", s.handle); err == nil || !strings.Contains(err.Error(), "no shell has the handle") {
-		t.Errorf("somebody else's shell: got the error %v", err)
+	if _, err := w.s.enterShell("another client", s.handle); err == nil || !strings.Contains(err.Error(), "no shell has the handle") {
+		t.Errorf("another client's shell: got the error %v", err)
 	}
 }
 

@@ -16,7 +16,8 @@ const (
 	latest       = mcp.Revision20260728
 )
 
-// must is which outcomes there must be, in the revisions from one to another.
+// must lists the outcomes of methods that the transcripts must show, in the revisions from from to
+// to.
 var must = []struct {
 	from, to         mcp.Revision
 	method, outcomes string // separated by |
@@ -100,8 +101,8 @@ var must = []struct {
 	{latest, latest, "resources/unsubscribe", "-32601"},
 }
 
-// since is from which revision on members are sent: there must be transcripts that show them, and
-// before there must be none.
+// since lists members that are sent from a revision on. Transcripts of these revisions must show
+// them, and transcripts of earlier ones must not.
 var since = []struct {
 	from           mcp.Revision
 	place, members string // separated by spaces

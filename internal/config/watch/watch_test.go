@@ -27,7 +27,7 @@ type realWatcher struct {
 	onLoop  bool // the test runs on the watcher's goroutine; see atOnce
 }
 
-// waitLimit ends a test that waits in vain.
+// waitLimit ends a test whose condition never holds.
 const waitLimit = time.Minute
 
 func newRealWatcher(t *testing.T) *realWatcher {

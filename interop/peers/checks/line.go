@@ -25,20 +25,20 @@ type Line struct {
 	Version string   // the revision to ask for; the newest if it is empty
 	Expect  string   // the revision that must be negotiated; Version if it is empty
 	Carrier string   // Stdio, HTTP, SSE or WS
-	Command []string // the server's, on stdio
-	URL     string   // the server's, on the others
-	Web     *Web     // what all requests to the URL must go through
+	Command []string // of the server, on stdio
+	URL     string   // of the server, on other carriers
+	Web     *Web     // the client must send all requests to URL through it
 }
 
-// Main is a client's whole program: it reads the command line, connects, runs the checks, closes,
-// and ends the process.
+// Main is the main function of a client: it reads the command line, connects, runs the checks,
+// closes, and ends the process.
 //
 //	NAME [-version REVISION] [-expect REVISION] [-without NAME,NAME] [-carrier stdio] COMMAND ARG...
 //	NAME [-version REVISION] [-expect REVISION] [-without NAME,NAME] -carrier http|sse|ws URL
 func Main(name string, connect func(Line, *Heard) (Client, error)) {
 	line := Line{Web: &Web{}}
-	flag.StringVar(&line.Version, "version", "", "the revision to ask for; the newest where it is empty")
-	flag.StringVar(&line.Expect, "expect", "", "the revision that must come of it; the one asked for where it is empty")
+	flag.StringVar(&line.Version, "version", "", "the revision to ask for; the newest if it is empty")
+	flag.StringVar(&line.Expect, "expect", "", "the revision that must be negotiated; by default that of -version")
 	flag.StringVar(&line.Carrier, "carrier", Stdio, "stdio, http, sse or ws")
 	without := flag.String("without", "", "comma-separated names of checks to leave out")
 	flag.Parse()

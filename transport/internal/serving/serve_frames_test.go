@@ -199,7 +199,7 @@ func TestNotificationsReachTheHandler(t *testing.T) {
 	}
 }
 
-// Unusable notifications are logged, and the connection lives on.
+// Unusable notifications are logged, and the connection stays open.
 func TestUnusableNotificationsAreLogged(t *testing.T) {
 	for frame, want := range map[string]string{
 		`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":null}}`: "notifications/cancelled without a requestId",

@@ -298,7 +298,7 @@ func TestLegacyAsking(t *testing.T) {
 		{name: "a resource asks", script: "$INIT 2025-06-18\n" + `> {"jsonrpc":"2.0","id":1,"method":"resources/read","params":{"uri":"x://ask"}}
 			` + question("1", ``) + `> {"jsonrpc":"2.0","id":1,"error":{"code":-32601,"message":"no"}}
 			< {"jsonrpc":"2.0","id":1,"error":{"code":-32600,"message":"the client refused elicitation/create: no"}}` + next},
-		{name: "state alone is tried again by and by", script: call("2025-06-18", "later") + `@wait 40ms
+		{name: "state alone is tried again later", script: call("2025-06-18", "later") + `@wait 40ms
 			@wait 400ms
 			$OK 1 "done"` + next},
 		{name: "an answer that is not a message", script: "@lenient schema framing\n" + call("2025-06-18", "ask") + question("1", ``) + `> {"jsonrpc":"2.0","id":1,"result":"yes"}` + "\n" + refused("refused elicitation/create: result must be an object") + next},
