@@ -54,7 +54,7 @@ func TestTokens(t *testing.T) {
 
 // Tools that are not offered do not count, and can be seen all the same.
 func TestTokensOfDeferredTools(t *testing.T) {
-	a := agent.New(&script{t: t, replies: []reply{says("done")}}, crowd(300), nil)
+	a := agent.New(&script{t: t, replies: []reply{says("done")}}, newToolCrowd(300), nil)
 	if _, err := trace(a.Run(t.Context(), mcp.Text("go"))); err != nil {
 		t.Error(err)
 	}

@@ -12,8 +12,9 @@ import (
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
-// crowd is many tools, in no order, of three servers.
-func crowd(n int) *bench {
+// newToolCrowd returns a bench with the tools of three servers, n of them of the server shop, in no
+// order.
+func newToolCrowd(n int) *bench {
 	b := newBench("files__read_file", "files__write_file", "web__fetch_page")
 	b.tools[0].Description, b.tools[1].Description, b.tools[2].Description = "Reads a file of the disk.", "Writes a file to the disk.", "Fetches a page of the web."
 	for i := range n {
@@ -33,7 +34,7 @@ func offered(c agent.Conversation) (names []string) {
 // Many tools are found by search. Found and called tools stay offered, in the order of their
 // discovery.
 func TestSearchTools(t *testing.T) {
-	b := crowd(300)
+	b := newToolCrowd(300)
 	m := &script{t: t, replies: []reply{
 		says("", `search_tools {"query":"read a file from disk"}`),
 		says("", `files__read_file {"path":"x"}`, `shop__list_orders_123 {}`),
@@ -79,11 +80,11 @@ func TestSearchTools(t *testing.T) {
 	}
 }
 
-// The same tools in another order are offered in the same one.
+// The order of the offered tools does not depend on the order in which servers list them.
 func TestOrderOfDefinitions(t *testing.T) {
 	var before string
 	for range 5 {
-		b := crowd(300)
+		b := newToolCrowd(300)
 		for i := range b.tools { // the first server to be ready varies
 			j := (i * 31) % len(b.tools)
 			b.tools[i], b.tools[j] = b.tools[j], b.tools[i]
@@ -101,7 +102,7 @@ func TestOrderOfDefinitions(t *testing.T) {
 	}
 }
 
-// Whether tools are searched depends on the window; a setting turns it off.
+// The size of the window and Limits.SearchAt decide whether tools are offered by search.
 func TestSearchAt(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
@@ -117,7 +118,7 @@ func TestSearchAt(t *testing.T) {
 		{"never", 8_000, agent.Options{Limits: agent.Limits{SearchAt: -1}}, false},
 	} {
 		m := &script{t: t, window: tt.window, replies: []reply{says("done")}}
-		a := agent.New(m, crowd(300), &tt.opts)
+		a := agent.New(m, newToolCrowd(300), &tt.opts)
 		if _, err := trace(a.Run(t.Context(), mcp.Text("go"))); err != nil {
 			t.Error(err)
 		}
@@ -131,7 +132,7 @@ func TestSearchAt(t *testing.T) {
 // them to the model.
 func TestToolsBecomeMany(t *testing.T) {
 	b := newBench("files__read", "web__read")
-	many := crowd(300).tools
+	many := newToolCrowd(300).tools
 	b.run = func(context.Context, mcp.ToolUse, func(mcp.ProgressParams)) (*mcp.CallToolResult, error) {
 		b.mu.Lock()
 		defer b.mu.Unlock()
@@ -158,14 +159,14 @@ func TestToolsBecomeMany(t *testing.T) {
 
 // A resumed conversation offers the tools that it has called. A model with another window gets the
 // tools that fit.
-func TestSearchAgain(t *testing.T) {
+func TestSearchAfterResume(t *testing.T) {
 	m := &script{t: t, window: 8_000, replies: []reply{says("", "web__fetch_page {}"), says("done")}}
-	a := agent.New(m, crowd(300), &agent.Options{Mode: agent.ModeAll})
+	a := agent.New(m, newToolCrowd(300), &agent.Options{Mode: agent.ModeAll})
 	if _, err := trace(a.Run(t.Context(), mcp.Text("go"))); err != nil {
 		t.Error(err)
 	}
 	again := &script{t: t, window: 8_000, replies: []reply{says("done"), says("done")}}
-	b := agent.New(again, crowd(300), &agent.Options{Messages: a.Messages()})
+	b := agent.New(again, newToolCrowd(300), &agent.Options{Messages: a.Messages()})
 	large := &script{t: t, window: 1_000_000, replies: []reply{says("done")}}
 	for i, model := range []agent.Model{again, large, again} {
 		b.SetModel(model)
@@ -184,9 +185,9 @@ func TestSearchAgain(t *testing.T) {
 	}
 }
 
-// A server's tool of the same name as the agent's own keeps its name.
+// If a server's tool has the name of an agent's own tool, the agent's tool gets another name.
 func TestOwnNames(t *testing.T) {
-	b := crowd(300)
+	b := newToolCrowd(300)
 	b.tools = append(b.tools, mcp.Tool{Name: "search_tools", InputSchema: json.RawMessage(`{"type":"object"}`), Annotations: mcp.ReadOnly})
 	m := &script{t: t, replies: []reply{says("", `search_tools_ {"query":"fetch"}`, `search_tools {}`), says("done")}}
 	if _, err := trace(agent.New(m, b, nil).Run(t.Context(), mcp.Text("go"))); err != nil {
@@ -197,15 +198,16 @@ func TestOwnNames(t *testing.T) {
 	}
 }
 
-// few is a model that takes few tools.
-type few struct {
+// limitedModel is a model that accepts at most a number of tools in a request.
+type limitedModel struct {
 	*script
 	most int
 }
 
-func (f few) MaxTools() int { return f.most }
+func (f limitedModel) MaxTools() int { return f.most }
 
-// A model never gets more tools than it takes: the agent's own, and the tools found or called last.
+// A model never gets more tools than it accepts: the agent's own, and the tools found or called
+// last.
 func TestMaxTools(t *testing.T) {
 	b := newBench()
 	for i := range 20 {
@@ -215,7 +217,7 @@ func TestMaxTools(t *testing.T) {
 	b.run = func(context.Context, mcp.ToolUse, func(mcp.ProgressParams)) (*mcp.CallToolResult, error) {
 		return &mcp.CallToolResult{Content: []mcp.Content{mcp.Text(strings.Repeat("x", 200))}}, nil
 	}
-	m := few{&script{t: t, window: 1_000_000}, 5}
+	m := limitedModel{&script{t: t, window: 1_000_000}, 5}
 	m.replies = []reply{says("", "read01 {}", "read02 {}"), says("", "read03 {}"), says("", "read01 {}"), says("", "read04 {}"), says("", `search_tools {"query":"reads"}`), says("", "read19 {}"), says("done")}
 	a := agent.New(m, b, &agent.Options{Limits: agent.Limits{MaxResult: 100, SearchAt: -1}})
 	if _, err := trace(a.Run(t.Context(), mcp.Text("go"))); err != nil {
@@ -238,28 +240,28 @@ func TestMaxTools(t *testing.T) {
 		}
 	}
 	if best, _, _ := strings.Cut(found, ":"); !slices.Contains(offered(m.heard[6]), best) || !slices.Contains(offered(m.heard[6]), "read19") {
-		t.Errorf("%s was found first, and is forgotten: %v", best, offered(m.heard[6]))
+		t.Errorf("%s was found first but is not offered: %v", best, offered(m.heard[6]))
 	}
 	if n := strings.Count(found, ": Reads"); n != 3 {
-		t.Errorf("%d are found of which 3 can be offered: %s", n, found)
+		t.Errorf("%d tools were found, want the 3 that can be offered: %s", n, found)
 	}
 }
 
-// Tools are also found by search if the model takes fewer, counting the agent's own tools.
+// Tools are also offered by search if the model accepts fewer, counting the agent's own tools.
 func TestMaxToolsReached(t *testing.T) {
 	for n, want := range map[int]bool{0: false, 301: true, 304: true, 305: false, 1000: false} {
-		m := few{&script{t: t, window: 10_000_000, replies: []reply{says("done")}}, n}
-		if _, err := trace(agent.New(m, crowd(300), nil).Run(t.Context(), mcp.Text("go"))); err != nil {
+		m := limitedModel{&script{t: t, window: 10_000_000, replies: []reply{says("done")}}, n}
+		if _, err := trace(agent.New(m, newToolCrowd(300), nil).Run(t.Context(), mcp.Text("go"))); err != nil {
 			t.Error(err)
 		}
 		if got := offered(m.heard[0])[0] == "search_tools"; got != want {
 			t.Errorf("%d: %v", n, got)
 		}
 	}
-	// More tools were offered before than the new model takes.
-	m := few{&script{t: t, window: 10_000_000, replies: []reply{says("done"), says("done")}}, 100}
+	// The earlier model was offered more tools than the new one accepts.
+	m := limitedModel{&script{t: t, window: 10_000_000, replies: []reply{says("done"), says("done")}}, 100}
 	all := &script{t: t, window: 10_000_000, replies: []reply{says("done")}}
-	a := agent.New(all, crowd(300), nil)
+	a := agent.New(all, newToolCrowd(300), nil)
 	for _, model := range []agent.Model{all, m} {
 		a.SetModel(model)
 		if _, err := trace(a.Run(t.Context(), mcp.Text("go"))); err != nil {

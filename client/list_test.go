@@ -12,8 +12,8 @@ import (
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
-// pages is a tools/list with the given pages by cursor; `""` is the first, for which no cursor is
-// sent.
+// pages answers tools/list. byCursor has the pages by the JSON of their cursor; the first page has
+// the key "", since no cursor is sent for it.
 type pages struct {
 	byCursor map[string]string
 	ttl      time.Duration
@@ -62,13 +62,13 @@ func TestLists(t *testing.T) {
 	}{
 		{"one page", map[string]string{"": page("", "a", "b")}, "a b ", "", ""},
 		{"an empty list", map[string]string{"": page("")}, "", "", ""},
-		{"several, with an empty one", map[string]string{"": page(`"1"`, "a"), `"1"`: page(`"2"`), `"2"`: page("", "b")}, "a b ", "", `,"1","2"`},
-		{"an empty cursor is one", map[string]string{"": page(`""`, "a"), `""`: page("", "b")}, "a b ", "", `,""`},
-		{"a cursor goes back as it was", map[string]string{"": page(`"\u00e9\"\n"`, "a"), `"é\"\n"`: page("", "b")}, "a b ", "", `,"é\"\n"`},
+		{"several pages, one of them empty", map[string]string{"": page(`"1"`, "a"), `"1"`: page(`"2"`), `"2"`: page("", "b")}, "a b ", "", `,"1","2"`},
+		{"an empty cursor", map[string]string{"": page(`""`, "a"), `""`: page("", "b")}, "a b ", "", `,""`},
+		{"a cursor is sent unchanged", map[string]string{"": page(`"\u00e9\"\n"`, "a"), `"é\"\n"`: page("", "b")}, "a b ", "", `,"é\"\n"`},
 		{"null is not a cursor", map[string]string{"": page(`null`, "a")}, "a ", "", ""},
 		{"a cursor that repeats", map[string]string{"": page(`"1"`, "a"), `"1"`: page(`"2"`, "b"), `"2"`: page(`"1"`, "c")}, "a b c ", "repeats the cursor", `,"1","2"`},
-		{"a cursor of its own that is unknown", map[string]string{"": page(`"1"`, "a")}, "a ", "unknown cursor", `,"1",,"1"`},
-		{"no list", nil, "", "unknown cursor", ""},
+		{"the server does not know its own cursor", map[string]string{"": page(`"1"`, "a")}, "a ", "unknown cursor", `,"1",,"1"`},
+		{"no pages", nil, "", "unknown cursor", ""},
 		{"unreadable", map[string]string{"": `{"tools":3}`}, "", "cannot be read", ""},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -98,11 +98,12 @@ func TestListsAreLazy(t *testing.T) {
 	}
 }
 
-// A cached page names a cursor that the server does not know any more.
-func TestAStaleCursorBeginsAnew(t *testing.T) {
+// If the server no longer knows the cursor of a cached page, the list starts again at the first
+// page.
+func TestListStartsAgainAfterStaleCursor(t *testing.T) {
 	p := &pages{byCursor: map[string]string{"": page(`"1"`, "a", "b"), `"1"`: page("", "c")}, ttl: time.Hour}
 	c := dialWire(t, handlers{mcp.MethodListTools: p.list}, client.Options{})
-	for tool := range c.Tools(t.Context()) { // the first page alone
+	for tool := range c.Tools(t.Context()) { // reads the first page only
 		_ = tool
 		break
 	}

@@ -80,7 +80,7 @@ func TestMarkdown(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !bytes.Equal(got, want) {
-		t.Errorf("what came is not %s; if it is right, go test ./report -update\n%s", golden, got)
+		t.Errorf("the page differs from %s; if the change is intended, run go test ./report -update\n%s", golden, got)
 	}
 }
 
@@ -110,9 +110,9 @@ func TestWriteFile(t *testing.T) {
 		name, old, want string
 		err             bool
 	}{
-		{name: "nothing there", want: marked},
+		{name: "no file", want: marked},
 		{name: "between the marks", old: "before\n" + begin + "old\n" + end + "after\n", want: "before\n" + marked + "after\n"},
-		{name: "twice", old: marked, want: marked},
+		{name: "written twice", old: marked, want: marked},
 		{name: "no marks", old: "by hand\n", want: "by hand\n", err: true},
 		{name: "one mark", old: begin + "old\n", want: begin + "old\n", err: true},
 	} {

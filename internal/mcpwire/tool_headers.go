@@ -83,6 +83,6 @@ func matchesArgument(value string, body []byte) bool {
 		return string(body) == value
 	}
 	sent, ok := rawjson.CanonicalNumber([]byte(value))
-	meant, valid := rawjson.CanonicalNumber(body)
-	return ok && valid && bytes.Equal(sent, meant)
+	want, valid := rawjson.CanonicalNumber(body)
+	return ok && valid && bytes.Equal(sent, want)
 }

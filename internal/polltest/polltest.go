@@ -10,8 +10,7 @@ import (
 	"time"
 )
 
-// Limit is how long Until and Within wait. It bounds a test that has failed; a test that passes never
-// waits for it.
+// Limit bounds each wait of this package. A test that passes does not reach it.
 const Limit = 2 * time.Minute
 
 const pause = 2 * time.Millisecond

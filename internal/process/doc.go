@@ -6,5 +6,5 @@
 //	child, err := process.Command{Path: "npx", Args: []string{"-y", "some-server"}}.Start(ctx)
 //	defer child.Close()
 //
-// Package stdio of the transports makes servers of it, and the built-in shell its shells.
+// Package transport/stdio runs servers with it, and package internal/builtin/shell its shells.
 package process

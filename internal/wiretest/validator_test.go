@@ -250,7 +250,7 @@ func TestResponse(t *testing.T) {
 		{"URL elicitation required without any", "2025-11-25", "tools/call", `{"jsonrpc":"2.0","id":1,"error":{"code":-32042,"message":"m"}}`, "data"},
 		{"missing capability as a list", "2026-07-28", "tools/call", `{"jsonrpc":"2.0","id":1,"error":{"code":-32021,"message":"m","data":{"requiredCapabilities":["elicitation"]}}}`, "requiredCapabilities"},
 		{"unsupported version without list", "2026-07-28", "tools/call", `{"jsonrpc":"2.0","id":1,"error":{"code":-32022,"message":"m","data":{"requested":"x"}}}`, "supported"},
-		{"request", all, "tools/call", `{"jsonrpc":"2.0","id":1,"method":"ping"}`, "no response"},
+		{"request", all, "tools/call", `{"jsonrpc":"2.0","id":1,"method":"ping"}`, "not a response"},
 	}
 	for _, test := range tests {
 		for revision := range strings.FieldsSeq(test.revisions) {
