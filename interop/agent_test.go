@@ -298,14 +298,14 @@ func TestAgentResources(t *testing.T) {
 		{"take": {"URI": "(demo://resource/static/document/features\\S*) "}, "calls": [{"name": "read_resource", "arguments": {"uri": "{{URI}}"}}, {"name": "read_resource", "arguments": {"uri": "demo://nothing"}}]},
 		{"expect": ["The resource demo://resource/static/document/features.md of the server everything:", "Error: "], "text": "Done."}]}`
 	w := newWorker(t, "openai", []byte(script))
-	w.prepare()
-	out := w.works("Read @everything:demo://resource/dynamic/text/7, please.", "--json")
+	w.writeFiles()
+	out := w.runTask("Read @everything:demo://resource/dynamic/text/7, please.", "--json")
 	if out.code != 0 {
-		t.Fatalf("exit code %d\nstdout: %s\nstderr: %s", out.code, lastLines(out.stdout), short(out.stderr))
+		t.Fatalf("exit code %d\nstdout: %s\nstderr: %s", out.code, lastLines(out.stdout), shorten(out.stderr))
 	}
-	w.isContent()
-	if out := w.works("Read @everything:demo://resource/dynamic/txt/7"); out.code != 1 || !strings.Contains(out.stderr, "everything has no resource demo://resource/dynamic/txt/7") ||
+	w.expectPlayed()
+	if out := w.runTask("Read @everything:demo://resource/dynamic/txt/7"); out.code != 1 || !strings.Contains(out.stderr, "everything has no resource demo://resource/dynamic/txt/7") ||
 		!strings.Contains(out.stderr, ", demo://resource/dynamic/text/{resourceId}") {
-		t.Errorf("exit code %d\nstderr: %s", out.code, short(out.stderr))
+		t.Errorf("exit code %d\nstderr: %s", out.code, shorten(out.stderr))
 	}
 }

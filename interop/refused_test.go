@@ -65,15 +65,15 @@ func TestRefusedClients(t *testing.T) { testRefused(t, "refused-few.txt", fewRef
 
 func testRefused(t *testing.T, golden string, clients []refusedClient) {
 	r := newResident(t)
-	r.write(filepath.Join(r.home, ".config", "dowel", "dowel.json"), fmt.Sprintf(`{"mcpServers": {"every": {"command": %q, "args": ["serve", "everything"]}}}`, built(t, "dowel")))
-	gate := newRecorder(t, r.goesUp(words("every")))
+	r.write(filepath.Join(r.home, ".config", "dowel", "dowel.json"), fmt.Sprintf(`{"mcpServers": {"every": {"command": %q, "args": ["serve", "everything"]}}}`, binaryPath(t, "dowel")))
+	gate := newRecorder(t, r.startDowel(words("every")))
 	var all strings.Builder
 	for _, c := range clients {
 		for _, token := range []string{"", wrongToken} {
 			all.WriteString(gate.refuse(t, c, token))
 		}
 	}
-	r.goesDown(2)
+	r.stopDowel(2)
 	path := filepath.Join("testdata", golden)
 	if *updateRefused {
 		if err := os.WriteFile(path, []byte(all.String()), 0o600); err != nil {
@@ -135,7 +135,7 @@ func (r *recorder) refuse(t *testing.T, c refusedClient, token string) string {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), clientLimit)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, existing(t, filepath.Join("refused", c.folder, "node_modules", ".bin", c.name)), line...)
+	cmd := exec.CommandContext(ctx, requireFile(t, filepath.Join("refused", c.folder, "node_modules", ".bin", c.name)), line...)
 	cmd.Dir = t.TempDir()
 	cmd.Env = append(isolatedEnv(t, home, opened), "NO_COLOR=1")
 	var output bytes.Buffer
