@@ -64,25 +64,30 @@ func TestKilledStore(t *testing.T) {
 	v := newVictim(t)
 	v.write(v.userFile(), `{"mcpServers": {"every": `+builtIn("everything")+`, "kv": `+builtIn("kv")+`}}`)
 	v.start()
-	written := 0
+	var written []string
 	for round := range times(3, 20) {
 		for i := range 5 {
-			if code, _ := v.run("call", "kv.set", fmt.Sprintf("key=k%d-%d", round, i), "value=v"); code == 0 {
-				written++
+			key := fmt.Sprintf("k%d-%d.", round, i)
+			if code, _ := v.run("call", "kv.set", "key="+key, "value=v"); code == 0 {
+				written = append(written, key)
 			}
 		}
 		for _, pid := range children(t, v.cmd.Process.Pid, "serve\x00kv") {
 			_ = syscall.Kill(pid, syscall.SIGKILL)
 		}
-		v.awaitStatus("kv", "ready")
+		polltest.Until(t, "kv answers again", func() bool { code, _ := v.run("call", "kv.list"); return code == 0 })
 	}
-	output := v.succeed("k0-0", "call", "kv.list", "--json")
-	if n := strings.Count(output, "k0-") + strings.Count(output, "k1-") + strings.Count(output, "k2-"); n < written && !whole() {
-		t.Errorf("%d of %d acknowledged writes are there:\n%s", n, written, output)
+	for _, key := range written {
+		if code, output := v.run("call", "kv.get", "key="+key); code != 0 {
+			t.Errorf("the acknowledged write of %s is lost: %s", key, output)
+		}
+	}
+	if len(written) == 0 {
+		t.Error("no write was acknowledged")
 	}
 }
 
-// children returns the child processes of a process whose command line contains a text.
+// children returns the child processes of a process that have a text in their command line.
 func children(t *testing.T, parent int, command string) (all []int) {
 	t.Helper()
 	entries, err := filepath.Glob("/proc/[0-9]*/stat")

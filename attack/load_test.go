@@ -56,7 +56,7 @@ func TestCostlyBodies(t *testing.T) {
 }
 
 // Attack 24: bodies of valid requests with bytes changed, removed and repeated. Expected: no status of
-// 500 or more, and dowel goes on.
+// 500 or more, and dowel serves afterwards.
 func TestMutatedBodies(t *testing.T) {
 	t.Parallel()
 	v := attacked(t)

@@ -14,7 +14,7 @@ var (
 	sharedVictim *victim // runs until the end of all tests; nil before the first use
 )
 
-// attacked returns a victim whose running dowel many tests share. The tests leave it as it was.
+// attacked returns a victim with a running dowel that many tests share. They leave it as it was.
 func attacked(t *testing.T) *victim {
 	t.Helper()
 	sharedMu.Lock()

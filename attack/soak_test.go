@@ -269,7 +269,7 @@ func (s *soak) useOnce(ctx context.Context, c *client.Client, random *rand.Rand)
 	case 2:
 		short, cancel := context.WithTimeout(ctx, time.Duration(random.IntN(60))*time.Millisecond)
 		defer cancel()
-		_, _ = client.Call[string](short, c, "asker__good", map[string]any{}) // nobody answers it
+		_, _ = client.Call[string](short, c, "asker__good", map[string]any{}) // its question stays open
 		s.counts[3].Add(1)
 	default:
 		_, err := client.Call[string](ctx, c, server+"__echo", map[string]string{"message": strings.Repeat("x", random.IntN(1<<16))})

@@ -129,8 +129,8 @@ func TestBrokenFrames(t *testing.T) {
 	v.serves()
 }
 
-// Attack 77: messages that are no requests, a flood of pings, and a message of many fragments. Expected:
-// the connection goes on or ends, and a call beside them is answered.
+// Attack 77: messages that are not requests, a flood of pings, and a message of many fragments. Expected:
+// the connection stays or ends, and a call beside them is answered.
 func TestWebSocketFloods(t *testing.T) {
 	t.Parallel()
 	v := attacked(t)

@@ -10,23 +10,12 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-
-	"github.com/dowel-mcp/dowel/internal/polltest"
 )
 
 // exists reports whether a file is there.
 func exists(path string) bool {
 	_, err := os.Lstat(path)
 	return err == nil
-}
-
-// awaitReady waits until dowel status says that a server has a status.
-func (v *victim) awaitStatus(server, status string) {
-	v.t.Helper()
-	polltest.Until(v.t, server+" is "+status, func() bool {
-		_, output := v.run("status", server, "--json")
-		return strings.Contains(output, `"status":"`+status+`"`) || strings.Contains(output, `"status": "`+status+`"`)
-	})
 }
 
 // Attacks 42 and 48: a downloaded project defines servers in the files of several tools, with commands

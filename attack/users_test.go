@@ -20,7 +20,7 @@ const nobodyID = 65534
 func init() { roles["stranger"] = playStranger }
 
 // playStranger is another user of the machine. It tries to open each path of its arguments, as a file,
-// a folder and a socket, and prints those that it could.
+// a folder and a socket, and prints each success.
 func playStranger() {
 	for _, path := range os.Args[1:] {
 		if _, err := os.ReadFile(path); err == nil {
@@ -134,7 +134,7 @@ func TestForgedAuditLines(t *testing.T) {
 	}
 }
 
-// Attack 79: the folder for the socket belongs to another user, who put it there before, or all users
+// Attack 79: the folder for the socket belongs to another user, made before dowel ran, or all users
 // can write it. Expected: dowel does not put its socket there, and does not talk to one there.
 func TestSocketFolderOfAnotherUser(t *testing.T) {
 	t.Parallel()

@@ -126,7 +126,7 @@ func TestPathsOfOtherClients(t *testing.T) {
 	}
 }
 
-// Attack 12: requests whose end a proxy and the gateway would see at different places. Expected: the
+// Attack 12: a proxy and the gateway would see the end of a request at different places. Expected: the
 // hidden call never runs, and the connection ends.
 func TestSmuggledRequests(t *testing.T) {
 	t.Parallel()
@@ -156,7 +156,7 @@ func TestSmuggledRequests(t *testing.T) {
 	}
 }
 
-// Attack 13: fields that mirror the message differ from it or are no text, to get past a proxy that
+// Attack 13: fields that mirror the message differ from it or are not text, to get past a proxy that
 // reads them. Expected: 400, and the call does not run.
 func TestForgedMirrors(t *testing.T) {
 	t.Parallel()
