@@ -80,6 +80,7 @@ var table = []entry{
 		{"keys", "the API keys that commands may see, separated by commas: " + strings.Join(shell.ModelKeys, ", ") + "; default none"},
 		{"timeout", "the time that a call waits for its command, default " + formatDuration(shell.DefaultTimeout)},
 		{"idle", "the time without a call after which a shell ends, default " + formatDuration(shell.DefaultIdle)},
+		{"keep-detached", "true keeps daemons and other processes that leave their shell's session when the shell ends"},
 		{"max-shells", "the maximal number of open shells, default " + strconv.Itoa(shell.DefaultMaxShells)},
 		{"max-output", "the maximal number of characters of output in one result, default " + strconv.Itoa(shell.DefaultMaxOutput)},
 		{"shell", "the program: bash, or any POSIX sh, default bash"},

@@ -82,7 +82,7 @@ func openShell(opts values) (Server, error) {
 	if opts["keys"] != "" {
 		o.Keys = strings.Split(opts["keys"], ",")
 	}
-	var errs [7]error
+	var errs [8]error
 	o.Sandbox, errs[0] = opts.parseFlag("sandbox")
 	o.Network, errs[1] = opts.parseFlag("network")
 	o.CleanEnv, errs[2] = opts.parseFlag("clean-env")
@@ -90,6 +90,7 @@ func openShell(opts values) (Server, error) {
 	o.Idle, errs[4] = opts.parseDuration("idle")
 	o.MaxShells, errs[5] = opts.parseNumber("max-shells")
 	o.MaxOutput, errs[6] = opts.parseNumber("max-output")
+	o.KeepDetached, errs[7] = opts.parseFlag("keep-detached")
 	if err := cmp.Or(errs[:]...); err != nil {
 		return nil, err
 	}

@@ -27,6 +27,7 @@
 //	      "alwaysAllow": ["a"],
 //	      "sharing": "shared",                                    // or client, session
 //	      "lazy": true, "idleStop": "10m", "watchPaths": ["dist/**"], "serialize": false,
+//	      "keepDetached": false,                                  // true keeps daemons of the server
 //	      "revision": "auto"                                      // or legacy, modern, 2025-06-18 …
 //	    }
 //	  },

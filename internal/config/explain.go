@@ -111,6 +111,7 @@ func (s *Server) plainValues() []Value {
 	add("sharing", "sharing", string(s.Sharing))
 	add("lazy", "lazy", fmt.Sprint(s.Lazy))
 	add("idleStop", "idleStop", s.IdleStop.String())
+	add("keepDetached", "keepDetached", fmt.Sprint(s.KeepDetached))
 	add("serialize", "serialize", fmt.Sprint(s.Serialize))
 	add("revision", "revision", s.Revision)
 	return all

@@ -58,10 +58,11 @@ var fieldReaders = map[string]func(e *entryReader, key string, n *node){
 	"idleTimeout":  func(e *entryReader, _ string, n *node) { e.readDuration("idleTimeout", n, e.d.timeout, &e.s.Idle) },
 	"idleStop":     func(e *entryReader, _ string, n *node) { e.readDuration("idleStop", n, e.d.timeout, &e.s.IdleStop) },
 
-	"sharing":   (*entryReader).readSharing,
-	"lazy":      func(e *entryReader, _ string, n *node) { e.readBool("lazy", n, &e.s.Lazy) },
-	"serialize": func(e *entryReader, _ string, n *node) { e.readBool("serialize", n, &e.s.Serialize) },
-	"revision":  (*entryReader).readRevision, "protocolEra": (*entryReader).readRevision,
+	"sharing":      (*entryReader).readSharing,
+	"lazy":         func(e *entryReader, _ string, n *node) { e.readBool("lazy", n, &e.s.Lazy) },
+	"keepDetached": func(e *entryReader, _ string, n *node) { e.readBool("keepDetached", n, &e.s.KeepDetached) },
+	"serialize":    func(e *entryReader, _ string, n *node) { e.readBool("serialize", n, &e.s.Serialize) },
+	"revision":     (*entryReader).readRevision, "protocolEra": (*entryReader).readRevision,
 }
 
 // ignoredKeys are keys without an effect in dowel: descriptions for people, the origin of an entry,

@@ -118,7 +118,7 @@ func (e *entryReader) checkCommand() {
 
 // checkURL checks the fields of a server with a url.
 func (e *entryReader) checkURL() {
-	e.warnUnused("args", "env", "envFile", "cwd", "watchPaths")
+	e.warnUnused("args", "env", "envFile", "cwd", "watchPaths", "keepDetached")
 	for _, name := range slices.Sorted(maps.Keys(e.s.Headers)) {
 		e.checkHeader(name)
 	}

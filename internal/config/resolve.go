@@ -298,8 +298,8 @@ var noVariables = Variables{
 }
 
 // Fingerprint identifies the properties of a server that need a restart when they change: kind,
-// command, args, the configured environment, cwd, URL, headers, headers helper, login, sharing,
-// serialize and revision. It leaves out properties that apply to a running server: disabled,
+// command, args, the configured environment, cwd, keepDetached, URL, headers, headers helper, login,
+// sharing, serialize and revision. It leaves out properties that apply to a running server: disabled,
 // required, timeouts, tool rules, alwaysAllow, lazy, idleStop and watchPaths. It is derived from
 // secrets, so it must not leave the process.
 func (d *Definition) Fingerprint() string {
@@ -310,6 +310,7 @@ func (d *Definition) Fingerprint() string {
 	return hashJSON(map[string]any{
 		"kind": d.Kind, "command": d.Command, "args": d.Args, "env": d.Env, "dir": d.Dir, "url": d.URL, "headers": d.Headers,
 		"helper": d.HeadersHelper, "oauth": d.OAuth, "sharing": sharing, "serialize": d.Serialize, "revision": d.Revision,
+		"keepDetached": d.KeepDetached,
 	})
 }
 

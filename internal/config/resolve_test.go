@@ -66,7 +66,7 @@ func TestFingerprint(t *testing.T) {
 	for _, entry := range []string{
 		`{"command": "y", "args": ["a"], "env": {"A": "b"}}`, `{"command": "x", "args": [], "env": {"A": "b"}}`, `{"command": "x", "args": ["a"], "env": {"A": "c"}}`,
 		`{"command": "x", "args": ["a"], "env": {"A": "b"}, "cwd": "y"}`, `{"command": "x", "args": ["a"], "env": {"A": "b"}, "sharing": "client"}`,
-		`{"command": "x", "args": ["a"], "env": {"A": "b"}, "serialize": true}`, `{"command": "x", "args": ["a"], "env": {"A": "b"}, "revision": "legacy"}`,
+		`{"command": "x", "args": ["a"], "env": {"A": "b"}, "serialize": true}`, `{"command": "x", "args": ["a"], "env": {"A": "b"}, "keepDetached": true}`, `{"command": "x", "args": ["a"], "env": {"A": "b"}, "revision": "legacy"}`,
 		`{"url": "https://h/mcp"}`, `{"url": "https://h/mcp", "headers": {"A": "b"}}`, `{"url": "https://h/mcp", "headersHelper": "x"}`, `{"url": "https://h/mcp", "type": "sse"}`,
 		`{"url": "https://h/mcp", "oauth": {"clientId": "x"}}`,
 	} {

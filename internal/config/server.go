@@ -39,6 +39,8 @@ type Spec struct {
 	// EnvFile is a file of KEY=VALUE lines. Env wins over it.
 	EnvFile string
 	Dir     string
+	// KeepDetached keeps daemons that the server has started when it ends.
+	KeepDetached bool
 
 	// URL, Headers, HeadersHelper and OAuth apply to the other kinds.
 	URL     string

@@ -42,7 +42,7 @@ func heldDefinition(s *config.Server, status hub.Status, reason string) hub.Defi
 func dialTarget(d *config.Definition, header func(context.Context) (http.Header, error)) any {
 	switch d.Kind {
 	case config.Stdio:
-		return stdio.Command{Path: d.Command, Args: d.Args, Env: d.Env, Dir: d.Dir}
+		return stdio.Command{Path: d.Command, Args: d.Args, Env: d.Env, Dir: d.Dir, KeepDetached: d.KeepDetached}
 	case config.SSE:
 		return sse.URL{URL: d.URL, Header: header}
 	case config.HTTP:

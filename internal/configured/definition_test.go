@@ -69,8 +69,8 @@ func startHub(t *testing.T, o hub.Options, d hub.Definition) *hub.Hub {
 func TestDefine(t *testing.T) {
 	d := defined(t, `{"command": "npx", "args": ["-y", "${TOKEN}"], "env": {"A": "${TOKEN}"}, "cwd": "/", "startTimeout": "30s", "idleTimeout": "5m", "timeout": "1h",
 		"tools": {"only": ["a"], "hide": ["b"], "rename": {"a": "c"}, "describe": {"a": "d"}}, "sharing": "session", "lazy": true, "idleStop": "10m",
-		"watchPaths": ["/dist/**"], "serialize": true, "revision": "legacy"}`)
-	if want := (stdio.Command{Path: "npx", Args: []string{"-y", "value of TOKEN"}, Env: map[string]string{"A": "value of TOKEN"}, Dir: "/"}); !reflect.DeepEqual(d.Target, want) {
+		"watchPaths": ["/dist/**"], "serialize": true, "revision": "legacy", "keepDetached": true}`)
+	if want := (stdio.Command{Path: "npx", Args: []string{"-y", "value of TOKEN"}, Env: map[string]string{"A": "value of TOKEN"}, Dir: "/", KeepDetached: true}); !reflect.DeepEqual(d.Target, want) {
 		t.Errorf("%+v, want %+v", d.Target, want)
 	}
 	if o := d.Options; o.Limits.Start != 30*time.Second || o.Limits.Connect != o.Limits.Start || !o.Wire.SerializeAsks || o.Wire.Revision != mcp.LatestLegacyRevision {

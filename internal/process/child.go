@@ -27,8 +27,11 @@ const (
 // it, and it has no terminal to ask for a password on. On Windows it is a Job Object; that code
 // has been compiled but never run.
 //
-// A descendant that creates a session or process group of its own (setsid, a daemon) leaves the
-// tree and is not ended. It cannot block Read or Close by keeping the pipes open.
+// On Linux, the tree includes descendants that have created a session or process group of their own
+// (setsid, a daemon), unless Command.KeepDetached is set: they are found by a random mark in their
+// environment. A process escapes if it clears or overwrites its environment or runs as another user
+// and has left the group. On other systems, each process that leaves the group is kept. It cannot
+// block Read or Close by keeping the pipes open.
 //
 // Call Close in any case, even after the process has exited: it frees the pipes.
 type Child struct {
@@ -59,7 +62,7 @@ func (c Command) startProgram(p resolvedProgram) (*Child, error) {
 		Path: p.file, Args: p.argv, Env: p.env, Dir: p.dir,
 		Stdin: pipes.stdinR, Stdout: pipes.stdoutW, Stderr: pipes.stderrW,
 	}
-	t, err := startTree(cmd)
+	t, err := startTree(cmd, p.mark)
 	pipes.closeTheirs()
 	if err != nil {
 		pipes.closeOurs()
@@ -136,11 +139,12 @@ func (c *Child) CloseWrite() error {
 }
 
 // Close ends the process tree. It closes stdin, waits Grace for the exit, sends SIGTERM to the
-// tree, waits KillAfter and sends SIGKILL. Meanwhile it discards stdout, so that a full pipe
-// cannot keep the process from exiting.
+// process group, waits KillAfter and sends SIGKILL. Then it ends the processes that have left the
+// group, with SIGTERM and after KillAfter with SIGKILL. Meanwhile it discards stdout, so that a
+// full pipe cannot keep the process from exiting.
 //
 // Close returns when the tree and the goroutines of this package have ended, after at most Grace
-// + KillAfter + about 5 s. The 5 s are needed only if the kernel does not carry out the kill or a
+// + 2 KillAfter + about 7 s. The 7 s are needed only if the kernel does not carry out the kill or a
 // Stderr writer blocks. Further and concurrent calls wait for the same end and return the same
 // error. The error is nil unless the process could not be killed; ExitError returns the exit
 // status.
@@ -206,7 +210,7 @@ func (c *Child) runLifecycle(stderr *childOutput) {
 	if isClosed(c.tree.exited) {
 		c.publishExit(quiet, closed) // do not wait for descendants: calls in flight need the error now
 	}
-	c.tree.endGroup(c.killAfter)
+	c.tree.endAll(c.killAfter)
 	if !isClosed(c.exited) {
 		waitWithin(c.tree.exited, killBound)
 		c.publishExit(quiet, closed)

@@ -13,7 +13,8 @@ import (
 	"time"
 )
 
-// tree is a process and its descendants: a process group in a session of its own.
+// tree is a process and its descendants: a process group in a session of its own, and the processes
+// that have left it but carry its mark.
 //
 // It needs the session for two reasons. A program with a controlling terminal that is not in the
 // foreground group is stopped when it uses the terminal ("bash -ic", or ssh and sudo when they
@@ -21,19 +22,20 @@ import (
 // session leader cannot move to another group.
 type tree struct {
 	pid    int              // of the direct child; also the id of the group
+	mark   string           // "" if processes that leave the group are kept
 	exited chan struct{}    // closed when the direct child has been reaped
 	state  *os.ProcessState // set before exited is closed; nil if other code of this program reaped the child
 	empty  bool             // no descendant outlived the direct child; set before exited is closed
 }
 
-func startTree(cmd *exec.Cmd) (*tree, error) {
-	orphanWatcher.retain()
-	t := &tree{exited: make(chan struct{})}
+func startTree(cmd *exec.Cmd, mark string) (*tree, error) {
+	orphanWatcher.retain(mark)
+	t := &tree{mark: mark, exited: make(chan struct{})}
 	started := make(chan error, 1)
 	go t.startAndReap(cmd, started)
 	if err := <-started; err != nil {
 		<-t.exited
-		orphanWatcher.release(0)
+		orphanWatcher.release(0, mark)
 		return nil, err
 	}
 	return t, nil
@@ -59,15 +61,21 @@ func (t *tree) startAndReap(cmd *exec.Cmd, started chan<- error) {
 	t.empty = syscall.Kill(-t.pid, 0) == syscall.ESRCH
 }
 
+// endAll ends the remaining processes of the tree: first the group, then the processes that have
+// left it. So a server that ends its own helpers can do so in its own way.
+func (t *tree) endAll(killAfter time.Duration) {
+	defer orphanWatcher.release(t.pid, t.mark)
+	if !isClosed(t.exited) || !t.empty {
+		t.endGroup(killAfter)
+	}
+	endDetached(t.mark, killAfter)
+}
+
 // endGroup ends the remaining processes of the group. The group id cannot be reused while a
 // member lives or is not reaped, and endGroup sends nothing after it has seen the group empty.
 // Each process gets SIGTERM only once, because many take a second one as the order to exit
 // without cleanup.
 func (t *tree) endGroup(killAfter time.Duration) {
-	defer orphanWatcher.release(t.pid)
-	if isClosed(t.exited) && t.empty {
-		return
-	}
 	t.signalGroup(syscall.SIGTERM)
 	t.signalGroup(syscall.SIGCONT) // a stopped process would not see SIGTERM
 	if !t.waitUntilEmpty(killAfter) {

@@ -26,7 +26,7 @@ type tree struct {
 	state  *os.ProcessState // set before exited is closed
 }
 
-func startTree(cmd *exec.Cmd) (*tree, error) {
+func startTree(cmd *exec.Cmd, _ string) (*tree, error) {
 	job, err := newJob()
 	if err != nil {
 		return nil, err
@@ -131,9 +131,9 @@ func resumeProcess(pid uint32) error {
 	return fmt.Errorf("find the thread of process %d: %w", pid, err)
 }
 
-// endGroup sends CTRL_BREAK, which reaches the processes that share the child's console, and
+// endAll sends CTRL_BREAK, which reaches the processes that share the child's console, and
 // kills the remaining ones.
-func (t *tree) endGroup(killAfter time.Duration) {
+func (t *tree) endAll(killAfter time.Duration) {
 	defer windows.CloseHandle(t.job)
 	if t.activeProcesses() == 0 {
 		return

@@ -32,6 +32,8 @@ type Command struct {
 
 	Grace     time.Duration // between the end of stdin and SIGTERM; 0 means 2 s, negative no time
 	KillAfter time.Duration // between SIGTERM and SIGKILL; 0 means 2 s, negative no time
+
+	KeepDetached bool // let processes live on that have left the child's process group
 }
 
 // Start starts the child. ctx limits the start only: the child runs until it exits, Close is
@@ -62,6 +64,7 @@ type resolvedProgram struct {
 	argv []string // including argv[0]
 	env  []string
 	dir  string // absolute, or ""
+	mark string // of the new tree, which env holds; or ""
 }
 
 func (c Command) resolveProgram(ctx context.Context) (resolvedProgram, error) {
@@ -82,7 +85,8 @@ func (c Command) resolveProgram(ctx context.Context) (resolvedProgram, error) {
 	if err != nil {
 		return resolvedProgram{}, err
 	}
-	p := resolvedProgram{file: run.file, dir: dir, env: extendPath(env, s.path, run.dirs)}
+	p := resolvedProgram{file: run.file, dir: dir}
+	p.mark, p.env = markTree(extendPath(env, s.path, run.dirs), c.KeepDetached)
 	p.argv = append(append([]string{run.file}, run.before...), c.Args...)
 	if i := slices.IndexFunc(p.argv, func(a string) bool { return strings.ContainsRune(a, 0) }); i >= 0 {
 		return resolvedProgram{}, fmt.Errorf("argument %d contains a NUL byte, which no process can be given", i)

@@ -55,6 +55,7 @@ var roles = map[string]func(){
 	},
 	"escaped":    func() { holdStreams() },
 	"parent":     playParent,
+	"daemons":    playDaemons,
 	"suicide":    func() { playSuicide(`trap '' TERM HUP; sleep 1000; sleep 1000`, time.Hour) },
 	"suicide-at": func() { d, _ := time.ParseDuration(os.Args[1]); playSuicide(`exec sleep 1000`, d) },
 }
@@ -84,6 +85,15 @@ var trees = map[string]string{
 	"stopped":       `sleep 1000 & echo $!; kill -STOP $!; echo up; wait`,
 }
 
+// daemons is a script that starts processes that leave its process group, and prints their ids.
+const daemons = `
+setsid sleep 1000 & echo $!
+setsid sh -c 'trap "" TERM HUP; echo $$; while :; do sleep 1000; done' &
+setsid sh -c 'setsid sh -c "sleep 1000 & echo \$!" & wait'
+(setsid sh -c 'kill -STOP $$; sleep 1000' & echo $!)
+sleep 0.2; echo up
+`
+
 // playParent starts a few trees and prints all process ids, its watcher's included. It never ends by itself.
 func playParent() {
 	for name := range trees {
@@ -105,6 +115,28 @@ func playParent() {
 	orphanWatcher.mu.Unlock()
 	fmt.Println("up")
 	time.Sleep(time.Hour)
+}
+
+// playDaemons starts the child of a server with daemons, which are kept if KEEP is set, and prints
+// the ids of all processes but its watcher. It ends with its stdin.
+func playDaemons() {
+	child, err := Command{
+		Path: "/bin/sh", Args: []string{"-c", daemons + "wait"}, Env: map[string]string{roleKey: ""},
+		KeepDetached: os.Getenv("KEEP") != "",
+	}.Start(context.Background())
+	if err != nil {
+		panic(err)
+	}
+	fmt.Println(child.PID())
+	lines := bufio.NewScanner(child)
+	for lines.Scan() {
+		fmt.Println(lines.Text())
+		if lines.Text() == "up" {
+			break
+		}
+	}
+	io.Copy(io.Discard, os.Stdin)
+	child.Close()
 }
 
 // playSuicide kills itself after d, or right after Start has returned.

@@ -130,11 +130,12 @@ func TestWatcherIsToldOfEachGroup(t *testing.T) {
 	w := watcher{children: 9, shell: &watchShell{pipe: pipe}}
 	w.register(5)
 	w.register(7)
-	w.release(5)
-	w.release(0) // a child that did not start
-	w.release(7)
+	w.retain("AB")
+	w.release(5, "")
+	w.release(0, "") // a child that did not start
+	w.release(7, "AB")
 	pipe.Close()
-	if got, _ := io.ReadAll(r); string(got) != "+ 5\n+ 7\n- 5\n- 7\n" || w.children != 6 || len(w.groups) != 0 {
+	if got, _ := io.ReadAll(r); string(got) != "+ 5\n+ 7\nm AB\n- 5\n- 7\nu AB\n" || w.children != 7 || len(w.groups) != 0 {
 		t.Errorf("told %q; held %d, groups %v", got, w.children, w.groups)
 	}
 }

@@ -19,13 +19,15 @@ var orphanWatcher watcher
 //
 // The shell reads a pipe that only this process writes to, so the pipe ends with this process.
 // The pipe carries the ids of the groups: one line when a group starts and one when it is empty.
-// So the shell never signals an id that another group has got since. The shell runs while
-// children run, and is replaced if it dies early. Without /bin/sh, an orphan only sees the end of
-// its stdin, and on Linux the direct child gets SIGTERM.
+// So the shell never signals an id that another group has got since. It also carries the marks of
+// the trees, each before its child is forked. The shell runs while children run, and is replaced if
+// it dies early. Without /bin/sh, an orphan only sees the end of its stdin, and on Linux the direct
+// child gets SIGTERM.
 type watcher struct {
 	mu       sync.Mutex
 	children int // number of children that are starting or running
 	groups   map[int]bool
+	marks    map[string]bool
 	shell    *watchShell // nil if none runs
 }
 
@@ -36,41 +38,80 @@ type watchShell struct {
 	gone  chan struct{}
 }
 
-// watchScript is POSIX sh and needs no program but sleep; without sleep it skips the grace
-// period. It ignores the signals of a terminal and of a user's careless kill, and closes
-// inherited descriptors. When its input ends, it sends SIGTERM, polls for almost half a second,
-// and sends SIGKILL.
+// watchScript is POSIX sh and needs no programs but sleep and grep; without sleep it skips the
+// grace period, and without grep it ends the groups only. It ignores the signals of a terminal and
+// of a user's careless kill, and closes inherited descriptors. When its input ends, it sends
+// SIGTERM, polls for almost half a second, and sends SIGKILL.
+//
+// Processes that carry a mark are written as ID:START, with the time of their start. The script
+// signals a process only if two looks have found it and it still has that time, so that it never
+// signals a reused id. The marks reach grep over a pipe, because command lines are public.
 const watchScript = `# ends the child processes of a dowel program that died
 trap '' HUP INT QUIT TERM TSTP TTIN TTOU USR1 USR2 ALRM PIPE
 exec 3<&- 4<&- 5<&- 6<&- 7<&- 8<&- 9<&-
-groups=' '
+groups=' ' marks=' ' found=' ' before=' '
 while read -r op id; do
-	case $op$groups in
+	case $op$groups$marks in
 	+*) groups="$groups$id " ;;
+	m*) marks="$marks$id " ;;
 	-*" $id "*) groups="${groups%% $id *} ${groups#* $id }" ;;
+	u*" $id "*) marks="${marks%% $id *} ${marks#* $id }" ;;
 	esac
 done
 each() { for id in $groups; do kill -s "$1" -- "-$id"; done; }
+began() { { read -r stat <"/proc/$1/stat"; } 2>/dev/null && set -- ${stat##*) } && start=${20}; }
+look() {
+	before=$found found=' '
+	case $marks in ' ') return ;; esac
+	for file in $(for mark in $marks; do echo "$mark"; done | grep -lsFf - /proc/[0-9]*/environ 2>/dev/null); do
+		id=${file#/proc/} id=${id%/*}
+		[ -O "/proc/$id" ] && began "$id" && found="$found$id:$start "
+	done
+}
+detached() {
+	look
+	for one in $found; do
+		case $before in *" $one "*) began "${one%:*}" && [ "$one" = "${one%:*}:$start" ] && kill -s "$1" "${one%:*}" ;; esac
+	done
+}
 each TERM
 each CONT
+look
+detached TERM
+detached CONT
 for turn in 1 2 3 4; do
 	rest=' '
 	for id in $groups; do kill -s 0 -- "-$id" && rest="$rest$id "; done
 	groups=$rest
-	case $groups in ' ') exit 0 ;; esac
+	look
+	case $groups$found$before in '   ') exit 0 ;; esac
 	sleep 0.1 || { sleep 1; break; }
 done
 each KILL
+for turn in 1 2 3 4 5 6 7 8 9; do
+	detached KILL
+	case $found$before in '  ') exit 0 ;; esac
+	sleep 0.1 || sleep 1
+done
 `
 
-// retain starts the shell if necessary. Call it before a child is forked.
-func (w *watcher) retain() {
+// retain starts the shell if necessary and registers the mark of a new tree, if it has one. Call it
+// before a child is forked.
+func (w *watcher) retain(mark string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.children++
 	if w.shell == nil {
 		w.startShell()
 	}
+	if mark == "" {
+		return
+	}
+	if w.marks == nil {
+		w.marks = make(map[string]bool)
+	}
+	w.marks[mark] = true
+	w.sendLine("m", mark)
 }
 
 func (w *watcher) register(pgid int) {
@@ -80,17 +121,21 @@ func (w *watcher) register(pgid int) {
 		w.groups = make(map[int]bool)
 	}
 	w.groups[pgid] = true
-	w.sendLine('+', pgid)
+	w.sendLine("+", pgid)
 }
 
 // release undoes retain. pgid is 0 if the child did not start. After the last child, release ends
 // the shell and waits for its end.
-func (w *watcher) release(pgid int) {
+func (w *watcher) release(pgid int, mark string) {
 	w.mu.Lock()
 	w.children--
 	if w.groups[pgid] {
 		delete(w.groups, pgid)
-		w.sendLine('-', pgid)
+		w.sendLine("-", pgid)
+	}
+	if w.marks[mark] {
+		delete(w.marks, mark)
+		w.sendLine("u", mark)
 	}
 	idle := w.shell
 	if w.children > 0 {
@@ -109,17 +154,18 @@ func (w *watcher) release(pgid int) {
 
 // sendLine has a deadline only because the shell may be stopped: the pipe holds thousands of
 // lines.
-func (w *watcher) sendLine(op byte, pgid int) {
+func (w *watcher) sendLine(op string, id any) {
 	if w.shell == nil {
 		return
 	}
 	_ = w.shell.pipe.SetWriteDeadline(time.Now().Add(time.Second))
-	if _, err := fmt.Fprintf(w.shell.pipe, "%c %d\n", op, pgid); err != nil {
+	if _, err := fmt.Fprintln(w.shell.pipe, op, id); err != nil {
 		w.shell.proc.Kill() // superviseShell replaces it
 	}
 }
 
-// startShell starts a shell and sends it the ids of all groups. The caller holds w.mu.
+// startShell starts a shell and sends it the ids of all groups and the marks. The caller holds
+// w.mu.
 func (w *watcher) startShell() {
 	r, pipe, err := os.Pipe()
 	if err != nil {
@@ -130,7 +176,7 @@ func (w *watcher) startShell() {
 	// no stream, environment or working directory of this process, so that it keeps nothing open.
 	cmd := &exec.Cmd{
 		Path: "/bin/sh", Args: []string{"sh", "-c", watchScript},
-		Env: []string{"PATH=/usr/bin:/bin"}, Dir: "/", Stdin: r,
+		Env: []string{"PATH=/usr/bin:/bin:/run/current-system/sw/bin"}, Dir: "/", Stdin: r,
 		SysProcAttr: &syscall.SysProcAttr{Setsid: true},
 	}
 	if err := cmd.Start(); err != nil {
@@ -139,7 +185,10 @@ func (w *watcher) startShell() {
 	}
 	w.shell = &watchShell{pipe: pipe, proc: cmd.Process, began: time.Now(), gone: make(chan struct{})}
 	for pgid := range w.groups {
-		w.sendLine('+', pgid)
+		w.sendLine("+", pgid)
+	}
+	for mark := range w.marks {
+		w.sendLine("m", mark)
 	}
 	go w.superviseShell(w.shell)
 }

@@ -47,6 +47,10 @@ type Command struct {
 	// KillAfter is the time between SIGTERM (CTRL_BREAK on Windows) and SIGKILL. 0 means 2 s,
 	// negative means no time.
 	KillAfter time.Duration
+
+	// KeepDetached lets processes live on that have left the child's process group, such as a daemon
+	// that other programs use too. By default they end with the tree; see [Child].
+	KeepDetached bool
 }
 
 // Child is the process of a server that [Command.Dial] started. All methods may be called
@@ -56,8 +60,13 @@ type Command struct {
 // connection is closed, when the process itself exits, or when this process dies, even by SIGKILL.
 // On POSIX, the tree is a session with a process group of its own: Ctrl-C in the terminal does not
 // reach it, and it has no terminal to ask for a password on. On Windows it is a Job Object; that
-// code has been compiled but never run. A descendant that creates a session or process group of
-// its own (setsid, a daemon) leaves the tree and is not ended.
+// code has been compiled but never run.
+//
+// On Linux, processes that have created a session or process group of their own (setsid, a daemon)
+// end too, after the group, unless [Command].KeepDetached is set. They are found by a random mark
+// that each child gets in the environment variable DOWEL_TREE. A process escapes if it leaves the
+// group and clears its environment, overwrites it, or runs as another user. On other systems, every
+// process that leaves the group is kept.
 type Child interface {
 	// PID returns the process id. On POSIX it is also the id of the process group and session.
 	PID() int

@@ -42,7 +42,7 @@ func (o *Options) resolveProgram() (p program, err error) {
 	}
 	p.command = process.Command{
 		Path: path, Args: args, Dir: o.Dir, Env: map[string]string{"TERM": "dumb", "PAGER": "cat", "ENV": ""}, CleanEnv: o.CleanEnv,
-		Grace: noGrace, KillAfter: killAfter,
+		Grace: noGrace, KillAfter: killAfter, KeepDetached: o.KeepDetached,
 	}
 	if !o.CleanEnv && !o.Sandbox {
 		o.setEnvironment(&p.command)

@@ -32,9 +32,9 @@
 //
 // Each shell leads its own session and process group. All of its processes end when the shell ends,
 // after [Options].Idle without a call, with [Server.Close], and with this process, even if it is
-// killed. A process with a session of its own (setsid, a daemon) is not ended. If this process is
-// killed, or on systems other than Linux, background processes started under set -m are not ended
-// either.
+// killed. On Linux these include processes with a session of their own (setsid, a daemon), unless
+// [Options].KeepDetached is set or they clear their environment. On other systems, processes with a
+// session of their own are not ended, nor background processes started under set -m.
 //
 // # Environment
 //
@@ -116,6 +116,8 @@ type Options struct {
 	// Idle is the time without a call after which a shell ends. The default is [DefaultIdle]; with
 	// a negative value, shells never expire.
 	Idle time.Duration
+	// KeepDetached lets processes live on that have left the session of their shell, such as daemons.
+	KeepDetached bool
 	// MaxShells limits the number of open shells. The default is [DefaultMaxShells].
 	MaxShells int
 	// MaxOutput limits the characters of output in one result. The default is [DefaultMaxOutput].

@@ -55,6 +55,7 @@ func Entry(s *config.Server, project string) edit.Object {
 	e.addTexts("watchPaths", spec.WatchPaths)
 	e.addFlag("lazy", spec.Lazy)
 	e.addDuration("idleStop", spec.IdleStop)
+	e.addFlag("keepDetached", spec.KeepDetached)
 	e.addFlag("serialize", spec.Serialize)
 	e.addText("revision", spec.Revision)
 	if spec.Sharing != "" && spec.Sharing != hub.Shared {
