@@ -241,12 +241,26 @@ func (c *Child) publishExit(quiet <-chan struct{}, closed bool) {
 	close(c.exited)
 }
 
-// discardStdout reads stdout to its end after Close.
+// discardStdout reads stdout to its end after Close. After a few megabytes it reads slowly, because
+// a process that prints without end would keep a processor busy until it is killed.
 func (c *Child) discardStdout() {
+	const (
+		full  = 8 << 20 // bytes that are read at full speed
+		pause = 20 * time.Millisecond
+	)
 	c.reading.Lock() // wait until the interrupted Read has returned
 	defer c.reading.Unlock()
 	c.stdout.allowRead()
-	_, _ = io.Copy(io.Discard, c.stdout)
+	buf := make([]byte, 64<<10)
+	for total := 0; ; {
+		n, err := c.stdout.Read(buf)
+		if err != nil {
+			return
+		}
+		if total += n; total > full {
+			waitWithin(c.tree.exited, pause)
+		}
+	}
 }
 
 // childOutput is the reading end of a pipe from the child. After expireSoon, Read returns the

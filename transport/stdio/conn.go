@@ -15,8 +15,8 @@ import (
 
 // Conn returns a connection that carries one JSON-RPC message a line over any stream of bytes: a
 // pipe, a Unix socket, TCP. A line of more than maxMessage bytes is skipped, and Read returns a
-// [transport.FrameError] for it; 0 means [transport.DefaultMaxMessage]. Empty lines are skipped
-// silently.
+// [transport.FrameError] for it; 0 means [transport.DefaultMaxMessage]. A line without an end, of
+// more than four times the default, ends the connection. Empty lines are skipped silently.
 func Conn(rwc io.ReadWriteCloser, maxMessage int) transport.Conn {
 	if maxMessage <= 0 {
 		maxMessage = transport.DefaultMaxMessage
@@ -29,6 +29,8 @@ type lineConn struct {
 	in  *bufio.Reader
 	max int
 
+	endless error // the error of all further reads, or nil
+
 	mu     sync.Mutex // held while a line is written
 	closed sync.Once
 	err    error
@@ -40,6 +42,9 @@ func (c *lineConn) HalfOpen() bool { return true }
 // Read returns the next line that is not empty, without its line break.
 func (c *lineConn) Read() ([]byte, error) {
 	for {
+		if c.endless != nil {
+			return nil, c.endless
+		}
 		line, err := c.readLine()
 		if err != nil && (!errors.Is(err, io.EOF) || len(line) == 0) {
 			return nil, err
@@ -51,6 +56,28 @@ func (c *lineConn) Read() ([]byte, error) {
 			return nil, err
 		}
 	}
+}
+
+// maxSkipped is the size of a line at which it counts as endless. Larger ones are not read on: a
+// program that writes them is broken, and reading them would keep a processor busy.
+const maxSkipped = 4 * transport.DefaultMaxMessage
+
+// endlessLineError is the error of Read for a line without an end. The connection is unusable then.
+type endlessLineError struct {
+	read  int // bytes
+	limit int // of a message
+}
+
+func (e *endlessLineError) Error() string {
+	return fmt.Sprintf("%d MiB arrived without a line break, and a message may have at most %s: "+
+		"the program must write one JSON-RPC message a line, and everything else to stderr", e.read>>20, formatSize(e.limit))
+}
+
+func formatSize(n int) string {
+	if n < 1<<20 {
+		return fmt.Sprintf("%d bytes", n)
+	}
+	return fmt.Sprintf("%d MiB", n>>20)
 }
 
 // readLine reads a line into new memory. It skips a line over the limit.
@@ -104,8 +131,12 @@ func (c *lineConn) skipLine(line []byte, err error) error {
 		var part []byte
 		part, err = c.in.ReadSlice('\n')
 		n += len(part)
-		tail = append(bytes.Clone(tail), part...)
+		tail = append(bytes.Clone(tail), part[max(0, len(part)-ends):]...)
 		tail = tail[max(0, len(tail)-ends):]
+		if n > max(maxSkipped, 2*c.max) {
+			c.endless = &endlessLineError{read: n, limit: c.max}
+			return c.endless
+		}
 	}
 	if err != nil && !errors.Is(err, io.EOF) { // the next Read returns it again
 		return err

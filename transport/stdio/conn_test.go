@@ -114,6 +114,31 @@ func TestConnReadFails(t *testing.T) {
 	}
 }
 
+// endless is a stream without a line break. It counts the bytes that are read.
+type endless struct {
+	chunks
+	read int
+}
+
+func (e *endless) Read(p []byte) (int, error) { e.read += len(p); return len(p), nil }
+
+// A line without an end is not read on: the connection ends with an error that says what to do.
+func TestEndlessLine(t *testing.T) {
+	for _, limit := range []int{1000, 0} {
+		stream := &endless{}
+		c := Conn(stream, limit)
+		want := "64 MiB arrived without a line break, and a message may have at most " + map[int]string{1000: "1000 bytes", 0: "16 MiB"}[limit]
+		for range 2 {
+			if _, err := c.Read(); err == nil || errors.Is(err, transport.ErrFrame) || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "stderr") {
+				t.Errorf("limit %d: got %v, want %q", limit, err, want)
+			}
+		}
+		if stream.read > maxSkipped+1<<20 {
+			t.Errorf("limit %d: %d bytes were read", limit, stream.read)
+		}
+	}
+}
+
 // What can be told of a message that was too long.
 func TestGuesses(t *testing.T) {
 	big := `"` + strings.Repeat("x", 300) + `"`

@@ -88,6 +88,9 @@ func (c *childConn) Read() ([]byte, error) {
 	if err == nil || errors.Is(err, transport.ErrFrame) || errors.Is(err, os.ErrClosed) {
 		return frame, err
 	}
+	if endless, ok := errors.AsType[*endlessLineError](err); ok {
+		return nil, fmt.Errorf("%w: the server's stdout is unusable: %w", mcp.ErrConnection, endless)
+	}
 	return nil, c.explainEnd(err)
 }
 

@@ -267,3 +267,28 @@ func TestEndpoints(t *testing.T) {
 		}
 	}
 }
+
+// A server that prints without a line break is given up at once, also before it has answered.
+func TestEndlessStdout(t *testing.T) {
+	for name, script := range map[string]string{
+		"at once": `exec cat /dev/zero`,
+		"later": legacy(`*'"tools/list"'*) exec cat /dev/zero;;
+			*'"server/discover"'*) printf '{"jsonrpc":"2.0","id":%s,"error":{"code":-32601,"message":"x"}}\n' "$id";;`),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := Command{Path: "/bin/sh", Args: []string{"-c", script}, Env: map[string]string{"STARTS": filepath.Join(t.TempDir(), "starts")}, Grace: -1}
+			var err error
+			polltest.Within(t, func() {
+				var tr mcp.Transport
+				if tr, err = c.Dial(t.Context(), &inbound{}, transport.ClientOptions{Logger: discard}); err == nil {
+					_, err = tr.RoundTrip(t.Context(), &mcp.Request{Method: "tools/list"})
+					tr.Close()
+				}
+			})
+			if !errors.Is(err, mcp.ErrConnection) || !strings.Contains(err.Error(), "the server's stdout is unusable: 64 MiB arrived without a line break") {
+				t.Errorf("got %v", err)
+			}
+		})
+	}
+}
