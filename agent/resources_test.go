@@ -12,6 +12,7 @@ import (
 	"sync"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/dowel-mcp/dowel/agent"
 	"github.com/dowel-mcp/dowel/client"
@@ -19,6 +20,7 @@ import (
 	"github.com/dowel-mcp/dowel/hub"
 	"github.com/dowel-mcp/dowel/internal/builtin/everything"
 	"github.com/dowel-mcp/dowel/mcp"
+	"github.com/dowel-mcp/dowel/server"
 )
 
 // shelf is a bench with resources in memory.
@@ -403,4 +405,23 @@ func TestLateSubscription(t *testing.T) {
 		}
 		box.Close()
 	})
+}
+
+// A resource is read again although its server lets clients keep it: the model is told to do that when
+// the resource may have changed.
+func TestResourceIsReadAgain(t *testing.T) {
+	reads := 0
+	s := server.New("s", "1", nil)
+	defer s.Close()
+	server.Resource(s, "x://1", "Counts.", func(context.Context, struct{}) (string, error) {
+		reads++
+		return fmt.Sprint(reads), nil
+	}, server.ResourceOptions{Cache: &mcp.Cache{TTL: time.Hour, Scope: mcp.CachePublic}})
+	a := agent.New(&script{t: t}, dial(t, s, client.Options{}), nil)
+	for _, want := range []string{"1", "2"} {
+		content, err := a.ReadResource(t.Context(), "x://1")
+		if err != nil || content[1].Resource.Text != want {
+			t.Errorf("got %v, %v, want %s", content, err, want)
+		}
+	}
 }

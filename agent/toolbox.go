@@ -116,6 +116,9 @@ func (b *Toolbox) followChanges() {
 // List implements [Tools].
 func (b *Toolbox) List(ctx context.Context) ([]mcp.Tool, error) {
 	tools, err := client.All(b.client.Tools(ctx))
+	if isMissingMethod(err) && b.client.Server().Capabilities.Tools == nil { // it may have resources only
+		return nil, nil
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -41,8 +41,7 @@ func (b toolboxResources) ListResources(ctx context.Context) (all []Resource, er
 	}
 	n := 0
 	for t, err := range b.box.client.ResourceTemplates(ctx) {
-		var answered *mcp.Error
-		if errors.As(err, &answered) && answered.Code == jsonrpc.CodeMethodNotFound { // as with many servers
+		if isMissingMethod(err) { // as with many servers
 			break
 		}
 		if err != nil {
@@ -60,13 +59,19 @@ func (b toolboxResources) ListResources(ctx context.Context) (all []Resource, er
 	return all, nil
 }
 
+// isMissingMethod reports whether an error says that a server lacks the method.
+func isMissingMethod(err error) bool {
+	var answered *mcp.Error
+	return errors.As(err, &answered) && answered.Code == jsonrpc.CodeMethodNotFound
+}
+
 // ReadResource implements [Resources].
 func (b toolboxResources) ReadResource(ctx context.Context, uri string) (*mcp.ReadResourceResult, error) {
 	if a, ok := ctx.Value(targetKey{}).(*questionTarget); ok {
 		b.box.addTarget(a)
 		defer b.box.removeTarget(a)
 	}
-	return b.box.client.ReadResource(ctx, uri)
+	return b.box.client.ReadResource(ctx, uri, client.CallOptions{NoCache: true}) // it is read again because it may have changed
 }
 
 // WatchResource implements [Resources].

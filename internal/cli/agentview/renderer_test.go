@@ -83,6 +83,8 @@ func shownRuns() map[string][]shownStep {
 		"remarks": {
 			stateChange(agent.Thinking), atOnce(agent.Delta{Text: "One"}),
 			atOnce(agent.ToolsChanged{Added: []string{"a__x", "a__y", "b__1", "b__2", "b__3", "b__4", "b__5", "b__6"}, Removed: []string{"c__z", "plain"}}),
+			atOnce(agent.ResourcesChanged{Resources: []agent.Resource{
+				{Resource: mcp.Resource{URI: "dowel://a/x://1"}, Server: "a"}, {Resource: mcp.Resource{URI: "y:\x1b[2J\u202e2"}, Server: "b"}, {Resource: mcp.Resource{URI: "z:3"}}}}),
 			atOnce(agent.Delta{Notice: "the model called x, which is taken for a__x"}),
 			atOnce(agent.Compacted{Before: 90000, After: 12000, Summary: "The user wants\ncheese. " + strings.Repeat("And more. ", 50)}),
 			atOnce(agent.Delta{Text: "\nTwo"}), atOnce(agent.Delta{Message: new(agent.Message)}),
