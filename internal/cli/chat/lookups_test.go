@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -18,12 +19,13 @@ import (
 func TestSlowLookup(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var work sync.WaitGroup
-		arrived, asked, answer := 0, 0, make(chan string)
-		l := &lookups{ctx: t.Context(), start: work.Go, arrived: func() { arrived++ }}
+		var arrived, asked atomic.Int32
+		answer := make(chan string)
+		l := &lookups{ctx: t.Context(), start: work.Go, arrived: func() { arrived.Add(1) }}
 		find := func() string {
 			began := time.Now()
 			got := findAnswer(l, "key", func(context.Context) (string, error) {
-				asked++
+				asked.Add(1)
 				text := <-answer
 				if text == "" {
 					return "nothing", errors.New("no answer")
@@ -37,23 +39,23 @@ func TestSlowLookup(t *testing.T) {
 			return got
 		}
 		for range 3 {
-			if got := find(); got != "" || asked != 1 {
-				t.Fatalf("got %q after %d questions", got, asked)
+			if got := find(); got != "" || asked.Load() != 1 {
+				t.Fatalf("got %q after %d questions", got, asked.Load())
 			}
 		}
 		answer <- "late"
 		work.Wait()
-		if got := find(); got != "late" || asked != 1 || arrived != 1 {
-			t.Errorf("got %q after %d questions, and %d answers arrived", got, asked, arrived)
+		if got := find(); got != "late" || asked.Load() != 1 || arrived.Load() != 1 {
+			t.Errorf("got %q after %d questions, and %d answers arrived", got, asked.Load(), arrived.Load())
 		}
 		time.Sleep(lookupLife)
-		if got := find(); got != "late" || asked != 2 {
-			t.Errorf("in place of a new answer: %q, after %d questions", got, asked)
+		if got := find(); got != "late" || asked.Load() != 2 {
+			t.Errorf("in place of a new answer: %q, after %d questions", got, asked.Load())
 		}
 		answer <- ""
 		work.Wait()
-		if got := find(); got != "" || arrived != 1 {
-			t.Errorf("after an error: %q, and %d answers arrived", got, arrived)
+		if got := find(); got != "" || arrived.Load() != 1 {
+			t.Errorf("after an error: %q, and %d answers arrived", got, arrived.Load())
 		}
 	})
 }
