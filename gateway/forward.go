@@ -17,9 +17,12 @@ import (
 // error for the client. A legacy upstream may ask, so its call gets a bridge.
 func (g *Gateway) forwardRequest(ctx context.Context, u *hub.Upstream, req *mcp.Request, params json.RawMessage) (*mcp.Result, error) {
 	noteUpstream(ctx, u, params)
-	if !mcpwire.MayAsk(req.Method) || u.Server().Revision.Modern() {
+	if !mcpwire.MayAsk(req.Method) {
 		resp, err := u.RoundTrip(ctx, callerOf(req), upstreamRequest(req, params, notifier(ctx, req)))
 		return clientResult(resp, err)
+	}
+	if u.Server().Revision.Modern() {
+		return g.forwardRound(ctx, u, req, params)
 	}
 	if b, err := g.parked.claimCall(u, req); b != nil || err != nil {
 		if err != nil {
@@ -32,6 +35,32 @@ func (g *Gateway) forwardRequest(ctx context.Context, u *hub.Upstream, req *mcp.
 	}
 	b := newBridge(g.core, u, req)
 	return b.startCall(ctx, req, withoutAnswers(params))
+}
+
+// forwardRound sends a request that may ask to a modern upstream. The upstream takes all clients for one
+// and cannot bind its request state to a client. So the gateway seals the state for the principal, if the
+// client has one: no other client can continue the call.
+func (g *Gateway) forwardRound(ctx context.Context, u *hub.Upstream, req *mcp.Request, params json.RawMessage) (*mcp.Result, error) {
+	isBound := req.Principal.ID != ""
+	if raw := rawjson.Lookup(params, "requestState"); isBound && raw != nil {
+		text, _ := rawjson.String(raw)
+		state, err := g.states.Open(text, requestDigest(u, req))
+		if err != nil {
+			return nil, mcp.InvalidParams("%s: the request state is not one of this server's, or of another request", req.Method)
+		}
+		params = rawjson.Replace(params, "requestState", rawjson.AppendString(nil, string(state)))
+	}
+	resp, err := u.RoundTrip(ctx, callerOf(req), upstreamRequest(req, params, notifier(ctx, req)))
+	res, err := clientResult(resp, err)
+	if err != nil || !isBound || res.Type != mcp.ResultInputRequired {
+		return res, err
+	}
+	if raw := rawjson.Lookup(res.Raw, "requestState"); raw != nil {
+		state, _ := rawjson.String(raw)
+		sealed := g.states.Seal([]byte(state), requestDigest(u, req))
+		res.Raw = rawjson.Replace(res.Raw, "requestState", rawjson.AppendString(nil, sealed))
+	}
+	return res, nil
 }
 
 // upstreamRequest returns the request to an upstream for a client's request.

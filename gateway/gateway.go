@@ -25,7 +25,8 @@ type Options struct {
 	Info mcp.Implementation
 	// Instructions come before the instructions of the upstreams.
 	Instructions string
-	// Keys seal the states of parked calls. nil means random keys.
+	// Keys seal the states of parked calls, and those of modern upstreams for clients with a
+	// principal. nil means random keys.
 	Keys *mcp.Keys
 	// ParkTimeout limits how long an upstream's call waits for an answer of its client. 0 means 10
 	// minutes.
@@ -89,6 +90,7 @@ type core struct {
 	opts   Options
 	info   []byte // encoded
 	parked parkedCalls
+	states *mcp.Sealer // seals the request states of modern upstreams
 }
 
 var (
@@ -106,6 +108,7 @@ func New(h *hub.Hub, opts *Options) *Gateway {
 	c.opts.setDefaults()
 	c.info, _ = mcp.Encode(c.opts.Info) // strings can be encoded
 	c.parked.setUp(c.opts)
+	c.states = c.opts.Keys.For("upstream state")
 	return &Gateway{core: c}
 }
 
