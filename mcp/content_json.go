@@ -31,11 +31,17 @@ func (o *objectWriter) writeString(name, value string) {
 	o.dst = rawjson.AppendString(o.dst, value)
 }
 
+// writeRaw writes JSON that the author of a handler made. It fails if that is not JSON in UTF-8.
 func (o *objectWriter) writeRaw(name string, value json.RawMessage) {
-	if value != nil {
-		o.writeKey(name)
-		o.dst = append(o.dst, value...)
+	if value == nil {
+		return
 	}
+	if err := rawjson.CheckAll(value); err != nil {
+		o.err = fmt.Errorf("%s: %w", name, err)
+		return
+	}
+	o.writeKey(name)
+	o.dst = append(o.dst, value...)
 }
 
 func (o *objectWriter) writeBase64(name string, data []byte) {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"reflect"
 
+	"github.com/dowel-mcp/dowel/internal/rawjson"
 	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/dowel-mcp/dowel/schema"
 )
@@ -114,8 +115,14 @@ func invalidOutput(err error) error { return fmt.Errorf("%w: %w", errInvalidOutp
 
 var errNoStructure = errors.New("the tool declares an output schema but returned no structured content")
 
-// checkOutput validates the result against the tool's output schema.
+// checkOutput validates the result against the tool's output schema. Without one, structured
+// content must still be JSON.
 func (r *toolResult) checkOutput(t *registeredTool) error {
+	if t.output == nil && r.call.StructuredContent != nil {
+		if err := rawjson.CheckAll(r.call.StructuredContent); err != nil {
+			return invalidOutput(fmt.Errorf("structuredContent: %w", err))
+		}
+	}
 	if t.output == nil || r.call.IsError {
 		return nil
 	}

@@ -141,6 +141,9 @@ func TestInvalidOutput(t *testing.T) {
 	server.Tool(s, "failed", "", func(context.Context, struct{}) (*mcp.CallToolResult, error) {
 		return &mcp.CallToolResult{IsError: true}, nil
 	}, server.ToolOptions{OutputSchema: json.RawMessage(`{"type":"object"}`)})
+	server.RawTool(s, mcp.Tool{Name: "broken", InputSchema: json.RawMessage(`{"type":"object"}`)}, func(context.Context, json.RawMessage) (*mcp.CallToolResult, error) {
+		return &mcp.CallToolResult{StructuredContent: json.RawMessage(`{"a":`)}, nil
+	})
 	fault := `{"content":[{"type":"text","text":"the tool's output was invalid: this is a fault of the server, not of the arguments"}],"isError":true}`
 	want(t, call(t, s, "struct", `{}`), fault)
 	wantPart(t, log.String(), "must be at most 9")
@@ -150,6 +153,8 @@ func TestInvalidOutput(t *testing.T) {
 	wantPart(t, call(t, s, "unchecked-nil", `{}`), `"text":"null"`)
 	wantPart(t, call(t, s, "unchecked", `{}`), `"structuredContent":{"x":10,"l":[]}`)
 	want(t, call(t, s, "failed", `{}`), `{"content":[],"isError":true}`)
+	want(t, call(t, s, "broken", `{}`), fault)
+	wantPart(t, log.String(), "structuredContent: invalid JSON at byte 5")
 }
 
 func TestToolDescription(t *testing.T) {

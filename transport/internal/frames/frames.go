@@ -47,7 +47,7 @@ func AppendResult(dst []byte, res *mcp.Result) (out []byte, err error) {
 	}()
 	switch {
 	case res.Raw != nil:
-		return append(dst, res.Raw...), nil
+		return append(dst, res.Raw...), CheckRaw("the result", res.Raw)
 	case res.Value != nil:
 		if out, err = mcp.AppendEncode(dst, res.Value); err == nil && out[len(dst)] != '{' {
 			err = fmt.Errorf("%T is encoded as no object", res.Value)
@@ -55,6 +55,15 @@ func AppendResult(dst []byte, res *mcp.Result) (out []byte, err error) {
 		return out, err
 	}
 	return append(dst, "{}"...), nil
+}
+
+// CheckRaw returns an error if raw, which the author of a handler made, is not a JSON object in
+// UTF-8. name says in the error what raw is.
+func CheckRaw(name string, raw []byte) error {
+	if err := rawjson.CheckObject(raw, func([]byte, []byte) {}); err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	return nil
 }
 
 // AppendResultHead appends a response up to its result. The caller appends the result's object and

@@ -149,11 +149,28 @@ func (c *call) encodeResponse(res *mcp.Result, err error) (frame []byte, refused
 			refused = mcp.Errorf(jsonrpc.CodeInternal, "the result could not be encoded")
 		}
 	}
+	if refused.Data != nil {
+		if err := rawjson.CheckAll(refused.Data); err != nil {
+			c.edge.logger.Error("the data of an error was left out", "method", c.req.Method, "err", err)
+			refused = &mcp.Error{Code: refused.Code, Message: refused.Message}
+		}
+	}
 	return jsonrpc.AppendError(nil, c.id, refused), refused
+}
+
+// checkNotification returns an error if the params are not a JSON object.
+func checkNotification(n mcp.Notification) error {
+	if n.Params == nil {
+		return nil
+	}
+	return frames.CheckRaw("the params of "+n.Method, n.Params)
 }
 
 // Notify implements [mcp.Peer].
 func (c *call) Notify(_ context.Context, n mcp.Notification) error {
+	if err := checkNotification(n); err != nil {
+		return err
+	}
 	params := mcpwire.AdaptParams(c.req.Revision, n.Method, n.Params)
 	return c.sendFrame(func(dst []byte) []byte {
 		if n.Method == mcp.NotificationProgress && !c.req.Revision.Modern() && !c.progressRises(params) {
@@ -180,13 +197,16 @@ func (c *call) Change(_ context.Context, change mcp.Notification) error {
 	if c.req.Method != mcp.MethodListen {
 		return fmt.Errorf("a change belongs on %s, not on %s", mcp.MethodListen, c.req.Method)
 	}
+	if err := checkNotification(change); err != nil {
+		return err
+	}
 	return c.sendFrame(func(dst []byte) []byte { return c.era.appendChange(dst, c, change) })
 }
 
 // TryChange implements [mcpwire.Announcer].
 func (c *call) TryChange(change mcp.Notification) bool {
 	w, ok := c.out.(transport.TryWriter)
-	if !ok || c.req.Method != mcp.MethodListen || !c.mu.TryLock() {
+	if !ok || c.req.Method != mcp.MethodListen || checkNotification(change) != nil || !c.mu.TryLock() {
 		return false
 	}
 	defer c.mu.Unlock()

@@ -104,10 +104,18 @@ func appendCacheMembers(dst []byte, cache mcp.Cache) []byte {
 // appendBody appends the members of the result after the members that the edge writes, without
 // the closing brace.
 func appendBody(dst []byte, res *mcp.Result, c *call) ([]byte, error) {
+	if res.ServerInfo != nil {
+		if err := frames.CheckRaw("the server's info", res.ServerInfo); err != nil {
+			return dst, err
+		}
+	}
 	metaAt := len(dst)
 	dst = appendEdgeMeta(dst, res, c)
 	bodyAt := len(dst)
 	if res.Raw != nil {
+		if err := frames.CheckRaw("the result", res.Raw); err != nil {
+			return dst, err
+		}
 		return appendRawMembers(dst[:metaAt], res.Raw, res, c), nil
 	}
 	dst, err := frames.AppendResult(dst, res)

@@ -141,6 +141,27 @@ func TestModernResults(t *testing.T) {
 	})
 }
 
+// JSON of a handler that is broken or not UTF-8 does not reach the client.
+func TestBrokenJSONStaysHere(t *testing.T) {
+	const unencodable = `< {"jsonrpc":"2.0","id":1,"error":{"code":-32603,"message":"the result could not be encoded"}}`
+	answers := map[string]string{"structured": unencodable, "input": unencodable, "raw": unencodable, "info": unencodable,
+		"data": `< {"jsonrpc":"2.0","id":1,"error":{"code":7,"message":"m"}}`, "notification": `$OK 1 "true"`}
+	for field, answer := range answers {
+		for _, broken := range []string{`{\"a\":`, `{\"a\":\"FF\"}`, `{}{}`, `{\"a\":1`, ``, `{'a':1}`} {
+			t.Run(field+" "+broken, func(t *testing.T) {
+				call := `"method":"tools/call","params":{"name":"broken","arguments":{"field":"` + field + `","json":"` + broken + `"}`
+				for revision, start := range map[string]string{"modern": "", "legacy": "$INIT 2025-11-25\n"} {
+					if revision == "legacy" && field == "info" {
+						continue // legacy results have none
+					}
+					meta := map[string]string{"modern": ",$META"}[revision]
+					talk(t, newWorld(), transport.ServerOptions{}, start+`> {"jsonrpc":"2.0","id":1,`+call+meta+"}}\n"+answer)
+				}
+			})
+		}
+	}
+}
+
 func TestModernSubscriptions(t *testing.T) {
 	w := newWorld()
 	tools["publish"] = func(w *world, _ ctx, _ *mcp.Request, p mcp.CallToolParams) (*mcp.Result, error) {

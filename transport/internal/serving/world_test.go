@@ -230,6 +230,25 @@ func init() {
 		"raw": func(_ *world, _ context.Context, _ *mcp.Request, p mcp.CallToolParams) (*mcp.Result, error) {
 			return &mcp.Result{Raw: p.Arguments}, nil
 		},
+		"broken": func(_ *world, ctx context.Context, req *mcp.Request, p mcp.CallToolParams) (*mcp.Result, error) {
+			var in struct{ Field, JSON string }
+			_ = json.Unmarshal(p.Arguments, &in)
+			raw := json.RawMessage(strings.ReplaceAll(in.JSON, "FF", "\xff"))
+			switch in.Field {
+			case "structured":
+				return &mcp.Result{Value: &mcp.CallToolResult{StructuredContent: raw}}, nil
+			case "input":
+				return &mcp.Result{Value: &mcp.CallToolResult{Content: []mcp.Content{{Type: mcp.ContentToolUse, ToolUse: &mcp.ToolUse{Input: raw}}}}}, nil
+			case "info":
+				return &mcp.Result{ServerInfo: raw}, nil
+			case "data":
+				return nil, &mcp.Error{Code: 7, Message: "m", Data: raw}
+			case "notification":
+				err := req.Peer.Notify(ctx, mcp.Notification{Method: "acme/x", Params: raw})
+				return text("%v", err != nil)
+			}
+			return &mcp.Result{Raw: raw}, nil
+		},
 		"raw with info": func(_ *world, _ context.Context, _ *mcp.Request, p mcp.CallToolParams) (*mcp.Result, error) {
 			return &mcp.Result{Raw: p.Arguments, ServerInfo: json.RawMessage(`{"name":"w","version":"1"}`)}, nil
 		},
