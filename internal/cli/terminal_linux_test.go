@@ -1,6 +1,8 @@
 package cli
 
 import (
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -132,6 +134,28 @@ func TestVisitOnTerminal(t *testing.T) {
 				t.Errorf("opened with %q", got)
 			}
 		})
+	}
+}
+
+// dowel does not fetch a page that it shows, neither before nor after the user's answer.
+func TestPagesAreNotFetched(t *testing.T) {
+	t.Parallel()
+	fetched := make(chan string, 1)
+	web := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		select {
+		case fetched <- r.URL.Path:
+		default:
+		}
+	}))
+	defer web.Close()
+	p := onTerminal(t, withTestServer(t, "call", "visit", "url="+web.URL+"/page")...)
+	p.expect("[N]o:")
+	p.typeText("m\n")
+	p.expectExit(exit.OK)
+	select {
+	case path := <-fetched:
+		t.Errorf("%s was fetched", path)
+	default:
 	}
 }
 
