@@ -90,8 +90,8 @@ func (q *changeQueue) addChange(change Change) {
 	q.wakeReader()
 }
 
-// dedupKey returns the key that equal changes share. ok is false for changes of extensions, whose
-// parameters may differ in meaning.
+// dedupKey returns the key that equal changes share. ok is false for changes of extensions, because
+// their parameters may differ in meaning.
 func (c Change) dedupKey() (key string, ok bool) {
 	switch c.Method {
 	case "", mcp.NotificationToolsChanged, mcp.NotificationPromptsChanged, mcp.NotificationResourcesChanged:

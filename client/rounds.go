@@ -130,8 +130,8 @@ func appendResult(dst []byte, res *mcp.Result) ([]byte, error) {
 	return mcp.AppendEncode(dst, res.Value)
 }
 
-// retryParams returns the parameters with answers and state, and without those of an earlier round.
-// nil answers or state are left out.
+// retryParams returns the parameters with answers and state, and without the answers and state of
+// an earlier round. nil answers or state are left out.
 func retryParams(original json.RawMessage, answers, state []byte) json.RawMessage {
 	out := make([]byte, 0, len(original)+len(answers)+len(state)+48)
 	out, any := rawjson.AppendMembers(append(out, '{'), original, func(key []byte) bool {

@@ -14,9 +14,9 @@ func Form[T any]() (*Schema, error) {
 	return cachedSchema(cacheKey{typ: reflect.TypeFor[T](), form: true})
 }
 
-// formKeywords returns the keywords that a field of this type can have in a form, besides those of
-// everyField. It returns nil for a type that forms do not have. The items of an array must be an
-// enumeration.
+// formKeywords returns the keywords that a field of this type can have in a form, besides the
+// keywords of everyField. It returns nil for a type that forms do not have. The items of an array
+// must be an enumeration.
 func formKeywords(typ string) []string {
 	switch typ {
 	case "string":

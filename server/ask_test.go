@@ -272,7 +272,7 @@ func TestPromptsAndResourcesAsk(t *testing.T) {
 	wantPart(t, r.run(), `"bAnn"`)
 }
 
-// TestChangedQuestion asks again where the question is not the one that was answered.
+// TestChangedQuestion asks again if the question differs from the answered one.
 func TestChangedQuestion(t *testing.T) {
 	s := newServer()
 	price := 0
@@ -320,7 +320,7 @@ func TestAnswersWithoutState(t *testing.T) {
 	a, b := `"a":`+accept(`{"value":"x"}`), `"b":`+accept(`{"value":"y"}`)
 	want(t, serve(t, s, request(mcp.MethodCallTool, params(`{`+a+`,`+b+`,"c":1}`))), textResult("xy"))
 
-	// One that is missing is asked, and the one that was given travels on.
+	// The missing answer is asked for, and the given one stays in the state.
 	session := &asker{t: t, h: s, req: request(mcp.MethodCallTool, `{"name":"t"}`), answer: func(string, mcp.InputRequest) string { return accept(`{"value":"y"}`) }}
 	first, err := s.ServeMCP(t.Context(), request(mcp.MethodCallTool, params(`{`+a+`}`)))
 	if err != nil {

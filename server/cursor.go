@@ -12,7 +12,7 @@ import (
 type position struct {
 	provider uint64 // 0 means the catalog, n the n-th provider
 	seq      uint64 // in the catalog of this Server
-	name     string // the item's name, for replicas, whose seq differs
+	name     string // the item's name, for replicas, which count differently
 }
 
 // sealCursor returns the cursor for a position. If [Options.Visible] filters lists, only the same

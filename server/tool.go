@@ -118,8 +118,7 @@ type registeredTool struct {
 	run      func(c *call, r *toolResult) error
 }
 
-// newTypedTool makes a tool from the types, whose schemas are compiled once per type, and the
-// options.
+// newTypedTool makes a tool from the types and the options. It compiles the schema of a type once.
 func newTypedTool[In, Out any](name, description string, o ToolOptions) (t *registeredTool, err error) {
 	described := mcp.Tool{Name: name, Description: description, Title: o.Title, Icons: o.Icons, Annotations: o.Annotations, Meta: o.Meta}
 	t = &registeredTool{}

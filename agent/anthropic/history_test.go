@@ -23,9 +23,10 @@ func result(id string, content ...mcp.Content) mcp.Content {
 	return mcp.Content{Type: mcp.ContentToolResult, ToolResult: &mcp.ToolResultContent{ToolUseID: id, Content: content}}
 }
 
-// The API accepts any history, also of another provider or of a sample.
+// Any history is sent in a form that the API accepts, also one of another provider or of a sampling
+// request.
 func TestHistories(t *testing.T) {
-	const user, goOn = `{"content":[{"text":"hi","type":"text"}],"role":"user"}`, `{"content":[{"text":"Go on.","cache_control":{"type":"ephemeral"},"type":"text"}],"role":"user"}`
+	const user, resumed = `{"content":[{"text":"hi","type":"text"}],"role":"user"}`, `{"content":[{"text":"Go on.","cache_control":{"type":"ephemeral"},"type":"text"}],"role":"user"}`
 	const a = `{"content":[{"text":"a","type":"text"}],"role":"assistant"}`
 	hi, input := said(mcp.RoleUser, mcp.Text("hi")), json.RawMessage(`{}`)
 	png := mcp.Content{Type: mcp.ContentImage, MIMEType: "image/png", Data: []byte("\x89PNG\r\n\x1a\n0000")}
@@ -34,16 +35,16 @@ func TestHistories(t *testing.T) {
 		messages []agent.Message
 		want     string // a part
 	}{
-		{"nothing", nil, `[` + goOn + `]`},
+		{"nothing", nil, `[` + resumed + `]`},
 		{"the assistant first", []agent.Message{said(mcp.RoleAssistant, mcp.Text("a")), hi}, `[{"content":[{"text":"(nothing)","cache_control":{"type":"ephemeral"},"type":"text"}],"role":"user"},` + a},
-		{"the assistant last", []agent.Message{hi, said(mcp.RoleAssistant, mcp.Text("a"))}, `,` + a + `,` + goOn + `]`},
-		{"empty messages", []agent.Message{said(mcp.RoleUser), said(mcp.RoleAssistant), said(mcp.RoleUser, mcp.Text(" "))}, `[` + goOn + `]`},
-		{"only calls, of tools that have gone", []agent.Message{hi, said(mcp.RoleAssistant, mcp.UseTool("1", "a", input)), said(mcp.RoleUser, result("1"))},
+		{"the assistant last", []agent.Message{hi, said(mcp.RoleAssistant, mcp.Text("a"))}, `,` + a + `,` + resumed + `]`},
+		{"empty messages", []agent.Message{said(mcp.RoleUser), said(mcp.RoleAssistant), said(mcp.RoleUser, mcp.Text(" "))}, `[` + resumed + `]`},
+		{"only calls, of tools that no longer exist", []agent.Message{hi, said(mcp.RoleAssistant, mcp.UseTool("1", "a", input)), said(mcp.RoleUser, result("1"))},
 			`{"content":[{"id":"1","input":{},"name":"a","type":"tool_use"}],"role":"assistant"}`},
 		{"a made-up name", []agent.Message{hi, said(mcp.RoleAssistant, mcp.UseTool("1", "multi_tool_use.parallel", nil)), said(mcp.RoleUser, result("1"))}, `"name":"multi_tool_use_parallel"`},
 		{"an image in a result", []agent.Message{hi, said(mcp.RoleAssistant, mcp.UseTool("1", "a", json.RawMessage("null"))), said(mcp.RoleUser, result("1", png))},
 			`"input":{},"name":"a","type":"tool_use"}],"role":"assistant"},{"content":[{"tool_use_id":"1","cache_control":{"type":"ephemeral"},"content":[{"source":{"data":"iVBORw0KGgowMDAw"`},
-		{"an id twice", []agent.Message{hi, said(mcp.RoleAssistant, mcp.UseTool("1", "a", input), mcp.UseTool("1", "a", input)), said(mcp.RoleUser, result("1", mcp.Text("r1")), result("1", mcp.Text("r2")))},
+		{"a repeated id", []agent.Message{hi, said(mcp.RoleAssistant, mcp.UseTool("1", "a", input), mcp.UseTool("1", "a", input)), said(mcp.RoleUser, result("1", mcp.Text("r1")), result("1", mcp.Text("r2")))},
 			`[{"tool_use_id":"1","content":[{"text":"r1","type":"text"}],"type":"tool_result"},{"tool_use_id":"call_2",`},
 	} {
 		server, o := serve(t, modelserver.Turn{Text: "Good."})
@@ -65,7 +66,7 @@ func TestHistories(t *testing.T) {
 	}
 }
 
-// An image is sent, or a text says why not.
+// An image within MaxMedia is sent. Otherwise a text says why it is missing.
 func TestMaxMedia(t *testing.T) {
 	image := mcp.Content{Type: mcp.ContentImage, MIMEType: "image/png", Data: append([]byte("\x89PNG\r\n\x1a\n"), make([]byte, 92)...)}
 	for most, want := range map[int]string{0: `"type":"base64"`, 100: `"type":"base64"`, 99: "100 bytes: more than 99 cannot be shown", -1: "left out, since this model is given text only"} {
@@ -82,8 +83,9 @@ func TestMaxMedia(t *testing.T) {
 	}
 }
 
-// events answers with a reply's events as they are.
-func events(t *testing.T, stop string, blocks ...string) anthropic.Options {
+// serveEvents returns options for a server that answers with a stream of the given content blocks,
+// each as the lines of its events, and stop as the stop reason.
+func serveEvents(t *testing.T, stop string, blocks ...string) anthropic.Options {
 	all := slices.Concat([]string{`{"type":"message_start","message":{"id":"m","type":"message","role":"assistant","content":[],"model":"m","usage":{"input_tokens":7,"output_tokens":1}}}`},
 		blocks, []string{`{"type":"message_delta","delta":{"stop_reason":"` + stop + `"},"usage":{"output_tokens":5}}`, `{"type":"message_stop"}`})
 	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -109,6 +111,8 @@ const (
 {"type":"content_block_stop","index":INDEX}`
 )
 
+// callOf returns the events of a call. input is the input in the block's start; piece follows as a
+// delta, unless it is "".
 func callOf(index, id, name, input, piece string) string {
 	if piece != "" {
 		text, _ := json.Marshal(piece)
@@ -117,23 +121,23 @@ func callOf(index, id, name, input, piece string) string {
 	return strings.NewReplacer("INDEX", index, "ID", id, "NAME", name, "INPUT", input).Replace(strings.Replace(callBlock, "PIECE", piece, 1))
 }
 
-// If a reply reached the limit of its length, the call that was being written is not run, and its
-// tokens count.
-func TestCut(t *testing.T) {
+// If a reply reaches the limit of its length, its last call, which may be incomplete, is dropped.
+// The tokens of the reply count.
+func TestReplyCutOff(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
 		blocks []string
 		want   string
 	}{
 		{"in a text", []string{textBlock}, "I look."},
-		{"behind a name", []string{textBlock, callOf("1", "1", "delete", "{}", "")}, "I look."},
+		{"after a name", []string{textBlock, callOf("1", "1", "delete", "{}", "")}, "I look."},
 		{"in an input", []string{textBlock, callOf("1", "1", "delete", "{}", `{"path":`)}, "I look."},
-		{"in an input that the server has closed", []string{textBlock, callOf("1", "1", "delete", "{}", `{"path":""}`)}, "I look."},
+		{"in an input, closed by the server", []string{textBlock, callOf("1", "1", "delete", "{}", `{"path":""}`)}, "I look."},
 		{"in a second call", []string{callOf("0", "1", "read", "{}", `{"a":1}`), callOf("1", "2", "delete", "{}", "")}, `read{"a":1}`},
-		{"at once", nil, ""},
+		{"before any block", nil, ""},
 	} {
 		var last agent.Delta
-		for delta, err := range anthropic.New(events(t, "max_tokens", tt.blocks...)).Reply(t.Context(), hello()) {
+		for delta, err := range anthropic.New(serveEvents(t, "max_tokens", tt.blocks...)).Reply(t.Context(), hello()) {
 			if err != nil || delta.Notice != "" {
 				t.Error(tt.name, err, delta.Notice)
 			}
@@ -156,7 +160,7 @@ func called(m *agent.Message) (text string) {
 // unique id.
 func TestCalls(t *testing.T) {
 	for _, input := range []string{`{}`, `null`, `""`} {
-		o := events(t, "tool_use", textBlock, callOf("1", "", "a", input, `{"x":1}`), callOf("2", "same", "", input, ""), callOf("3", "same", "b", input, ""))
+		o := serveEvents(t, "tool_use", textBlock, callOf("1", "", "a", input, `{"x":1}`), callOf("2", "same", "", input, ""), callOf("3", "same", "b", input, ""))
 		var m *agent.Message
 		for delta, err := range anthropic.New(o).Reply(t.Context(), hello()) {
 			if err != nil {

@@ -41,7 +41,7 @@ func sent(t *testing.T, change func(*openai.Options), c agent.Conversation) (mes
 
 // Servers accept any history, also of another provider or of a sample.
 func TestHistories(t *testing.T) {
-	const user, goOn = `{"content":"hi","role":"user"}`, `{"content":"Go on.","role":"user"}`
+	const user, resumed = `{"content":"hi","role":"user"}`, `{"content":"Go on.","role":"user"}`
 	hi, input := said(mcp.RoleUser, mcp.Text("hi")), json.RawMessage(`{}`)
 	long, longer := strings.Repeat("x", 40), strings.Repeat("x", 41)
 	for _, tt := range []struct {
@@ -49,9 +49,9 @@ func TestHistories(t *testing.T) {
 		messages []agent.Message
 		want     string // a part
 	}{
-		{"nothing", nil, `[` + goOn + `]`},
+		{"nothing", nil, `[` + resumed + `]`},
 		{"the assistant first", []agent.Message{said(mcp.RoleAssistant, mcp.Text("a")), hi}, `[{"content":"(nothing)","role":"user"},{"content":"a","role":"assistant"},` + user + `]`},
-		{"the assistant last", []agent.Message{hi, said(mcp.RoleAssistant, mcp.Text("a"))}, `,{"content":"a","role":"assistant"},` + goOn + `]`},
+		{"the assistant last", []agent.Message{hi, said(mcp.RoleAssistant, mcp.Text("a"))}, `,{"content":"a","role":"assistant"},` + resumed + `]`},
 		{"empty messages", []agent.Message{said(mcp.RoleUser), said(mcp.RoleAssistant), said(mcp.RoleUser, mcp.Text(""))},
 			`[{"content":"(nothing)","role":"user"},{"content":"(nothing)","role":"assistant"},{"content":"(nothing)","role":"user"}]`},
 		{"only calls", []agent.Message{hi, said(mcp.RoleAssistant, mcp.UseTool("1", "a", input)), said(mcp.RoleUser, result("1", "r"))},

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// trustProject is a project with one server, whose files a test changes.
+// trustProject is a project with one server. Tests change its files.
 type trustProject struct {
 	t      *testing.T
 	folder string

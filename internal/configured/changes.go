@@ -76,7 +76,7 @@ func (w *fileWatch) runLater(path string, after time.Duration, do func()) {
 	})
 }
 
-// stopTimers stops the timers, and waits for the calls of those that have fired. The calls take
+// stopTimers stops the timers, and waits for the calls of fired timers. The calls take
 // Source.mu, so the caller must not hold it. The watch must be removed from the source first, so
 // that no new timer starts.
 func (w *fileWatch) stopTimers() {

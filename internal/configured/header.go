@@ -16,7 +16,7 @@ import (
 )
 
 // requestHeader returns a function that returns the header fields of each request: the fields of
-// the entry, and those that its headersHelper prints. It returns nil if the entry has neither.
+// the entry, and the fields that its headersHelper prints. It returns nil if the entry has neither.
 func requestHeader(d *config.Definition) func(context.Context) (http.Header, error) {
 	if len(d.Headers) == 0 && d.HeadersHelper == "" {
 		return nil

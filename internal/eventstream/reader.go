@@ -84,7 +84,7 @@ func NewReader(r io.Reader, limit int) *Reader {
 	return &Reader{src: r, limit: limit, readBuffer: make([]byte, windowSize), lf: -1, cr: -1}
 }
 
-// Next returns the next event, whose data belongs to the caller. The error is io.EOF at the end of
+// Next returns the next event. Its data belongs to the caller. The error is io.EOF at the end of
 // the input, io.ErrUnexpectedEOF if the input ends within an event, or the error of the input. An
 // error that wraps [ErrTooLarge], a [*TooLargeError], affects only one event: Next can be called
 // again.

@@ -61,7 +61,7 @@ func (r *Registry[C]) IsClosing() bool {
 }
 
 // Shutdown refuses further connections, calls drain for each open one, and waits until all are
-// removed. If ctx ends first, it calls abort for those that are left, and returns the cause of ctx.
+// removed. If ctx ends first, it calls abort for the remaining ones, and returns the cause of ctx.
 func (r *Registry[C]) Shutdown(ctx context.Context, drain, abort func(C)) error {
 	for _, c := range r.stopAccepting() {
 		drain(c)

@@ -135,7 +135,7 @@ func Secrets(value string) []string {
 	return decodeAll(secrets)
 }
 
-// decodeAll decodes secrets that were found in URLs. It keeps those that are not encoded.
+// decodeAll decodes secrets that were found in URLs. Secrets that are not encoded stay as they are.
 func decodeAll(secrets []string) (all []string) {
 	for _, secret := range secrets {
 		decoded, err := url.QueryUnescape(secret)

@@ -23,8 +23,8 @@ func NewSet(secrets ...string) *Set {
 	return s
 }
 
-// Add adds secrets. Values that are too short or too common to be recognised, such as "1" and "true",
-// are not added.
+// Add adds secrets. Values that are too short or too common to be recognised, such as "1" and
+// "true", are not added.
 func (s *Set) Add(secrets ...string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -36,7 +36,7 @@ func (s *Set) Add(secrets ...string) {
 }
 
 // Text returns a text without the secrets of the set, also in their forms in URLs and in JSON, and
-// without those that [Text] finds.
+// without the secrets that [Text] finds.
 func (s *Set) Text(text string) string { return Text(s.Known(text)) }
 
 // Known returns a text without the secrets of the set.

@@ -39,7 +39,7 @@ func TestQueue(t *testing.T) {
 		first, second := start("first"), start("second")
 		time.Sleep(600 * time.Millisecond)
 		third, fourth := start("third"), start("fourth")
-		q.Stop(&first.Entry) // the head, whose timer runs on
+		q.Stop(&first.Entry) // the head; its timer still runs
 		q.Stop(&third.Entry) // one in the middle
 		time.Sleep(500 * time.Millisecond)
 		expect("second 1s")

@@ -34,7 +34,7 @@ type legacyRequest interface {
 	serveOn(a *answerStream) []byte
 }
 
-// newAnswerStream returns the stream for the answer to a POST, whose response is w.
+// newAnswerStream returns the stream for the answer to a POST. w is the response.
 func (ss *session) newAnswerStream(w http.ResponseWriter, accept acceptedTypes) *answerStream {
 	return &answerStream{
 		legacyStream:  legacyStream{session: ss, hold: make(blockedRequest)},

@@ -5,9 +5,9 @@ import (
 	"sync"
 )
 
-// callContext is the context of a modern call. It is the context of the HTTP request until
-// something waits for its end or cancels it; only then is a cancelable one made, because most
-// handlers return without either.
+// callContext is the context of a modern call. At first it is the context of the HTTP request. It
+// makes a cancelable context when code calls Done or cancel, because most handlers return without
+// either.
 type callContext struct {
 	context.Context // of the HTTP request
 

@@ -178,7 +178,7 @@ func TestResponseOnAnotherWay(t *testing.T) {
 		var b badServer
 		b.post = onCall(func(w http.ResponseWriter, r *http.Request, m posted) {
 			select {
-			case waiting <- m: // the first call, whose own stream stays silent
+			case waiting <- m: // the first call; its own stream stays silent
 				beginStream(w, ": wait\n\n")
 				b.silent(r)
 			default:

@@ -58,8 +58,8 @@ func TestDialer(t *testing.T) {
 	}
 }
 
-// Header fields of the user go with the request that opens the connection, and cannot replace those of
-// the protocol.
+// Header fields of the user go with the request that opens the connection, and cannot replace the
+// fields of the protocol.
 func TestHeader(t *testing.T) {
 	t.Parallel()
 	seen := make(chan http.Header, 1)

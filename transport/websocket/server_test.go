@@ -17,8 +17,8 @@ import (
 	"github.com/dowel-mcp/dowel/transport/websocket"
 )
 
-// status returns the status of a request, and its body if the status is an error. fields are pairs of a
-// header field and its value; they follow those of an upgrade.
+// status returns the status of a request, and its body if the status is an error. fields are pairs
+// of a header field and its value; they follow the fields of an upgrade.
 func status(t *testing.T, url, method string, fields ...string) (code int, body string) {
 	t.Helper()
 	r, err := http.NewRequestWithContext(within(t), method, "http"+strings.TrimPrefix(url, "ws"), nil)
@@ -74,7 +74,7 @@ func TestUpgrade(t *testing.T) {
 	}
 }
 
-// The rules for hosts and pages are those of Streamable HTTP.
+// The rules for hosts and pages are the same as for Streamable HTTP.
 func TestGuard(t *testing.T) {
 	t.Parallel()
 	allowing := streamable.Guard{Hosts: []string{"mcp.example.com"}, AllowOrigin: func(o string) bool { return o == "https://app.example.com" }}

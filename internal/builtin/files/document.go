@@ -70,7 +70,8 @@ func (d *document) encodeText(text string) []byte {
 	return []byte(d.mark + text)
 }
 
-// adaptLineEnds converts the line ends of s, which comes from the client, to those of d.text.
+// adaptLineEnds converts the line ends of s, which comes from the client, to the line ends of
+// d.text.
 func (d *document) adaptLineEnds(s string) string {
 	if d.ends == endsMixed {
 		return s

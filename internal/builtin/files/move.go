@@ -44,7 +44,7 @@ func (s *Server) movePath(ctx context.Context, in moveIn) (*mcp.CallToolResult, 
 	if err := s.checkMovable(from, to, info); err != nil {
 		return nil, err
 	}
-	// Calls that change the file lock the place without links.
+	// Lock the place that the links lead to, as the tools that change a file do.
 	if at, err := from.resolveLinks(); err == nil {
 		defer s.locks.lockPlace(at)()
 	}
@@ -61,7 +61,7 @@ func (s *Server) movePath(ctx context.Context, in moveIn) (*mcp.CallToolResult, 
 	return textAndStructured(text, out)
 }
 
-// checkMovable refuses moves that are not possible.
+// checkMovable refuses to move allowed folders, and a folder into itself.
 func (s *Server) checkMovable(from, to place, info fs.FileInfo) error {
 	switch {
 	case from.isRoot():
@@ -77,8 +77,9 @@ func (s *Server) checkMovable(from, to place, info fs.FileInfo) error {
 	return nil
 }
 
-// checkTarget checks the new path. It reports whether the move replaces a file.
-func (s *Server) checkTarget(from, to place, info fs.FileInfo, overwrite bool) (bool, error) {
+// checkTarget returns an error if the new path is taken and must stay. replaces reports whether the
+// move replaces a file.
+func (s *Server) checkTarget(from, to place, info fs.FileInfo, overwrite bool) (replaces bool, err error) {
 	there, err := to.root.Lstat(to.name)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):

@@ -76,7 +76,7 @@ type searcher struct {
 	base   string // the folder to which the paths for the glob are relative
 	buf    []byte // holds the current file; reused for the next one
 	out    Findings
-	seen   int      // the number of files seen, including those that the glob excludes
+	seen   int      // the number of files seen, including files that the glob excludes
 	binary int      // the number of binary files skipped
 	large  []string // files skipped because of their size
 	unread int      // the number of files and folders that could not be read

@@ -8,7 +8,8 @@ import (
 const (
 	// maxNap bounds the delay of a removal if the clock is changed or the computer sleeps.
 	maxNap = time.Minute
-	// minNap prevents a busy loop if the clock of the store is behind the clock of this process.
+	// minNap prevents a busy loop if the store's clock is behind this process's: then next is past,
+	// but the store has nothing to remove yet.
 	minNap = 5 * time.Millisecond
 )
 
@@ -29,7 +30,8 @@ func startSweeper(sweep func() (time.Time, error)) *sweeper {
 	return s
 }
 
-// wakeUp makes the sweeper sweep at once. Call it after a new pair, which may be the next to expire.
+// wakeUp makes the sweeper sweep at once. Call it after a new pair, which may be the next to
+// expire.
 func (s *sweeper) wakeUp() {
 	select {
 	case s.wake <- struct{}{}:

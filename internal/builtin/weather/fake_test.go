@@ -32,7 +32,7 @@ func newFakeAPI(t *testing.T) *fakeAPI {
 	return f
 }
 
-// check records requests, and refuses those that the API refuses.
+// check records requests, and refuses requests that the API refuses.
 func (f *fakeAPI) check(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		f.mu.Lock()

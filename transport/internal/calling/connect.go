@@ -60,7 +60,7 @@ type era interface {
 	// request itself, with a result or an error.
 	interceptRequest(ctx context.Context, req *mcp.Request) (res *mcp.Response, err error, handled bool)
 	// findReceivers appends the exchanges that a notification belongs to.
-	findReceivers(n mcp.Notification, takers []*exchange) []*exchange
+	findReceivers(n mcp.Notification, receivers []*exchange) []*exchange
 	// answerQuestion answers a request of the server.
 	answerQuestion(ctx context.Context, req *mcp.Request) (*mcp.Result, error)
 }

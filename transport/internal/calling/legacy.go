@@ -113,17 +113,17 @@ func (l *legacyEra) setLevel(ctx context.Context, level mcp.LoggingLevel) error 
 	return nil
 }
 
-func (l *legacyEra) findReceivers(n mcp.Notification, takers []*exchange) []*exchange {
+func (l *legacyEra) findReceivers(n mcp.Notification, receivers []*exchange) []*exchange {
 	l.c.mu.Lock()
 	if x := l.c.findByProgressToken(n); x != nil {
-		takers = append(takers, x)
+		receivers = append(receivers, x)
 	}
-	takers = l.c.findLogReceiver(n, takers)
+	receivers = l.c.findLogReceiver(n, receivers)
 	l.c.mu.Unlock()
-	if len(takers) > 0 {
-		return takers
+	if len(receivers) > 0 {
+		return receivers
 	}
-	return l.findListeners(n, takers)
+	return l.findListeners(n, receivers)
 }
 
 func (l *legacyEra) answerQuestion(ctx context.Context, req *mcp.Request) (*mcp.Result, error) {

@@ -14,15 +14,15 @@ import (
 // This file gives the change notifications of a legacy session the form of subscriptions.
 
 // findListeners appends the subscriptions that a change belongs to.
-func (l *legacyEra) findListeners(n mcp.Notification, takers []*exchange) []*exchange {
+func (l *legacyEra) findListeners(n mcp.Notification, receivers []*exchange) []*exchange {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for x, f := range l.listeners {
 		if filterMatches(f, n) {
-			takers = append(takers, x)
+			receivers = append(receivers, x)
 		}
 	}
-	return takers
+	return receivers
 }
 
 func filterMatches(f mcp.SubscriptionFilter, n mcp.Notification) bool {

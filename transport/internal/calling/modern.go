@@ -102,30 +102,30 @@ func (m *modernEra) interceptRequest(_ context.Context, req *mcp.Request) (*mcp.
 	return first, nil, first != nil
 }
 
-func (m *modernEra) findReceivers(n mcp.Notification, takers []*exchange) []*exchange {
+func (m *modernEra) findReceivers(n mcp.Notification, receivers []*exchange) []*exchange {
 	m.c.mu.Lock()
 	defer m.c.mu.Unlock()
 	if x := m.c.findByProgressToken(n); x != nil {
-		return append(takers, x)
+		return append(receivers, x)
 	}
 	if raw := rawjson.Lookup(rawjson.Lookup(n.Params, "_meta"), mcpwire.MetaSubscriptionID); raw != nil {
 		if id, err := jsonrpc.ParseID(raw); err == nil && m.c.findExchange(id) != nil {
-			return append(takers, m.c.findExchange(id))
+			return append(receivers, m.c.findExchange(id))
 		}
-		return takers
+		return receivers
 	}
-	return m.c.findLogReceiver(n, m.c.findByFilter(n, takers))
+	return m.c.findLogReceiver(n, m.c.findByFilter(n, receivers))
 }
 
-// findByFilter appends the subscriptions with a filter that matches a change without a subscription id.
-// The id is required, but mcp-go omits it on stdio. The caller holds c.mu.
-func (c *caller) findByFilter(n mcp.Notification, takers []*exchange) []*exchange {
+// findByFilter appends the subscriptions with a filter that matches a change without a subscription
+// id. The id is required, but mcp-go omits it on stdio. The caller holds c.mu.
+func (c *caller) findByFilter(n mcp.Notification, receivers []*exchange) []*exchange {
 	for _, x := range c.pending {
 		if x.filter != nil && filterMatches(*x.filter, n) {
-			takers = append(takers, x)
+			receivers = append(receivers, x)
 		}
 	}
-	return takers
+	return receivers
 }
 
 func (m *modernEra) answerQuestion(context.Context, *mcp.Request) (*mcp.Result, error) {
@@ -147,18 +147,18 @@ func (c *caller) findByProgressToken(n mcp.Notification) *exchange {
 
 // findLogReceiver appends the exchange that a log message belongs to, if only one has asked for
 // log messages: on a shared channel, log messages name no request. The caller holds c.mu.
-func (c *caller) findLogReceiver(n mcp.Notification, takers []*exchange) []*exchange {
+func (c *caller) findLogReceiver(n mcp.Notification, receivers []*exchange) []*exchange {
 	if n.Method != mcp.NotificationMessage {
-		return takers
+		return receivers
 	}
-	one := takers
+	one := receivers
 	for _, x := range c.pending {
 		if x.wantsLogs && x.notify != nil {
 			one = append(one, x)
 		}
 	}
-	if len(one) != len(takers)+1 {
-		return takers
+	if len(one) != len(receivers)+1 {
+		return receivers
 	}
 	return one
 }

@@ -157,7 +157,7 @@ func appendMetaMembers(dst []byte, res *mcp.Result, c *call) []byte {
 	return dst
 }
 
-// appendRawMembers appends the members of a result and replaces those that the edge writes.
+// appendRawMembers appends the members of a result and replaces the members that the edge writes.
 func appendRawMembers(dst, raw []byte, res *mcp.Result, c *call) []byte {
 	own := rawjson.Lookup(raw, "_meta")
 	if own == nil {

@@ -66,7 +66,7 @@ func (m *Events) Append(_ context.Context, stream string, data []byte) (string, 
 	s := m.streams[stream]
 	if s == nil {
 		// Numbers begin with the time in microseconds, because sessions outlive processes. They
-		// must also exceed those of a forgotten stream with the same name.
+		// must also exceed the numbers of a forgotten stream of that name.
 		s = &eventStream{name: stream, next: max(uint64(time.Now().UnixMicro()), m.lastNumber+1)}
 		m.streams[stream] = s
 	}

@@ -51,8 +51,8 @@ func (m *Sessions) Save(_ context.Context, key string, record []byte, final bool
 	return nil
 }
 
-// dropExpired forgets expired records. If too many remain, it also forgets a tenth of those that
-// have ended. m.mu is held.
+// dropExpired forgets expired records. If too many remain, it also forgets a tenth of the sessions
+// that have ended. m.mu is held.
 func (m *Sessions) dropExpired(now time.Time) {
 	for key, r := range m.records {
 		if r.until.Before(now) {
