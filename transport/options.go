@@ -22,6 +22,9 @@ type ServerOptions struct {
 	MaxConcurrent int
 	// Principal is the authenticated identity of the client, if it is known.
 	Principal mcp.Principal
+	// Quota bounds the messages, streams and sessions of all clients together. nil means the quota
+	// that the process shares, with the default limits.
+	Quota *Quota
 	// DrainTimeout is how long calls in flight may take after the client has stopped sending or
 	// ctx has ended. They are cancelled then, and Serve waits for their handlers for the same
 	// time again. The default is 2 seconds.

@@ -79,6 +79,7 @@ func (w *Writer) endFlush() {
 func (w *Writer) flushBatch(data []byte) {
 	batch, first := w.pending, !w.opened
 	w.pending, w.opened = nil, true
+	w.inFlight = len(batch.bytes) + len(data)
 	w.flushStarted = time.Now()
 	w.extendDeadline()
 	if !w.armed {
@@ -91,6 +92,8 @@ func (w *Writer) flushBatch(data []byte) {
 		batch.recycle()
 	}
 	w.mu.Lock()
+	w.inFlight = 0
+	w.releaseBytes()
 	if err != nil && w.err == nil {
 		w.markDead(fmt.Errorf("the event stream failed: %w", err))
 	}
@@ -134,6 +137,7 @@ func (w *Writer) noteProgress() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.extendDeadline()
+	w.lease.NoteProgress()
 }
 
 // extendDeadline gives the current flush another WriteTimeout, unless Close has bounded it.
@@ -161,9 +165,13 @@ var (
 )
 
 // End sends a last event and closes the stream. The caller must then return from the request's
-// handler: a small event is sent together with the end of the response.
+// handler: a small event is sent together with the end of the response. A [quota.LimitError] says
+// that the event may not wait; the caller can still end the stream with a small one.
 func (w *Writer) End(e Event) error {
 	if last, err := w.endWithoutFlush(e); last {
+		return err
+	}
+	if err := w.countLast(e); err != nil {
 		return err
 	}
 	if err := w.Send(e); err != nil {

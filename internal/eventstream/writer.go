@@ -6,6 +6,8 @@ import (
 	"net/http"
 	"sync"
 	"time"
+
+	"github.com/dowel-mcp/dowel/internal/quota"
 )
 
 // WriterOptions configure a [Writer]. The zero value is ready to use.
@@ -19,6 +21,9 @@ type WriterOptions struct {
 	// WriteTimeout bounds how long the client may take to read a flush, or 256 KiB of it; 30 s if
 	// it is 0.
 	WriteTimeout time.Duration
+	// Account is where the bytes that wait are counted, except the first [quota.Uncounted]. If a
+	// limit is exceeded, the stream is cut off.
+	Account quota.Account
 }
 
 func (o *WriterOptions) setDefaults() {
@@ -54,6 +59,8 @@ type Writer struct {
 	mu            sync.Mutex
 	changed       sync.Cond
 	pending       *buffer   // encoded events that wait; nil if none do, unless a flush is in progress
+	blocked       int       // bytes of events that wait for room in pending
+	inFlight      int       // bytes of the flush in progress
 	flushing      bool      // a goroutine is writing to rw
 	flushStarted  time.Time // when the last flush began
 	flushDeadline time.Time // when the flush in progress is cut off
@@ -64,6 +71,7 @@ type Writer struct {
 	onDeath       func()
 	timer         *time.Timer
 	armed         bool
+	lease         *quota.Lease // counts the bytes that wait; nil until there are more than quota.Uncounted
 }
 
 // NewWriter returns a writer that turns w into an event stream. It sends nothing until the stream
@@ -139,7 +147,7 @@ func (w *Writer) flushPending() error {
 func (w *Writer) TrySend(e Event) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.writeError() != nil || w.isFull(e.encodedSize()) {
+	if n := e.encodedSize(); w.writeError() != nil || w.isFull(n) || w.countBytes(n) != nil {
 		return false
 	}
 	b := w.pendingBuffer()
@@ -152,7 +160,7 @@ func (w *Writer) TrySend(e Event) bool {
 func (w *Writer) TrySendEncoded(event []byte) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.writeError() != nil || w.isFull(len(event)) {
+	if n := len(event); w.writeError() != nil || w.isFull(n) || w.countBytes(n) != nil {
 		return false
 	}
 	b := w.pendingBuffer()
@@ -237,17 +245,27 @@ func (w *Writer) isFull(n int) bool {
 	return w.pending != nil && len(w.pending.bytes)+n > w.opts.MaxQueue
 }
 
-// waitForRoom waits until n bytes fit into the queue.
+// waitForRoom waits until n bytes fit into the queue. If they exceed a limit, the stream is cut off.
 func (w *Writer) waitForRoom(n int) error {
+	if err := w.writeError(); err != nil {
+		return err
+	}
+	if err := w.countBytes(n); err != nil {
+		w.cutOffLocked(err)
+		return w.err
+	}
+	w.blocked += n
 	for w.writeError() == nil && w.isFull(n) {
 		w.changed.Wait()
 	}
+	w.blocked -= n
 	return w.writeError()
 }
 
 func (w *Writer) markDead(err error) {
 	w.err = err
 	w.pending = nil
+	w.releaseBytes()
 	if w.timer != nil {
 		w.timer.Stop()
 	}

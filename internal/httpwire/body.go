@@ -11,7 +11,10 @@ import (
 	"sync"
 	"time"
 
+	"github.com/dowel-mcp/dowel/internal/quota"
 	"github.com/dowel-mcp/dowel/internal/timeout"
+	"github.com/dowel-mcp/dowel/jsonrpc"
+	"github.com/dowel-mcp/dowel/mcp"
 )
 
 // BodyReader reads the messages that clients POST to an endpoint. It is safe for concurrent use.
@@ -19,17 +22,19 @@ type BodyReader struct {
 	limit     int64
 	timeout   time.Duration
 	deadlines *timeout.Queue
+	quota     *quota.Quota
 }
 
 // NewBodyReader returns a reader of bodies that have at most limit bytes and arrive completely
-// within the timeout.
-func NewBodyReader(limit int64, bodyTimeout time.Duration) *BodyReader {
-	return &BodyReader{limit, bodyTimeout, timeout.New(bodyTimeout)}
+// within the timeout. q counts them; nil means the quota that the process shares.
+func NewBodyReader(limit int64, bodyTimeout time.Duration, q *quota.Quota) *BodyReader {
+	return &BodyReader{limit, bodyTimeout, timeout.New(bodyTimeout), quota.Or(q)}
 }
 
-// Read reads the body of a POST, which must be JSON. If it fails, it has answered the request with
-// status 415, 413, 408 or 400, and ok is false.
-func (b *BodyReader) Read(w http.ResponseWriter, r *http.Request) (frame []byte, ok bool) {
+// Read reads the body of a POST, which must be JSON. The body of the client p counts until it has
+// arrived. If Read fails, it has answered the request with status 415, 413, 408, 429, 503 or 400,
+// and ok is false.
+func (b *BodyReader) Read(w http.ResponseWriter, r *http.Request, p mcp.Principal) (frame []byte, ok bool) {
 	if !isJSON(r.Header.Get("Content-Type")) {
 		Refuse(w, http.StatusUnsupportedMediaType, "Content-Type must be application/json")
 		return nil, false
@@ -44,6 +49,13 @@ func (b *BodyReader) Read(w http.ResponseWriter, r *http.Request) (frame []byte,
 	if r.ContentLength < 0 {
 		body = http.MaxBytesReader(w, body, b.limit)
 	}
+	var counted *countedBody
+	if r.ContentLength < 0 || r.ContentLength > uncountedBody {
+		account := quota.Account{Quota: b.quota, Client: ClientOf(r, p)}
+		counted = &countedBody{reader: body, length: r.ContentLength, lease: account.NewLease(deadline)}
+		defer counted.lease.Release()
+		body = io.NopCloser(counted)
+	}
 	frame, err := ReadBody(body, r.ContentLength)
 	b.deadlines.Stop(&deadline.entry)
 	if deadline.clear(); err == nil {
@@ -52,6 +64,9 @@ func (b *BodyReader) Read(w http.ResponseWriter, r *http.Request) (frame []byte,
 	// net/http reads the rest of the body before it uses the connection again. The deadline bounds
 	// that.
 	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(b.timeout))
+	if cause := deadline.cutOffReason(); cause != nil {
+		err = cause
+	}
 	b.refuseBody(w, err)
 	return nil, false
 }
@@ -60,7 +75,11 @@ func (b *BodyReader) Read(w http.ResponseWriter, r *http.Request) (frame []byte,
 // contain internal addresses.
 func (b *BodyReader) refuseBody(w http.ResponseWriter, err error) {
 	var large *http.MaxBytesError
+	var limit *quota.LimitError
 	switch {
+	case errors.As(err, &limit):
+		w.Header().Set("Connection", "close")
+		RefuseLimit(w, jsonrpc.ID{}, limit)
 	case errors.As(err, &large):
 		refuseSize(w, b.limit)
 	case errors.Is(err, os.ErrDeadlineExceeded):
@@ -78,8 +97,23 @@ type bodyDeadline struct {
 	w     http.ResponseWriter
 
 	mu     sync.Mutex
-	wasSet bool // Expire has set the connection's read deadline
-	isDone bool // the body has been read
+	wasSet bool  // Expire has set the connection's read deadline
+	isDone bool  // the body has been read
+	reason error // why the body was cut off before its time; nil if it was not
+}
+
+// CutOff implements [quota.Waiter].
+func (d *bodyDeadline) CutOff(reason error) {
+	d.mu.Lock()
+	d.reason = reason
+	d.mu.Unlock()
+	d.Expire()
+}
+
+func (d *bodyDeadline) cutOffReason() error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.reason
 }
 
 // Expire implements [timeout.Expirer]. It makes the pending read fail.
@@ -114,11 +148,35 @@ func refuseSize(w http.ResponseWriter, limit int64) {
 	Refuse(w, http.StatusRequestEntityTooLarge, fmt.Sprintf("the body is larger than %d bytes", limit))
 }
 
+// uncountedBody is the number of bytes of a body that do not count while the rest is awaited.
+const uncountedBody = 64 << 10
+
+// countedBody counts a body while it arrives.
+type countedBody struct {
+	reader io.Reader
+	length int64 // as declared, or negative if it is unknown
+	read   int64
+	lease  *quota.Lease
+}
+
+// Read implements [io.Reader].
+func (c *countedBody) Read(p []byte) (int, error) {
+	n, err := c.reader.Read(p)
+	if c.read += int64(n); c.read <= uncountedBody {
+		return n, err
+	}
+	if refused := c.lease.Extend(max(c.length, c.read)); refused != nil {
+		return n, refused
+	}
+	c.lease.NoteProgress()
+	return n, err
+}
+
 // ReadBody reads r to its end. length is the declared length, or negative if it is unknown.
 // ReadBody allocates that much at once, but at most 64 KiB before the bytes arrive: a sender may
 // declare any length.
 func ReadBody(r io.Reader, length int64) ([]byte, error) {
-	const unknownLength, maxTrusted = 512, 64 << 10
+	const unknownLength, maxTrusted = 512, uncountedBody
 	if length < 0 {
 		length = unknownLength
 	}

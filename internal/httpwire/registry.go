@@ -3,7 +3,6 @@ package httpwire
 import (
 	"context"
 	"errors"
-	"fmt"
 	"sync"
 )
 
@@ -19,17 +18,15 @@ type Registry[C any] struct {
 	closing bool
 }
 
-// Add adds a connection. The error says why it is refused: limit connections are open, or the
-// server is shutting down. The caller must call Remove when an added connection has ended.
-func (r *Registry[C]) Add(id string, c C, limit int) error {
+// Add adds a connection. The error says that the server is shutting down. The caller must call
+// Remove when an added connection has ended.
+func (r *Registry[C]) Add(id string, c C) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	switch {
-	case r.closing:
+	if r.closing {
 		return ErrShutdown
-	case len(r.open) >= limit:
-		return fmt.Errorf("%d connections are open, which is the limit", len(r.open))
-	case r.open == nil:
+	}
+	if r.open == nil {
 		r.open = map[string]C{}
 	}
 	r.open[id] = c

@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/dowel-mcp/dowel/internal/quota"
 	"github.com/dowel-mcp/dowel/jsonrpc"
 )
 
@@ -30,16 +31,21 @@ func RefuseBusy(w http.ResponseWriter, reason string, retryAfter time.Duration) 
 // WriteDocument answers an HTTP request with one JSON document. A client that reads nothing for 30
 // seconds is cut off.
 func WriteDocument(w http.ResponseWriter, status int, body []byte) {
-	h := w.Header()
-	h["Content-Type"] = jsonType
-	h["Cache-Control"] = noStore
-	h["Content-Length"] = []string{strconv.Itoa(len(body))}
-	w.WriteHeader(status)
+	writeHead(w, status, len(body))
 	if len(body) > smallBody {
-		writeInPieces(w, body)
+		writeInPieces(w, body, nil)
 		return
 	}
 	_, _ = w.Write(body) // a client that has disconnected needs no answer
+}
+
+// writeHead writes the status and the header of a JSON document.
+func writeHead(w http.ResponseWriter, status, length int) {
+	h := w.Header()
+	h["Content-Type"] = jsonType
+	h["Cache-Control"] = noStore
+	h["Content-Length"] = []string{strconv.Itoa(length)}
+	w.WriteHeader(status)
 }
 
 // smallBody is a size in bytes that a socket's buffer takes at once, so that a write does not wait
@@ -51,13 +57,14 @@ const smallBody = 16 << 10
 var unreadTimeout = 30 * time.Second
 
 // writeInPieces writes a body whose size makes the handler wait for the client. The write deadline
-// is moved with each piece, so a slow client is served as long as it reads.
-func writeInPieces(w http.ResponseWriter, body []byte) {
+// is moved with each piece, so a slow client is served as long as it reads. lease may be nil.
+func writeInPieces(w http.ResponseWriter, body []byte, lease *quota.Lease) {
 	const piece = 256 << 10
 	control := http.NewResponseController(w)
 	for err := error(nil); err == nil && len(body) > 0; body = body[min(piece, len(body)):] {
 		_ = control.SetWriteDeadline(time.Now().Add(unreadTimeout))
 		_, err = w.Write(body[:min(piece, len(body))])
+		lease.NoteProgress()
 	}
 	_ = control.Flush()
 	_ = control.SetWriteDeadline(time.Time{}) // else the connection cannot be reused

@@ -22,6 +22,7 @@ import (
 	"time"
 
 	"github.com/dowel-mcp/dowel/server"
+	"github.com/dowel-mcp/dowel/transport"
 	"github.com/dowel-mcp/dowel/transport/streamable"
 )
 
@@ -40,10 +41,16 @@ const (
 	listenBody     = `{"jsonrpc":"2.0","id":1,"method":"subscriptions/listen","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}},"notifications":{"toolsListChanged":true}}}`
 )
 
+// openEndpoint returns an endpoint that lets one client open many sessions and streams.
+func openEndpoint() *streamable.Server {
+	limits := transport.Limits{ClientSessions: 10_000, ClientStreams: 10_000}
+	return streamable.Handler(echoServer(), &streamable.Options{ServerOptions: transport.ServerOptions{Quota: transport.NewQuota(limits)}})
+}
+
 // TestAllocationsIdleSession bounds the memory of a legacy session without a stream.
 func TestAllocationsIdleSession(t *testing.T) {
 	const n, most = 4000, 1024
-	endpoint := streamable.Handler(echoServer(), nil)
+	endpoint := openEndpoint()
 	open := func() {
 		r := httptest.NewRequest(http.MethodPost, "/mcp", strings.NewReader(initializeBody))
 		r.Header.Set("Content-Type", "application/json")
@@ -236,7 +243,7 @@ func TestOpenStreamAlone(t *testing.T) {
 		return // TestAllocationsOpenStream runs it
 	}
 	plain := &bare{open: map[http.ResponseWriter]*http.ResponseController{}, end: make(chan struct{})}
-	endpoint := streamable.Handler(echoServer(), nil)
+	endpoint := openEndpoint()
 	next := openRequests[name](endpoint)
 	var all []string
 	for range n + 1 {

@@ -23,11 +23,12 @@ func (s *Server) servePOST(w http.ResponseWriter, r *http.Request) {
 		s.refuseUnknown(w)
 		return
 	}
-	if s.opts.Principal(r).ID != ss.principal.ID {
+	principal := s.opts.Principal(r)
+	if principal.ID != ss.principal.ID {
 		httpwire.Refuse(w, http.StatusForbidden, "the session belongs to another principal")
 		return
 	}
-	frame, ok := s.bodies.Read(w, r)
+	frame, ok := s.bodies.Read(w, r, principal)
 	if !ok || !s.checkMessage(w, r, frame) {
 		return
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/dowel-mcp/dowel/internal/httpwire"
+	"github.com/dowel-mcp/dowel/jsonrpc"
 	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/dowel-mcp/dowel/transport/streamable"
 )
@@ -32,8 +33,8 @@ type Server struct {
 //
 //   - Only revisions with a handshake are served; others in Revisions are ignored.
 //   - A session belongs to the principal that opened its stream: messages of others are refused.
-//   - Of Sessions, only Max and Idle apply. Max bounds the open streams; a further GET is answered
-//     with status 503. Idle ends a session if its client has sent nothing for this time and no call
+//   - A session counts as a stream of the Quota.
+//   - Of Sessions, only Idle applies. It ends a session if its client has sent nothing for this time and no call
 //     is in flight; 0 disables it, because keep-alives detect a client that has disconnected, and
 //     most clients of this transport do not reconnect. A stream without any message ends after one
 //     minute in any case.
@@ -43,7 +44,7 @@ func Handler(h mcp.Handler, opts *streamable.Options) *Server {
 		opts = new(streamable.Options)
 	}
 	s := &Server{handler: h, opts: withDefaults(*opts)}
-	s.bodies = httpwire.NewBodyReader(s.opts.MaxBody, s.opts.BodyTimeout)
+	s.bodies = httpwire.NewBodyReader(s.opts.MaxBody, s.opts.BodyTimeout, s.opts.Quota)
 	return s
 }
 
@@ -65,8 +66,15 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // serveGET opens a session and serves it until it ends.
 func (s *Server) serveGET(w http.ResponseWriter, r *http.Request) {
-	ss := newSession(s, w, s.opts.Principal(r))
-	if err := s.sessions.Add(ss.id, ss, s.opts.Sessions.Max); err != nil {
+	principal := s.opts.Principal(r)
+	client := httpwire.ClientOf(r, principal)
+	if err := s.opts.Quota.OpenStream(client); err != nil {
+		httpwire.RefuseLimit(w, jsonrpc.ID{}, err)
+		return
+	}
+	defer s.opts.Quota.CloseStream(client)
+	ss := newSession(s, w, principal, client)
+	if err := s.sessions.Add(ss.id, ss); err != nil {
 		httpwire.RefuseBusy(w, err.Error(), retryAfter)
 		return
 	}

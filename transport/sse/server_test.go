@@ -230,7 +230,7 @@ func TestMounted(t *testing.T) {
 }
 
 func TestTooManySessions(t *testing.T) {
-	_, web := serve(t, newWorld(), streamable.Options{Sessions: streamable.SessionOptions{Max: 1}})
+	_, web := serve(t, newWorld(), streamable.Options{ServerOptions: transport.ServerOptions{Quota: transport.NewQuota(transport.Limits{Streams: 1})}})
 	p := open(t, web, "/sse")
 	resp, err := web.Client().Get(web.URL + "/sse")
 	if err != nil {

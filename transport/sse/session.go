@@ -10,6 +10,7 @@ import (
 
 	"github.com/dowel-mcp/dowel/internal/eventstream"
 	"github.com/dowel-mcp/dowel/internal/httpwire"
+	"github.com/dowel-mcp/dowel/internal/quota"
 	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/dowel-mcp/dowel/transport"
 	"github.com/dowel-mcp/dowel/transport/internal/frames"
@@ -43,9 +44,11 @@ var (
 	errIdle       = errors.New("the client has sent nothing for too long")
 )
 
-func newSession(s *Server, w http.ResponseWriter, p mcp.Principal) *session {
+func newSession(s *Server, w http.ResponseWriter, p mcp.Principal, c quota.Client) *session {
 	ss := &session{server: s, id: newSessionID(), principal: p, incoming: make(chan message), readEnd: make(chan struct{})}
-	ss.events = eventstream.NewWriter(w, eventstream.WriterOptions{KeepAlive: s.opts.KeepAlive})
+	ss.events = eventstream.NewWriter(w, eventstream.WriterOptions{
+		KeepAlive: s.opts.KeepAlive, Account: quota.Account{Quota: s.opts.Quota, Client: c},
+	})
 	ss.life, ss.cancel = context.WithCancelCause(context.Background())
 	return ss
 }
@@ -65,6 +68,7 @@ func (ss *session) serveStream(ctx context.Context, endpoint string) {
 	defer ss.idleTimer.stop()
 	opts := ss.server.opts.ServerOptions
 	opts.Principal, opts.Tap = ss.principal, ss.headerTap(opts.Tap)
+	opts.Quota = quota.None // ss.events counts what waits, and legacy clients do not subscribe
 	err := overconn.Serve(ctx, ss, ss.countCalls(ss.server.handler), opts)
 	if err != nil && !errors.Is(err, httpwire.ErrShutdown) && !errors.Is(err, errIdle) {
 		opts.Logger.Warn("a session over HTTP+SSE failed", "err", err)

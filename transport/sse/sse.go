@@ -17,6 +17,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/dowel-mcp/dowel/internal/quota"
 	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/dowel-mcp/dowel/transport/streamable"
 )
@@ -25,7 +26,6 @@ import (
 const (
 	defaultMaxBody     = 4 << 20 // bytes
 	defaultBodyTimeout = 30 * time.Second
-	defaultMaxSessions = 10_000
 )
 
 // withDefaults returns options without zero values.
@@ -36,9 +36,7 @@ func withDefaults(o streamable.Options) streamable.Options {
 	if o.BodyTimeout <= 0 {
 		o.BodyTimeout = defaultBodyTimeout
 	}
-	if o.Sessions.Max <= 0 {
-		o.Sessions.Max = defaultMaxSessions
-	}
+	o.Quota = quota.Or(o.Quota)
 	if o.Principal == nil {
 		principal := o.ServerOptions.Principal
 		o.Principal = func(*http.Request) mcp.Principal { return principal }

@@ -1,9 +1,11 @@
 package streamable
 
 import (
+	"errors"
 	"net/http"
 
 	"github.com/dowel-mcp/dowel/internal/eventstream"
+	"github.com/dowel-mcp/dowel/internal/quota"
 	"github.com/dowel-mcp/dowel/internal/rawjson"
 	"github.com/dowel-mcp/dowel/internal/timeout"
 	"github.com/dowel-mcp/dowel/mcp"
@@ -32,6 +34,8 @@ type legacyRequest interface {
 	// serveOn serves the request, with its notifications and questions sent to the stream, and
 	// returns the response.
 	serveOn(a *answerStream) []byte
+	// refuseAnswer returns an error that takes the place of the response.
+	refuseAnswer(limit *quota.LimitError) []byte
 }
 
 // newAnswerStream returns the stream for the answer to a POST. w is the response.
@@ -60,7 +64,10 @@ func (a *answerStream) serveAnswer(r *http.Request, incoming legacyRequest) {
 	case <-r.Context().Done():
 	}
 	if document := a.detachRequest(); document != nil {
-		a.session.server.writeDocument(w, http.StatusOK, document)
+		err := a.session.server.writeAnswer(w, http.StatusOK, document, a.session.client)
+		if limit, ok := errors.AsType[*quota.LimitError](err); ok {
+			a.session.server.writeDocument(w, http.StatusOK, incoming.refuseAnswer(limit))
+		}
 	}
 }
 
@@ -83,7 +90,7 @@ func (a *answerStream) beginStream() {
 	}
 	a.name = a.session.newStreamName(answerStreamMark)
 	a.session.addAnswerStream(a)
-	a.postConn = a.session.server.newEventWriter(a.pendingWriter)
+	a.postConn = a.session.server.newEventWriter(a.pendingWriter, a.session.client)
 	a.setConn(a.postConn)
 	a.prepareOpening()
 }
@@ -127,7 +134,7 @@ func (a *answerStream) finishAnswer(frame []byte) {
 	case a.conn == nil && a.pendingWriter != nil && a.accept.json:
 		a.document = frame
 	case a.conn == nil && a.pendingWriter != nil && frame != nil: // without an id: the client has no event to resume from
-		a.postConn = a.session.server.newEventWriter(a.pendingWriter)
+		a.postConn = a.session.server.newEventWriter(a.pendingWriter, a.session.client)
 		a.setConn(a.postConn)
 		a.sendLast(eventstream.Event{Data: frame})
 	case a.name != "" && frame != nil:
@@ -137,14 +144,22 @@ func (a *answerStream) finishAnswer(frame []byte) {
 	a.endLocked()
 }
 
-// sendLast sends the event that ends the stream, if the client is connected. a.mu is held.
+// sendLast sends the event that ends the stream, if the client is connected. If the event may not
+// wait, an error takes its place. a.mu is held.
 func (a *answerStream) sendLast(e eventstream.Event) {
 	frames.Show(a.session.server.opts.Tap, transport.Sent, e.Data, nil)
-	switch {
-	case a.conn == nil: // the client may reconnect for it
-	case a.opening != nil:
+	if a.conn == nil { // the client may reconnect for it
+		return
+	}
+	if a.opening != nil && len(e.Data) <= quota.Uncounted {
 		_ = a.conn.SendEncoded(e.Append(a.opening))
-	default:
+		return
+	}
+	if a.opening != nil {
+		_ = a.conn.SendEncoded(a.opening) // after an error End fails too
+	}
+	if limit, ok := errors.AsType[*quota.LimitError](a.conn.End(e)); ok {
+		e.Data = a.incoming.refuseAnswer(limit)
 		_ = a.conn.End(e)
 	}
 }

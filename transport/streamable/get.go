@@ -8,6 +8,7 @@ import (
 	"github.com/dowel-mcp/dowel/internal/eventstream"
 	"github.com/dowel-mcp/dowel/internal/httpwire"
 	"github.com/dowel-mcp/dowel/internal/mcpwire"
+	"github.com/dowel-mcp/dowel/jsonrpc"
 	"github.com/dowel-mcp/dowel/transport"
 	"github.com/dowel-mcp/dowel/transport/internal/frames"
 )
@@ -26,6 +27,12 @@ func (s *Server) serveGET(w http.ResponseWriter, r *http.Request) {
 	if ss == nil {
 		return
 	}
+	client := ss.client
+	if err := s.opts.Quota.OpenStream(client); err != nil {
+		httpwire.RefuseLimit(w, jsonrpc.ID{}, err)
+		return
+	}
+	defer s.opts.Quota.CloseStream(client)
 	last := r.Header.Get(mcpwire.HeaderLastEventID)
 	if last == "" {
 		ss.ensureSessionStream().serveGET(w, r, "", "")
@@ -101,7 +108,7 @@ type getTarget interface {
 }
 
 func newGetConn(stream *legacyStream, target getTarget, w http.ResponseWriter, r *http.Request) *getConn {
-	return &getConn{stream: stream, target: target, conn: stream.session.server.newEventWriter(w), request: r}
+	return &getConn{stream: stream, target: target, conn: stream.session.server.newEventWriter(w, stream.session.client), request: r}
 }
 
 // openAndWait opens the connection and returns when its stream does not need it any more.

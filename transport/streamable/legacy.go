@@ -8,6 +8,7 @@ import (
 
 	"github.com/dowel-mcp/dowel/internal/httpwire"
 	"github.com/dowel-mcp/dowel/internal/mcpwire"
+	"github.com/dowel-mcp/dowel/internal/quota"
 	"github.com/dowel-mcp/dowel/jsonrpc"
 	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/dowel-mcp/dowel/transport"
@@ -34,12 +35,8 @@ func (s *Server) postLegacy(w http.ResponseWriter, r *http.Request, msg jsonrpc.
 
 // openSession answers initialize and opens a session.
 func (s *Server) openSession(w http.ResponseWriter, r *http.Request, msg jsonrpc.Message) {
-	if !s.sessions.hasRoom() {
-		httpwire.RefuseBusy(w, errTooManySessions.Error(), sweepEvery)
-		return
-	}
 	p := s.opts.Principal(r)
-	ss := s.newSession(newSessionKey(), p)
+	ss := s.newSession(newSessionKey(), p, httpwire.ClientOf(r, p))
 	answer, opened := s.edge.Initialize(r.Context(), &serving.Incoming{Message: msg, Principal: p, Header: r.Header, Out: discardWriter{}}, ss)
 	if opened == nil {
 		if answer.Frame != nil {
@@ -51,7 +48,7 @@ func (s *Server) openSession(w http.ResponseWriter, r *http.Request, msg jsonrpc
 	id := s.newSessionToken(ss, opened.SessionState).sealID(s.sessions.sealer, p)
 	ss.id = s.sessions.fingerprintOf(id)
 	if _, err := s.sessions.addSession(ss); err != nil {
-		httpwire.RefuseBusy(w, err.Error(), sweepEvery)
+		httpwire.RefuseLimit(w, msg.ID, err)
 		return
 	}
 	if !s.hasPrivateStore() { // then the session expires even if no replica ever uses it
@@ -83,14 +80,15 @@ func (s *Server) findSession(w http.ResponseWriter, r *http.Request) *session {
 		httpwire.Refuse(w, http.StatusBadRequest, "this server has no sessions of the revision in MCP-Protocol-Version")
 		return nil
 	}
-	ss, err := s.sessions.findSession(r.Context(), ids[0], s.opts.Principal(r))
+	ss, err := s.sessions.findSession(r, ids[0], s.opts.Principal(r))
+	var limit *quota.LimitError
 	switch {
 	case err == nil:
 		return ss
+	case errors.As(err, &limit):
+		httpwire.RefuseLimit(w, jsonrpc.ID{}, limit)
 	case errors.Is(err, errUnknownSession):
 		httpwire.Refuse(w, http.StatusNotFound, err.Error())
-	case errors.Is(err, errTooManySessions):
-		httpwire.RefuseBusy(w, err.Error(), sweepEvery)
 	default:
 		s.opts.Logger.Error("a session could not be looked up", "err", err)
 		httpwire.RefuseBusy(w, "sessions cannot be looked up at the moment", retryShutdown)
@@ -123,6 +121,10 @@ func (s singleRequest) serveOn(a *answerStream) []byte {
 	return a.session.serveRequest(jsonrpc.Message(s), a)
 }
 
+func (s singleRequest) refuseAnswer(limit *quota.LimitError) []byte {
+	return serving.RefuseAnswer(s.ID, limit)
+}
+
 // serveRequest serves a request. Its notifications and questions go to a.
 func (ss *session) serveRequest(msg jsonrpc.Message, a *answerStream) []byte {
 	r := a.request
@@ -142,7 +144,7 @@ func (ss *session) serveRequest(msg jsonrpc.Message, a *answerStream) []byte {
 func (s *Server) postBatch(w http.ResponseWriter, r *http.Request, frame []byte, accept acceptedTypes) {
 	refused := mcp.Errorf(jsonrpc.CodeInvalidRequest, "batches belong to revision %s only", mcp.Revision20250326)
 	if s.isClosed() {
-		httpwire.RefuseBusy(w, "the server is shutting down", retryShutdown)
+		httpwire.RefuseBusy(w, httpwire.ErrShutdown.Error(), retryShutdown)
 		return
 	}
 	if s.opts.Sessions.Disabled || len(r.Header[mcpwire.HeaderSessionID]) == 0 {
@@ -209,8 +211,20 @@ func (b *requestBatch) serveOn(a *answerStream) []byte {
 		wg.Go(func() { frames[i] = b.session.serveRequest(msg, a) })
 	}
 	wg.Wait()
-	var out []byte
-	for _, frame := range append(b.refusals, frames...) {
+	return joinResponses(append(b.refusals, frames...))
+}
+
+func (b *requestBatch) refuseAnswer(limit *quota.LimitError) []byte {
+	var refusals [][]byte
+	for _, msg := range b.requests {
+		refusals = append(refusals, serving.RefuseAnswer(msg.ID, limit))
+	}
+	return joinResponses(refusals)
+}
+
+// joinResponses returns the responses as a batch, or nil without any. Empty ones are left out.
+func joinResponses(responses [][]byte) (out []byte) {
+	for _, frame := range responses {
 		if frame == nil {
 			continue
 		}

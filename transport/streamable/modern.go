@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 
+	"github.com/dowel-mcp/dowel/internal/httpwire"
 	"github.com/dowel-mcp/dowel/internal/mcpwire"
 	"github.com/dowel-mcp/dowel/internal/rawjson"
 	"github.com/dowel-mcp/dowel/jsonrpc"
@@ -15,6 +16,14 @@ import (
 func (s *Server) postModern(out *response) {
 	if !s.checkMessage(out) {
 		return
+	}
+	if out.in.Method == mcp.MethodListen {
+		client := out.client()
+		if err := s.opts.Quota.OpenStream(client); err != nil {
+			httpwire.RefuseLimit(out.w, out.in.ID, err)
+			return
+		}
+		defer s.opts.Quota.CloseStream(client)
 	}
 	ctx, done := s.trackCall(out)
 	defer done()

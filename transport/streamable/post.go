@@ -7,6 +7,7 @@ import (
 
 	"github.com/dowel-mcp/dowel/internal/httpwire"
 	"github.com/dowel-mcp/dowel/internal/mcpwire"
+	"github.com/dowel-mcp/dowel/internal/quota"
 	"github.com/dowel-mcp/dowel/internal/rawjson"
 	"github.com/dowel-mcp/dowel/jsonrpc"
 	"github.com/dowel-mcp/dowel/mcp"
@@ -35,7 +36,8 @@ func (s *Server) readMessage(w http.ResponseWriter, r *http.Request) *response {
 		httpwire.Refuse(w, http.StatusNotAcceptable, "Accept must list application/json and text/event-stream")
 		return nil
 	}
-	frame, ok := s.bodies.Read(w, r)
+	principal := s.opts.Principal(r)
+	frame, ok := s.bodies.Read(w, r, principal)
 	if !ok {
 		return nil
 	}
@@ -55,7 +57,7 @@ func (s *Server) readMessage(w http.ResponseWriter, r *http.Request) *response {
 	}
 	frames.Show(tap, transport.Received, frame, r.Header)
 	out := &response{server: s, w: w, request: r, accept: accept, ctx: callContext{Context: r.Context()}}
-	out.in = serving.Incoming{Message: msg, Principal: s.opts.Principal(r), Header: r.Header, Out: out}
+	out.in = serving.Incoming{Message: msg, Principal: principal, Header: r.Header, Out: out}
 	return out
 }
 
@@ -94,6 +96,12 @@ func (s *Server) refuseMessage(w http.ResponseWriter, id jsonrpc.ID, e *mcp.Erro
 func (s *Server) writeDocument(w http.ResponseWriter, status int, frame []byte) {
 	frames.Show(s.opts.Tap, transport.Sent, frame, nil)
 	httpwire.WriteDocument(w, status, frame)
+}
+
+// writeAnswer is writeDocument for an answer that counts while the client reads it.
+func (s *Server) writeAnswer(w http.ResponseWriter, status int, frame []byte, c quota.Client) error {
+	frames.Show(s.opts.Tap, transport.Sent, frame, nil)
+	return httpwire.WriteCounted(w, status, frame, quota.Account{Quota: s.opts.Quota, Client: c})
 }
 
 // acceptedTypes are the media types that a client accepts as the answer to a POST.

@@ -1,10 +1,13 @@
 package streamable
 
 import (
+	"errors"
 	"net/http"
 	"sync"
 
 	"github.com/dowel-mcp/dowel/internal/eventstream"
+	"github.com/dowel-mcp/dowel/internal/httpwire"
+	"github.com/dowel-mcp/dowel/internal/quota"
 	"github.com/dowel-mcp/dowel/internal/timeout"
 	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/dowel-mcp/dowel/transport"
@@ -58,14 +61,17 @@ func (r *response) Expire() {
 // eventWriter returns the stream and makes the response one if needed. r.mu is held.
 func (r *response) eventWriter() *eventstream.Writer {
 	if r.stream == nil {
-		r.stream = r.server.newEventWriter(r.w)
+		r.stream = r.server.newEventWriter(r.w, r.client())
 	}
 	return r.stream
 }
 
-func (s *Server) newEventWriter(w http.ResponseWriter) *eventstream.Writer {
-	return eventstream.NewWriter(w, eventstream.WriterOptions{KeepAlive: s.opts.KeepAlive})
+func (s *Server) newEventWriter(w http.ResponseWriter, c quota.Client) *eventstream.Writer {
+	return eventstream.NewWriter(w, eventstream.WriterOptions{KeepAlive: s.opts.KeepAlive, Account: quota.Account{Quota: s.opts.Quota, Client: c}})
 }
+
+// client returns the client of the request.
+func (r *response) client() quota.Client { return httpwire.ClientOf(r.request, r.in.Principal) }
 
 // Write implements [serving.Writer]. A client that accepts no stream gets no notifications.
 func (r *response) Write(frame []byte) error {
@@ -109,13 +115,29 @@ func (r *response) finishResponse(answer serving.Outgoing) {
 	stream := r.stream
 	r.mu.Unlock()
 	r.server.slowAnswers.Stop(&r.slowTimer)
+	var err error
 	switch {
 	case stream == nil && answer.Frame != nil:
-		r.server.writeDocument(r.w, httpStatus(answer.Error), answer.Frame)
+		err = r.server.writeAnswer(r.w, httpStatus(answer.Error), answer.Frame, r.client())
 	case stream != nil && answer.Frame != nil:
 		frames.Show(r.server.opts.Tap, transport.Sent, answer.Frame, nil)
-		_ = stream.End(eventstream.Event{Data: answer.Frame}) // a client that has disconnected needs no answer
+		err = stream.End(eventstream.Event{Data: answer.Frame}) // a client that has disconnected needs no answer
 	case stream != nil:
 		_ = stream.Close()
 	}
+	if limit, ok := errors.AsType[*quota.LimitError](err); ok {
+		r.refuseAnswer(stream, limit)
+	}
+}
+
+// refuseAnswer answers with an error instead of an answer that may not wait.
+func (r *response) refuseAnswer(stream *eventstream.Writer, limit *quota.LimitError) {
+	refusal := serving.RefuseAnswer(r.in.ID, limit)
+	if stream == nil {
+		r.server.writeDocument(r.w, http.StatusOK, refusal)
+		return
+	}
+	frames.Show(r.server.opts.Tap, transport.Sent, refusal, nil)
+	_ = stream.End(eventstream.Event{Data: refusal})
+	_ = stream.Close()
 }

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/dowel-mcp/dowel/internal/quota"
 	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/dowel-mcp/dowel/transport/internal/serving"
 )
@@ -19,6 +20,7 @@ type session struct {
 	id         fingerprint // of the id that the client sends
 	key        string      // names the session in the stores
 	principal  string      // the id of the principal that opened it
+	client     quota.Client
 	opened     time.Time
 	mintedHere bool // this process has made its id
 	edge       *serving.Session
@@ -27,14 +29,46 @@ type session struct {
 	mu            sync.Mutex
 	lastUsed      time.Time
 	record        sessionRecord            // as last loaded or saved
+	isRegistered  bool                     // requests can find it
 	sessionStream *sessionStream           // nil until the first message or GET
 	answerStreams map[string]*answerStream // the open answers that the client can resume, by name
 	ended         bool
 }
 
-func (s *Server) newSession(key string, p mcp.Principal) *session {
+func (s *Server) newSession(key string, p mcp.Principal, c quota.Client) *session {
 	now := time.Now()
-	return &session{server: s, key: key, principal: p.ID, opened: now, lastUsed: now}
+	return &session{server: s, key: key, principal: p.ID, client: c, opened: now, lastUsed: now}
+}
+
+// Owner implements [quota.Session].
+func (ss *session) Owner() quota.Client { return ss.client }
+
+// IdleSince implements [quota.Session].
+func (ss *session) IdleSince() (last time.Time, isIdle bool) {
+	if !ss.mu.TryLock() {
+		return last, false
+	}
+	defer ss.mu.Unlock()
+	return ss.lastUsed, ss.isRegistered && !ss.inUse()
+}
+
+// Evict implements [quota.Session].
+func (ss *session) Evict(reason error) {
+	if err := ss.server.sessions.removeSession(context.Background(), ss, reason); err != nil {
+		ss.server.opts.Logger.Warn("the end of a session could not be stored", "err", err)
+	}
+}
+
+// markRegistered notes that requests can find the session.
+func (ss *session) markRegistered() {
+	ss.mu.Lock()
+	defer ss.mu.Unlock()
+	ss.isRegistered = true
+}
+
+// inUse reports whether the session has a call in flight or an open session stream. ss.mu is held.
+func (ss *session) inUse() bool {
+	return ss.sessionStream != nil && ss.sessionStream.isConnected() || ss.edge.Busy()
 }
 
 // ensureSessionStream returns the session stream. It is made when it is first needed, because many
@@ -124,7 +158,7 @@ func (ss *session) isIdle(limit, life time.Duration) bool {
 	if ss.sessionStream != nil {
 		ss.sessionStream.stopUnusedRunner()
 	}
-	if ss.sessionStream != nil && ss.sessionStream.isConnected() || ss.edge.Busy() {
+	if ss.inUse() {
 		ss.lastUsed = time.Now()
 		return false
 	}

@@ -5,10 +5,12 @@ import (
 	"errors"
 	"hash/maphash"
 	"maps"
+	"net/http"
 	"slices"
 	"sync"
 	"time"
 
+	"github.com/dowel-mcp/dowel/internal/httpwire"
 	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/dowel-mcp/dowel/transport/internal/serving"
 )
@@ -27,10 +29,7 @@ type sessionRegistry struct {
 
 const sweepEvery = time.Minute
 
-var (
-	errUnknownSession  = errors.New("the session is unknown or has ended: initialize again")
-	errTooManySessions = errors.New("too many sessions are open")
-)
+var errUnknownSession = errors.New("the session is unknown or has ended: initialize again")
 
 func (g *sessionRegistry) initRegistry(s *Server) {
 	g.server, g.sealer, g.sessions = s, s.opts.Sessions.Keys.For("session"), map[fingerprint]*session{}
@@ -45,27 +44,25 @@ func (g *sessionRegistry) fingerprintOf(id string) fingerprint {
 	return fingerprint{maphash.String(g.seeds[0], id), maphash.String(g.seeds[1], id)}
 }
 
-// hasRoom reports whether one more session may be opened.
-func (g *sessionRegistry) hasRoom() bool {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return len(g.sessions) < g.server.opts.Sessions.Max && !g.closed
-}
-
-// addSession adds a session that was opened or rebuilt. If a concurrent request has added it
-// already, that one is returned and ss is ended.
+// addSession adds a session that was opened or rebuilt, and may evict another one. If a concurrent
+// request has added it already, that one is returned and ss is ended.
 func (g *sessionRegistry) addSession(ss *session) (*session, error) {
+	if err := g.server.opts.Quota.OpenSession(ss); err != nil {
+		ss.edge.End(err)
+		return nil, err
+	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if existing := g.sessions[ss.id]; existing != nil {
+	if existing := g.sessions[ss.id]; existing != nil || g.closed {
+		g.server.opts.Quota.CloseSession(ss)
 		ss.edge.End(errUnknownSession)
+		if existing == nil {
+			return nil, httpwire.ErrShutdown
+		}
 		return existing, nil
 	}
-	if len(g.sessions) >= g.server.opts.Sessions.Max || g.closed {
-		ss.edge.End(errTooManySessions)
-		return nil, errTooManySessions
-	}
 	g.sessions[ss.id] = ss
+	ss.markRegistered()
 	if g.timer == nil {
 		g.timer = time.AfterFunc(min(sweepEvery, g.server.opts.Sessions.Idle), g.sweepIdle)
 	}
@@ -73,13 +70,13 @@ func (g *sessionRegistry) addSession(ss *session) (*session, error) {
 }
 
 // findSession returns the session of an id, from memory or rebuilt from the id and the store.
-func (g *sessionRegistry) findSession(ctx context.Context, id string, p mcp.Principal) (*session, error) {
-	print := g.fingerprintOf(id)
+func (g *sessionRegistry) findSession(r *http.Request, id string, p mcp.Principal) (*session, error) {
+	ctx, print := r.Context(), g.fingerprintOf(id)
 	g.mu.Lock()
 	ss := g.sessions[print]
 	g.mu.Unlock()
 	if ss == nil || ss.principal != p.ID || time.Since(ss.opened) > g.server.opts.Sessions.Life {
-		return g.rebuildSession(ctx, id, print, p)
+		return g.rebuildSession(r, id, print, p)
 	}
 	if ss.hasEnded() {
 		return nil, errUnknownSession
@@ -108,7 +105,8 @@ func (g *sessionRegistry) syncWithStore(ctx context.Context, ss *session) error 
 }
 
 // rebuildSession makes a session from its id and the store's record of it.
-func (g *sessionRegistry) rebuildSession(ctx context.Context, id string, print fingerprint, p mcp.Principal) (*session, error) {
+func (g *sessionRegistry) rebuildSession(r *http.Request, id string, print fingerprint, p mcp.Principal) (*session, error) {
+	ctx := r.Context()
 	t, ok := openSessionToken(id, g.sealer, p)
 	if !ok || time.Since(t.openedAt()) > g.server.opts.Sessions.Life || t.Server == g.server.instance && g.server.hasPrivateStore() {
 		return nil, errUnknownSession
@@ -120,7 +118,7 @@ func (g *sessionRegistry) rebuildSession(ctx context.Context, id string, print f
 	case record.Ended, !record.Used.IsZero() && time.Since(record.Used) > g.server.opts.Sessions.Idle+sweepEvery:
 		return nil, errUnknownSession
 	}
-	ss := g.server.newSession(t.Key, p)
+	ss := g.server.newSession(t.Key, p, httpwire.ClientOf(r, p))
 	ss.id, ss.opened = print, t.openedAt()
 	ss.edge = g.server.edge.NewSession(t.sessionState(), p, ss)
 	ss.applyRecord(ctx, record)
@@ -143,6 +141,7 @@ func (g *sessionRegistry) dropSession(ss *session, why error) {
 	g.mu.Lock()
 	delete(g.sessions, ss.id)
 	g.mu.Unlock()
+	g.server.opts.Quota.CloseSession(ss)
 	ss.endLocally(why)
 }
 
@@ -211,6 +210,7 @@ func (g *sessionRegistry) closeAll(ctx context.Context) {
 	g.sessions = map[fingerprint]*session{}
 	g.mu.Unlock()
 	for _, ss := range all {
+		g.server.opts.Quota.CloseSession(ss)
 		ss.endLocally(serving.Shutdown())
 	}
 	var ending sync.WaitGroup

@@ -17,6 +17,7 @@ import (
 	"github.com/dowel-mcp/dowel/internal/polltest"
 	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/dowel-mcp/dowel/server"
+	"github.com/dowel-mcp/dowel/transport"
 	"github.com/dowel-mcp/dowel/transport/streamable"
 )
 
@@ -152,16 +153,25 @@ func listOf(method string) string {
 }
 
 func TestSessionLimits(t *testing.T) {
-	_, web := serve(t, world(nil), streamable.Options{Sessions: streamable.SessionOptions{Max: 2}})
+	limits := transport.ServerOptions{Quota: transport.NewQuota(transport.Limits{Sessions: 2}), Principal: mcp.Principal{ID: "one"}}
+	_, web := serve(t, world(nil), streamable.Options{ServerOptions: limits})
 	url := web.URL + "/mcp"
-	first := open(t, url, mcp.Revision20251125)
-	open(t, url, mcp.Revision20251125)
-	got := send(t, "POST", url, initializeBody(mcp.Revision20251125, ""))
-	if got.status != 503 || got.header.Get("Retry-After") == "" {
-		t.Errorf("the third session: %d %v", got.status, got.header)
+	first := inSession(open(t, url, mcp.Revision20251125), mcp.Revision20251125)
+	second := inSession(open(t, url, mcp.Revision20251125), mcp.Revision20251125)
+	for _, in := range [][]string{first, second} { // a session with an open stream is in use
+		lines, _ := stream(t, url, in...)
+		until(t, lines, ":")
 	}
-	send(t, "DELETE", url, "", inSession(first, mcp.Revision20251125)...)
+	got := send(t, "POST", url, initializeBody(mcp.Revision20251125, ""))
+	if got.status != 503 || got.header.Get("Retry-After") == "" || !strings.Contains(got.body, "(sessions)") {
+		t.Errorf("the third session: %d %v %s", got.status, got.header, got.body)
+	}
+	send(t, "DELETE", url, "", first...)
 	open(t, url, mcp.Revision20251125)
+	third := open(t, url, mcp.Revision20251125) // takes the place of the one before
+	if got := send(t, "POST", url, pingBody, inSession(third, mcp.Revision20251125)...); got.status != 200 {
+		t.Errorf("the new session: %d %s", got.status, got.body)
+	}
 }
 
 // request serves a POST without a network, for tests with a fake clock.

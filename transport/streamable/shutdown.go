@@ -86,7 +86,7 @@ func (s *Server) serveDuringShutdown(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 	}
-	httpwire.RefuseBusy(w, "the server is shutting down", retryShutdown)
+	httpwire.RefuseBusy(w, httpwire.ErrShutdown.Error(), retryShutdown)
 }
 
 func (s *Server) isClosed() bool {

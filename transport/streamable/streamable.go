@@ -26,6 +26,7 @@ import (
 	"time"
 
 	"github.com/dowel-mcp/dowel/internal/httpwire"
+	"github.com/dowel-mcp/dowel/internal/quota"
 	"github.com/dowel-mcp/dowel/internal/timeout"
 	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/dowel-mcp/dowel/transport"
@@ -40,7 +41,6 @@ const (
 	defaultJSONFor     = time.Second
 	defaultSessionIdle = 30 * time.Minute
 	defaultSessionLife = 24 * time.Hour
-	defaultMaxSessions = 10_000
 	defaultRetry       = time.Second
 )
 
@@ -92,9 +92,6 @@ type SessionOptions struct {
 	Idle time.Duration
 	// Life bounds the life of a session, 24 h if it is 0.
 	Life time.Duration
-	// Max bounds the sessions that this process keeps, 10,000 if it is 0. A request for another
-	// one is answered with status 503.
-	Max int
 	// Store keeps the changeable state of sessions. Replicas that share a store agree on the log
 	// level, the subscriptions and the end of a session; it is asked with each request. nil means
 	// the memory of this process.
@@ -119,6 +116,7 @@ func (o *Options) setDefaults(h mcp.Handler) {
 	if o.Logger == nil {
 		o.Logger = slog.Default()
 	}
+	o.Quota = quota.Or(o.Quota)
 	o.Sessions.setDefaults(h)
 }
 
@@ -128,7 +126,6 @@ func (o *SessionOptions) setDefaults(h mcp.Handler) {
 	if o.Idle < 0 {
 		o.Idle = o.Life
 	}
-	setDefault(&o.Max, defaultMaxSessions)
 	setDefault(&o.Retry, defaultRetry)
 	if o.Keys == nil {
 		if k, ok := h.(interface{ Keys() *mcp.Keys }); ok {
@@ -183,7 +180,7 @@ func Handler(h mcp.Handler, opts *Options) *Server {
 		s.opts = *opts
 	}
 	s.opts.setDefaults(h)
-	s.bodies = httpwire.NewBodyReader(s.opts.MaxBody, s.opts.BodyTimeout)
+	s.bodies = httpwire.NewBodyReader(s.opts.MaxBody, s.opts.BodyTimeout, s.opts.Quota)
 	s.slowAnswers = timeout.New(s.opts.JSONFor)
 	if s.opts.JSONFor < 0 {
 		s.slowAnswers = timeout.New(defaultJSONFor) // for clients that accept no JSON document

@@ -13,6 +13,7 @@ import (
 
 	ws "github.com/coder/websocket"
 
+	"github.com/dowel-mcp/dowel/internal/quota"
 	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/dowel-mcp/dowel/transport"
 	"github.com/dowel-mcp/dowel/transport/internal/frames"
@@ -36,8 +37,9 @@ type conn struct {
 	cutOff     context.CancelFunc
 	end        atomic.Pointer[error] // why this side has ended the connection; nil before
 	closeOnce  sync.Once
-	writing    sync.Mutex  // held while a message is written
-	stallTimer *time.Timer // fails the connection; runs while a message is written
+	unread     *quota.Lease // counts the bytes of a message that has not arrived completely; nil counts none
+	writing    sync.Mutex   // held while a message is written
+	stallTimer *time.Timer  // fails the connection; runs while a message is written
 	keepAlive  keepAlive
 }
 
@@ -78,6 +80,7 @@ func (c *conn) Read() ([]byte, error) {
 		return nil, c.refuseBinary()
 	}
 	frame, err := c.readMessage(message)
+	c.unread.Release()
 	if err != nil && !errors.Is(err, transport.ErrFrame) {
 		return nil, c.endError(err)
 	}
@@ -101,6 +104,12 @@ func (c *conn) readMessage(r io.Reader) ([]byte, error) {
 		n, err := r.Read(buf[len(buf):min(cap(buf), len(buf)+piece)])
 		c.keepAlive.noteSign()
 		buf = buf[:len(buf)+n]
+		if len(buf) > piece && err == nil {
+			if limit := c.unread.Extend(int64(cap(buf))); limit != nil {
+				c.fail("%w", limit)
+				return nil, limit
+			}
+		}
 		switch {
 		case len(buf) > c.limit:
 			return nil, c.skipMessage(r, buf, err)

@@ -14,6 +14,8 @@ import (
 
 	"github.com/dowel-mcp/dowel/internal/httpwire"
 	"github.com/dowel-mcp/dowel/internal/mcpwire"
+	"github.com/dowel-mcp/dowel/internal/quota"
+	"github.com/dowel-mcp/dowel/jsonrpc"
 	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/dowel-mcp/dowel/transport"
 	"github.com/dowel-mcp/dowel/transport/overconn"
@@ -45,10 +47,17 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if !s.opts.Guard.Check(w, r) || !checkUpgrade(w, r) {
 		return
 	}
-	c := s.newConnection(r)
+	principal := s.opts.Principal(r)
+	client := httpwire.ClientOf(r, principal)
+	if err := s.opts.Quota.OpenStream(client); err != nil {
+		httpwire.RefuseLimit(w, jsonrpc.ID{}, err)
+		return
+	}
+	defer s.opts.Quota.CloseStream(client)
+	c := s.newConnection(r, principal, client)
 	defer c.abortNow()
 	defer c.cancel(nil)
-	if err := s.connections.Add(c.id, c, s.opts.MaxConnections); err != nil {
+	if err := s.connections.Add(c.id, c); err != nil {
 		const retryAfter = 5 * time.Second
 		httpwire.RefuseBusy(w, err.Error(), retryAfter)
 		return
@@ -109,6 +118,7 @@ type serverConn struct {
 	server    *Server
 	id        string // of the session, for handlers that tell legacy clients apart by it
 	principal mcp.Principal
+	client    quota.Client
 	header    http.Header // of its requests
 	ctx       context.Context
 	cancel    context.CancelCauseFunc // ends the connection gracefully
@@ -118,10 +128,10 @@ type serverConn struct {
 	firstTimer *time.Timer // ends a connection without a message
 }
 
-func (s *Server) newConnection(r *http.Request) *serverConn {
-	c := &serverConn{server: s, id: rand.Text(), principal: s.opts.Principal(r)}
+func (s *Server) newConnection(r *http.Request, p mcp.Principal, client quota.Client) *serverConn {
+	c := &serverConn{server: s, id: rand.Text(), principal: p, client: client}
 	c.header = requestHeader(r.Header, c.id)
-	c.ctx, c.cancel = context.WithCancelCause(r.Context())
+	c.ctx, c.cancel = context.WithCancelCause(quota.WithClient(r.Context(), client))
 	c.abort, c.abortNow = context.WithCancel(context.Background())
 	return c
 }
@@ -144,6 +154,8 @@ func requestHeader(h http.Header, sessionID string) http.Header {
 func (c *serverConn) serve(socket *ws.Conn) {
 	opts := c.server.opts
 	c.conn = newConn(socket, peerClient, opts.MaxMessage, c.closeStatus)
+	c.unread = quota.Account{Quota: opts.Quota, Client: c.client}.NewLease(c)
+	defer c.unread.Release()
 	defer context.AfterFunc(c.abort, func() { c.fail("%w", httpwire.ErrShutdown) })()
 	c.startKeepAlive(opts.KeepAlive)
 	c.firstTimer = time.AfterFunc(firstMessage, func() { c.cancel(errSilent) })
@@ -177,4 +189,10 @@ func (c *serverConn) Read() ([]byte, error) {
 // Header implements [transport.HeaderConn].
 func (c *serverConn) Header() map[string][]string { return c.header }
 
-var _ transport.HeaderConn = (*serverConn)(nil)
+// CutOff implements [quota.Waiter].
+func (c *serverConn) CutOff(reason error) { c.fail("%w", reason) }
+
+var (
+	_ transport.HeaderConn = (*serverConn)(nil)
+	_ quota.Waiter         = (*serverConn)(nil)
+)

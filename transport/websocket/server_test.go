@@ -135,10 +135,10 @@ func TestPrincipalAndHeader(t *testing.T) {
 
 func TestTooManyConnections(t *testing.T) {
 	t.Parallel()
-	_, url := serve(t, newWorld(), websocket.Options{MaxConnections: 2})
+	_, url := serve(t, newWorld(), websocket.Options{ServerOptions: transport.ServerOptions{Quota: transport.NewQuota(transport.Limits{Streams: 2})}})
 	first := raw(t, url, nil)
 	raw(t, url, nil)
-	if code, body := status(t, url, "GET"); code != 503 || !strings.Contains(body, "2 connections are open, which is the limit") {
+	if code, body := status(t, url, "GET"); code != 503 || !strings.Contains(body, "2 streams are open, which is the limit") {
 		t.Error(code, body)
 	}
 	_ = first.Close(ws.StatusNormalClosure, "")

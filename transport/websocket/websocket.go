@@ -19,6 +19,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/dowel-mcp/dowel/internal/quota"
 	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/dowel-mcp/dowel/transport"
 	"github.com/dowel-mcp/dowel/transport/streamable"
@@ -27,15 +28,13 @@ import (
 // subprotocol is the WebSocket subprotocol of MCP.
 const subprotocol = "mcp"
 
-// Defaults of [Options].
-const (
-	defaultKeepAlive      = 15 * time.Second
-	defaultMaxConnections = 10_000
-)
+// defaultKeepAlive is the default of Options.KeepAlive.
+const defaultKeepAlive = 15 * time.Second
 
 // Options configure a [Server]. The zero value is ready to use.
 type Options struct {
-	// ServerOptions are the options that all transports share.
+	// ServerOptions are the options that all transports share. An open connection counts as a stream
+	// of the Quota.
 	transport.ServerOptions
 	// Guard decides which hosts and web pages may reach the server.
 	Guard streamable.Guard
@@ -50,9 +49,6 @@ type Options struct {
 	// KeepAlive is the time of silence after which a client gets a ping, 15 s if it is 0. A
 	// connection ends if its client is silent for 20 s more. A negative value disables both.
 	KeepAlive time.Duration
-	// MaxConnections bounds the open connections, 10,000 if it is 0. A further one is refused with
-	// status 503.
-	MaxConnections int
 }
 
 // setDefaults replaces zero values.
@@ -60,9 +56,7 @@ func (o *Options) setDefaults() {
 	if o.KeepAlive == 0 {
 		o.KeepAlive = defaultKeepAlive
 	}
-	if o.MaxConnections <= 0 {
-		o.MaxConnections = defaultMaxConnections
-	}
+	o.Quota = quota.Or(o.Quota)
 	if o.Principal == nil {
 		principal := o.ServerOptions.Principal
 		o.Principal = func(*http.Request) mcp.Principal { return principal }

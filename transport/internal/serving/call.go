@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"github.com/dowel-mcp/dowel/internal/mcpwire"
+	"github.com/dowel-mcp/dowel/internal/quota"
 	"github.com/dowel-mcp/dowel/internal/rawjson"
 	"github.com/dowel-mcp/dowel/jsonrpc"
 	"github.com/dowel-mcp/dowel/mcp"
@@ -30,6 +31,7 @@ type call struct {
 	batch      *responseBatch // collects the response; nil if the response is a frame of its own
 	ctx        context.Context
 	cancel     context.CancelCauseFunc
+	isStream   bool // the quota counts it as a stream
 	idReleased bool // the client may use the id again; only the goroutine that runs the call reads and sets it
 
 	mu              sync.Mutex // held while a frame is written, so that no notification follows the response
@@ -93,7 +95,10 @@ func (c *call) sendResponse(frame []byte) {
 		c.batch.addResponse(frame)
 		return
 	}
-	_ = c.out.Write(frame) // Write has already logged the error
+	err := c.out.Write(frame) // Write has already logged the error
+	if limit, ok := errors.AsType[*quota.LimitError](err); ok {
+		_ = c.out.Write(RefuseAnswer(c.id, limit))
+	}
 }
 
 // runHandler calls the handler and returns its result. For a legacy client, it asks the questions

@@ -7,6 +7,7 @@ import (
 	"runtime/debug"
 	"time"
 
+	"github.com/dowel-mcp/dowel/internal/quota"
 	"github.com/dowel-mcp/dowel/jsonrpc"
 	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/dowel-mcp/dowel/transport"
@@ -41,6 +42,7 @@ func newEdge(h mcp.Handler, opts transport.ServerOptions) *edge {
 		e.opts.Extensions = extensionsOf(h)
 	}
 	e.opts.MaxConcurrent = cmp.Or(opts.MaxConcurrent, frames.DefaultMaxConcurrent)
+	e.opts.Quota = quota.Or(opts.Quota)
 	e.opts.DrainTimeout = cmp.Or(opts.DrainTimeout, 2*time.Second)
 	e.opts.AskTimeout = cmp.Or(opts.AskTimeout, 10*time.Minute)
 	e.modern = &modern{revisions: e.opts.Revisions, log: e.logFailure}

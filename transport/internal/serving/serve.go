@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/dowel-mcp/dowel/internal/mcpwire"
+	"github.com/dowel-mcp/dowel/internal/quota"
 	"github.com/dowel-mcp/dowel/internal/rawjson"
 	"github.com/dowel-mcp/dowel/jsonrpc"
 	"github.com/dowel-mcp/dowel/mcp"
@@ -22,6 +23,7 @@ import (
 func Serve(ctx context.Context, conn transport.Conn, h mcp.Handler, opts transport.ServerOptions) error {
 	s := newServer(ctx, frames.TapSent(conn, opts.Tap), h, opts)
 	s.header, _ = conn.(transport.HeaderConn)
+	s.waiting.waiter = connCutter{conn}
 	stop := context.AfterFunc(ctx, func() {
 		s.shutDown()
 		conn.Close()
@@ -50,6 +52,7 @@ type server struct {
 	values         context.Context // base without its cancellation, the parent of calls
 	wg             sync.WaitGroup  // counts goroutines
 	calls          callTable
+	waiting        frameMeter
 	unaddressed    frames.UnaddressedCounter
 	meta           metaReader // used by the reading loop only
 	idleWorkers    chan *call // receives a call if a worker is idle
@@ -64,6 +67,7 @@ type server struct {
 func newServer(ctx context.Context, conn transport.Conn, h mcp.Handler, opts transport.ServerOptions) *server {
 	s := &server{edge: newEdge(h, opts), conn: conn, idleWorkers: make(chan *call)}
 	s.calls.limit = s.opts.MaxConcurrent
+	s.waiting.account = quota.Account{Quota: s.opts.Quota, Client: clientOf(ctx, opts.Principal)}
 	s.base, s.cancel = context.WithCancelCause(ctx)
 	s.values = context.WithoutCancel(ctx)
 	s.mu.Lock() // the timer may fire before s.sweeper is set
@@ -101,9 +105,15 @@ func (s *server) handleLostFrame(err error) {
 	}
 }
 
-// Write implements [Writer] for all calls of the connection. It logs errors.
+// Write implements [Writer] for all calls of the connection. It logs errors, except a
+// [quota.LimitError], after which the caller can still write a small frame.
 func (s *server) Write(frame []byte) error {
+	n := len(frame)
+	if err := s.waiting.add(n); err != nil {
+		return err
+	}
 	err := s.conn.Write(frame)
+	s.waiting.remove(n)
 	if err != nil && !errors.Is(err, mcp.ErrClosed) {
 		s.logger.Warn("a message could not be sent", "err", err)
 	}
@@ -204,6 +214,9 @@ func (s *server) admitCall(c *call) *mcp.Error {
 	refused := c.era.fillRequest(&c.req, fields)
 	if refused == nil {
 		refused = s.calls.addCall(s.values, c)
+	}
+	if refused == nil && c.req.Method == mcp.MethodListen {
+		refused = s.openStream(c)
 	}
 	if o, ok := c.era.(initializing); ok && refused != nil {
 		o.discard()

@@ -22,6 +22,9 @@ func (s *server) dispatchCall(c *call) {
 // serveCall serves a call and sends its response.
 func (s *server) serveCall(c *call) {
 	defer s.calls.finishCall(c)
+	if c.isStream {
+		defer s.closeStream()
+	}
 	frame, refused := c.answerRequest()
 	if frame == nil { // the client no longer waits
 		if c.batch != nil {
