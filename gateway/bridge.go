@@ -1,19 +1,16 @@
 package gateway
 
 import (
+	"cmp"
 	"context"
-	"crypto/sha256"
 	"encoding/json"
 	"errors"
-	"fmt"
-	"maps"
-	"slices"
 	"strconv"
 	"sync"
-	"time"
 
 	"github.com/dowel-mcp/dowel/hub"
 	"github.com/dowel-mcp/dowel/internal/mcpwire"
+	"github.com/dowel-mcp/dowel/internal/quota"
 	"github.com/dowel-mcp/dowel/internal/rawjson"
 	"github.com/dowel-mcp/dowel/jsonrpc"
 	"github.com/dowel-mcp/dowel/mcp"
@@ -32,10 +29,10 @@ type bridge struct {
 	wake         chan struct{} // holds a token when there is a question
 	done         chan struct{} // closed when the upstream's call has returned
 
-	resp *mcp.Response // result of the upstream's call, with err; valid after done is closed
-	err  error
-
 	mu            sync.Mutex
+	resp          *mcp.Response // result of the upstream's call, with err; valid after done is closed
+	err           error
+	kept          *quota.Lease // counts a result that waits for the client; nil counts nothing
 	request       *mcp.Request // the client's current request; nil while parked, unless its edge asks live
 	requestCtx    context.Context
 	questions     map[string]*question // questions without an answer, by key
@@ -74,7 +71,7 @@ func (b *bridge) startCall(ctx context.Context, req *mcp.Request, params json.Ra
 	}
 	go func() {
 		defer b.core.parked.endWork()
-		b.resp, b.err = b.upstream.RoundTrip(b.ctx, callerOf(req), out)
+		b.keepResult(b.upstream.RoundTrip(b.ctx, callerOf(req), out))
 		close(b.done)
 		b.cancel(nil)
 	}()
@@ -113,7 +110,7 @@ func (b *bridge) awaitOutcome(ctx context.Context) (*mcp.Result, error) {
 		select {
 		case <-b.done:
 			b.detachRequest()
-			return clientResult(b.resp, b.err)
+			return clientResult(b.takeResult())
 		case <-ctx.Done():
 			b.detachRequest()
 			b.cancel(context.Cause(ctx))
@@ -242,146 +239,44 @@ func (b *bridge) passNotification(n mcp.Notification) {
 	}
 }
 
-// parkedCalls are the calls that wait for answers of their clients.
-type parkedCalls struct {
-	sealer   *mcp.Sealer
-	maxCalls int
-	timeout  time.Duration
-
-	mu     sync.Mutex
-	calls  map[string]*bridge
-	lastID int
-	closed bool
-	work   sync.WaitGroup
-}
-
-// setUp prepares the zero value.
-func (p *parkedCalls) setUp(o Options) {
-	p.sealer, p.maxCalls, p.timeout = o.Keys.For("parked call"), o.MaxParked, o.ParkTimeout
-	p.calls = map[string]*bridge{}
-}
-
-// startWork counts a bridge. It reports false after closeAll.
-func (p *parkedCalls) startWork() bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.closed {
-		return false
-	}
-	p.work.Add(1)
-	return true
-}
-
-// endWork ends a bridge that startWork has counted.
-func (p *parkedCalls) endWork() { p.work.Done() }
-
-// addCall parks a call, and returns the sealed request state that identifies it. b.mu is held.
-func (p *parkedCalls) addCall(b *bridge) (state string, err error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	switch {
-	case p.closed:
-		return "", mcp.Errorf(jsonrpc.CodeInternal, "the gateway is shutting down")
-	case len(p.calls) >= p.maxCalls:
-		return "", mcp.Errorf(jsonrpc.CodeInternal, "%d calls wait for answers already", p.maxCalls)
-	}
-	p.evictOldest(b.caller)
-	p.lastID++
-	id := strconv.Itoa(p.lastID)
-	b.parkedID, p.calls[id] = p.lastID, b
-	end := func(why error) {
-		if p.takeCall(id) != nil {
-			b.cancel(why)
-		}
-	}
-	expiry := time.AfterFunc(p.timeout, func() { end(fmt.Errorf("%w within %v", errUnanswered, p.timeout)) })
-	b.unpark = func() { expiry.Stop() }
-	if open := b.requestCtx; b.asksLive() { // the edge does not come back if its client declines or cancels
-		stopWatch := context.AfterFunc(open, func() { end(context.Cause(open)) })
-		b.unpark = func() { expiry.Stop(); stopWatch() }
-	}
-	return p.sealer.Seal([]byte(id), requestDigest(b.upstream, b.request)), nil
-}
-
-// maxClientParked limits the parked calls of one client.
-const maxClientParked = 64
-
-// errEvicted cancels a parked call whose client has too many.
-var errEvicted = fmt.Errorf("the client has %d newer calls that wait for its answers", maxClientParked)
-
-// evictOldest makes room for one more call of a client: it cancels the oldest one if the client has
-// the maximum. Clients without a name share the limit of all calls. p.mu is held.
-func (p *parkedCalls) evictOldest(caller hub.Caller) {
-	if caller == (hub.Caller{}) {
+// keepResult keeps the result of the upstream's call. While the call is parked it counts, since its
+// client may never come back for it.
+func (b *bridge) keepResult(resp *mcp.Response, err error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.resp, b.err = resp, err
+	if b.request != nil || resp == nil || len(resp.Raw) <= quota.Uncounted || b.ctx.Err() != nil {
 		return
 	}
-	var oldest *bridge
-	n := 0
-	for _, b := range p.calls {
-		if b.caller == caller {
-			if n++; oldest == nil || b.parkedID < oldest.parkedID {
-				oldest = b
-			}
-		}
-	}
-	if n >= maxClientParked {
-		delete(p.calls, strconv.Itoa(oldest.parkedID))
-		oldest.unpark()
-		oldest.cancel(errEvicted)
+	client := quota.Client{Name: cmp.Or(b.caller.Principal, b.caller.Session), Anonymous: b.caller.Principal == ""}
+	b.kept = quota.Account{Quota: b.core.opts.Quota, Client: client}.NewLease(b)
+	if limit := b.kept.Resize(int64(len(resp.Raw))); limit != nil {
+		b.dropResult(limit)
 	}
 }
 
-// takeCall removes and returns a parked call, or returns nil.
-func (p *parkedCalls) takeCall(id string) *bridge {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	b := p.calls[id]
-	delete(p.calls, id)
-	return b
+// takeResult returns the result of the upstream's call.
+func (b *bridge) takeResult() (*mcp.Response, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.kept.Release()
+	return b.resp, b.err
 }
 
-// requestDigest returns a digest that a request state is bound to. A repeated request has the same
-// digest: same method, principal, upstream and params, apart from answers.
-func requestDigest(u *hub.Upstream, req *mcp.Request) []byte {
-	canonical, _ := json.Marshal([]string{req.Method, req.Principal.ID, u.Name()}) // strings can be written
-	about, _ := rawjson.AppendMembers([]byte{'{'}, req.Params, func(key []byte) bool {
-		return slices.Contains([]string{"_meta", "inputResponses", "requestState"}, string(key))
-	})
-	canonical = rawjson.AppendCanonical(canonical, append(about, '}'))
-	sum := sha256.Sum256(canonical)
-	return sum[:]
+// CutOff implements [quota.Waiter].
+func (b *bridge) CutOff(reason error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.dropResult(reason)
 }
 
-// claimCall returns the parked call that a request repeats. It returns nil if the request has no
-// state. A state can be claimed once.
-func (p *parkedCalls) claimCall(u *hub.Upstream, req *mcp.Request) (*bridge, error) {
-	raw := rawjson.Lookup(req.Params, "requestState")
-	if raw == nil {
-		return nil, nil
-	}
-	text, _ := rawjson.String(raw)
-	id, err := p.sealer.Open(text, requestDigest(u, req))
-	if err != nil {
-		return nil, mcp.InvalidParams("%s: the request state is not one of this server's, or of another request", req.Method)
-	}
-	b := p.takeCall(string(id))
-	if b == nil {
-		return nil, mcp.InvalidParams("%s: the call that this request continues has ended, or another request continues it: call again", req.Method)
-	}
-	b.unpark()
-	return b, nil
+// dropResult replaces the result by an error. b.mu is held.
+func (b *bridge) dropResult(reason error) {
+	b.resp, b.err = nil, mcp.Errorf(jsonrpc.CodeInternal, "the result was dropped: %s", reason)
 }
 
-// closeAll cancels the parked calls, and waits for all bridges.
-func (p *parkedCalls) closeAll() {
-	p.mu.Lock()
-	p.closed = true
-	calls := maps.Clone(p.calls)
-	clear(p.calls)
-	p.mu.Unlock()
-	for _, b := range calls {
-		b.unpark()
-		b.cancel(errors.New("the gateway is shutting down"))
-	}
-	p.work.Wait()
+// drop ends a call that is not parked any more, and drops its result. It does not wait for b.mu.
+func (b *bridge) drop(why error) {
+	b.cancel(why)
+	go func() { _, _ = b.takeResult() }()
 }

@@ -192,7 +192,7 @@ func TestParkedCallExpires(t *testing.T) {
 }
 
 func TestMaxParked(t *testing.T) {
-	bubble(t, gateway.Options{MaxParked: 1}, func(t *testing.T, g *gateway.Gateway, w *wires) {
+	bubble(t, gateway.Options{Quota: transport.NewQuota(transport.Limits{Questions: 1})}, func(t *testing.T, g *gateway.Gateway, w *wires) {
 		req := request("ada", askOnce)
 		keys, state := asks(t, g, req)
 		_, err := g.ServeMCP(t.Context(), request("ada", `{"name":"b__ask","arguments":{}}`))
@@ -205,6 +205,39 @@ func TestMaxParked(t *testing.T) {
 		res, err := g.ServeMCP(t.Context(), answered(req, state, keys...))
 		if got := text(t, res, err); got != "Ada." {
 			t.Error(got)
+		}
+	})
+}
+
+// At the limit of all clients, parked calls of clients without a name make room for others.
+func TestNamelessParkedCallsMakeRoom(t *testing.T) {
+	bubble(t, gateway.Options{Quota: transport.NewQuota(transport.Limits{Questions: 1})}, func(t *testing.T, g *gateway.Gateway, w *wires) {
+		nameless := request("", askOnce)
+		keys, state := asks(t, g, nameless)
+		ada := request("ada", `{"name":"b__ask","arguments":{}}`)
+		adaKeys, adaState := asks(t, g, ada)
+		if _, err := g.ServeMCP(t.Context(), answered(nameless, state, keys...)); code(err, jsonrpc.CodeInvalidParams) != nil {
+			t.Errorf("the call without a name: %v", err)
+		}
+		res, err := g.ServeMCP(t.Context(), answered(ada, adaState, adaKeys...))
+		if got := text(t, res, err); got != "Ada." {
+			t.Error(got)
+		}
+	})
+}
+
+// The limit of a client is configurable; its oldest call makes room.
+func TestParkedCallsOfAClient(t *testing.T) {
+	bubble(t, gateway.Options{Quota: transport.NewQuota(transport.Limits{ClientQuestions: 1})}, func(t *testing.T, g *gateway.Gateway, w *wires) {
+		first, second := request("ada", askOnce), request("ada", `{"name":"b__ask","arguments":{}}`)
+		keys, state := asks(t, g, first)
+		asks(t, g, request("eve", askOnce))
+		asks(t, g, second)
+		if _, err := g.ServeMCP(t.Context(), answered(first, state, keys...)); code(err, jsonrpc.CodeInvalidParams) != nil {
+			t.Errorf("the first call: %v", err)
+		}
+		if synctest.Wait(); w.count("notifications/cancelled") != 1 {
+			t.Errorf("want one cancelled call: %q", w.frames)
 		}
 	})
 }

@@ -8,13 +8,14 @@ import (
 
 	"github.com/dowel-mcp/dowel/hub"
 	"github.com/dowel-mcp/dowel/internal/catalog"
+	"github.com/dowel-mcp/dowel/internal/quota"
 	"github.com/dowel-mcp/dowel/mcp"
+	"github.com/dowel-mcp/dowel/transport"
 )
 
 // Defaults of [Options].
 const (
 	defaultParkTimeout = 10 * time.Minute
-	defaultMaxParked   = 1000
 	defaultPageSize    = 1000
 	defaultStartWait   = 3 * time.Second
 )
@@ -31,9 +32,9 @@ type Options struct {
 	// ParkTimeout limits how long an upstream's call waits for an answer of its client. 0 means 10
 	// minutes.
 	ParkTimeout time.Duration
-	// MaxParked limits the calls that wait for answers. Questions beyond it are refused. 0 means
-	// 1000.
-	MaxParked int
+	// Quota limits the calls that wait for answers, and the results that wait for their clients. nil
+	// means the quota that the process shares.
+	Quota *transport.Quota
 	// PageSize is the number of items on a page of a list. 0 means 1000.
 	PageSize int
 	// StartWait limits how long lists and server/discover wait for upstreams that start for the
@@ -56,7 +57,7 @@ func (o *Options) setDefaults() {
 		o.Keys = mcp.RandomKeys()
 	}
 	defaultTo(&o.ParkTimeout, defaultParkTimeout)
-	defaultTo(&o.MaxParked, defaultMaxParked)
+	o.Quota = quota.Or(o.Quota)
 	defaultTo(&o.PageSize, defaultPageSize)
 	if o.StartWait == 0 {
 		o.StartWait = defaultStartWait

@@ -19,7 +19,51 @@ import (
 	"github.com/dowel-mcp/dowel/internal/builtin/everything"
 	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/dowel-mcp/dowel/server"
+	"github.com/dowel-mcp/dowel/transport"
+	"github.com/dowel-mcp/dowel/transport/streamable"
 )
+
+// All endpoints of a gateway share its limits, and the name in the path is a client.
+func TestEndpointsShareLimits(t *testing.T) {
+	quota := transport.NewQuota(transport.Limits{Streams: 3, ClientStreams: 2})
+	o := gateway.HTTPOptions{Streamable: streamable.Options{ServerOptions: transport.ServerOptions{Quota: quota}}}
+	url := frontOver(t, o, true)
+	for _, tt := range []struct {
+		path   string
+		status int
+	}{{"/client/small/mcp", 200}, {"/client/small/mcp", 200}, {"/client/small/mcp", 429}, {"/mcp", 200}, {"/mcp/every", 503}} {
+		if got := listenOn(t, url+tt.path); got != tt.status {
+			t.Errorf("%s: status %d, want %d", tt.path, got, tt.status)
+		}
+	}
+	if _, streams, _ := quota.Used(); streams != 3 {
+		t.Errorf("%d streams are counted", streams)
+	}
+}
+
+// listenOn opens a subscription until the test ends, and returns the HTTP status.
+func listenOn(t *testing.T, url string) int {
+	t.Helper()
+	body := `{"jsonrpc":"2.0","id":1,"method":"subscriptions/listen","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"` + string(mcp.LatestRevision) +
+		`","io.modelcontextprotocol/clientCapabilities":{}},"notifications":{"toolsListChanged":true}}}`
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, value := range map[string]string{
+		"Content-Type": "application/json", "Accept": "application/json, text/event-stream",
+		"MCP-Protocol-Version": string(mcp.LatestRevision), "Mcp-Method": mcp.MethodListen,
+	} {
+		r.Header.Set(name, value)
+	}
+	pool := &http.Transport{}
+	resp, err := (&http.Client{Transport: pool}).Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { resp.Body.Close(); pool.CloseIdleConnections() })
+	return resp.StatusCode
+}
 
 // frontOver serves a gateway over a built-in server and a slow one.
 func frontOver(t *testing.T, o gateway.HTTPOptions, searching bool) string {

@@ -28,6 +28,8 @@ type Gateway struct {
 	AuditArguments bool
 	// Rate limits the calls of a client per second. 0 means no limit.
 	Rate float64
+	// Limits bound what clients hold.
+	Limits GatewayLimits
 	// Hosts and Origins are accepted in addition to the names of this machine.
 	Hosts, Origins []string
 	// Clients override settings for single clients, by name.
@@ -115,6 +117,11 @@ var gatewayKeys = []gatewayKey{
 		name: "rateLimit",
 		read: func(e *entryReader, field string, n *node, g *Gateway) { e.readRate(field, n, &g.Rate) },
 		copy: func(to *Gateway, from Gateway) { to.Rate = from.Rate },
+	},
+	{
+		name: "limits",
+		read: func(e *entryReader, field string, n *node, g *Gateway) { e.readLimits(field, n, &g.Limits) },
+		copy: func(to *Gateway, from Gateway) { to.Limits = from.Limits },
 	},
 	{
 		name: "hosts",

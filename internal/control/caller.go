@@ -3,9 +3,13 @@ package control
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net"
 	"net/http"
 	"os"
+	"sync/atomic"
+
+	"github.com/dowel-mcp/dowel/internal/quota"
 )
 
 // ErrOwnServer is the error for a caller that was started by a server of the running dowel.
@@ -14,10 +18,19 @@ var ErrOwnServer = errors.New("refused, since a server of the running dowel, suc
 // callerKey is the key of the process behind a connection in its context.
 type callerKey struct{}
 
+// connections numbers the connections of unknown processes.
+var connections atomic.Uint64
+
 // ConnContext records the process behind a connection of the control socket; it is for
-// [http.Server.ConnContext].
+// [http.Server.ConnContext]. For the limits, each process is a client, and each connection if its
+// process is unknown.
 func ConnContext(ctx context.Context, conn net.Conn) context.Context {
-	return context.WithValue(ctx, callerKey{}, peerProcess(conn))
+	pid := peerProcess(conn)
+	client := quota.Client{Name: fmt.Sprint("process ", pid)}
+	if pid == 0 {
+		client = quota.Client{Name: fmt.Sprint("connection ", connections.Add(1)), Anonymous: true}
+	}
+	return quota.WithClient(context.WithValue(ctx, callerKey{}, pid), client)
 }
 
 // refuseOwnServers lets only callers change something that no server of this dowel has started. It

@@ -11,6 +11,7 @@ import (
 
 	"github.com/dowel-mcp/dowel/hub"
 	"github.com/dowel-mcp/dowel/internal/catalog"
+	"github.com/dowel-mcp/dowel/internal/quota"
 )
 
 // Status is the state of a running dowel.
@@ -29,12 +30,39 @@ type Status struct {
 	// Open: every program and user of this machine may use the gateway, without a token.
 	Open  bool     `json:"open,omitzero"`
 	Files []string `json:"files"`
+	// Limits has the use of the gateway's limits.
+	Limits Limits `json:"limits"`
 	// Folder is the working directory of the process. Servers without a folder of their own work
 	// there.
 	Folder string `json:"folder,omitzero"`
 	// Problems are problems of the files. Problems of a server are in Servers.
 	Problems []string `json:"problems,omitempty"`
 	Servers  []Server `json:"servers"`
+}
+
+// Limits are the limits of the gateway, and what all clients hold of them.
+type Limits struct {
+	Bytes    Limit `json:"bytes"`
+	Streams  Limit `json:"streams"`
+	Sessions Limit `json:"sessions"`
+}
+
+// Limit is one limit and its use.
+type Limit struct {
+	Used   int64 `json:"used"`
+	Limit  int64 `json:"limit"`
+	Client int64 `json:"client"` // the limit of each client
+}
+
+// LimitsOf returns the limits of a quota and their use.
+func LimitsOf(q *quota.Quota) Limits {
+	bytes, streams, sessions := q.Used()
+	l := q.Limits()
+	return Limits{
+		Limit{bytes, l.Bytes, l.ClientBytes},
+		Limit{int64(streams), int64(l.Streams), int64(l.ClientStreams)},
+		Limit{int64(sessions), int64(l.Sessions), int64(l.ClientSessions)},
+	}
 }
 
 // Server is the state of one upstream.

@@ -79,10 +79,12 @@ type Daemon struct {
 	// Hub holds the servers. It is closed when the daemon stops.
 	Hub      *hub.Hub
 	source   *configured.Source
-	gateway  *gateway.Gateway
+	info     mcp.Implementation
+	gateway  *gateway.Gateway // set when the settings are known
 	state    *state.State
 	settings config.Gateway
-	access   *Access // set when the settings are known
+	quota    *transport.Quota // of all clients
+	access   *Access          // set when the settings are known
 	// Web is the gateway over HTTP, or nil if the daemon does not serve it.
 	Web          atomic.Pointer[httpGateway]
 	singleClient bool // serves only the client that started this process
@@ -112,9 +114,8 @@ func newDaemon(o Options) (*Daemon, error) {
 	}
 	d := &Daemon{options: o, state: store, started: time.Now(), yielded: make(chan struct{})}
 	d.ctx, d.cancel = context.WithCancel(context.Background())
-	info := mcp.Implementation{Name: "dowel", Title: "dowel", Version: version.Number()}
-	d.Hub = hub.New(&hub.Options{Info: info, Cache: newCatalogCache(), Watch: configured.WatchFiles, Logger: o.Logger})
-	d.gateway = gateway.New(d.Hub, &gateway.Options{Info: info, Logger: o.Logger})
+	d.info = mcp.Implementation{Name: "dowel", Title: "dowel", Version: version.Number()}
+	d.Hub = hub.New(&hub.Options{Info: d.info, Cache: newCatalogCache(), Watch: configured.WatchFiles, Logger: o.Logger})
 	d.source = configured.New(d.Hub, configured.Options{Config: where, Choices: store, Fallback: BuiltInServers(), Logger: o.Logger})
 	return d, nil
 }
@@ -214,7 +215,8 @@ func (d *Daemon) loadServers(cause string) error {
 	if err != nil {
 		return err
 	}
-	d.settings = settings
+	d.settings, d.quota = settings, transport.NewQuota(transport.Limits(settings.Limits))
+	d.gateway = gateway.New(d.Hub, &gateway.Options{Info: d.info, Quota: d.quota, Logger: d.options.Logger})
 	d.access = NewAccess(settings, d.state)
 	d.background.Go(d.followConfig)
 	return d.openAudit()
@@ -274,7 +276,9 @@ func (d *Daemon) applySettings(now config.Gateway) {
 func (d *Daemon) stopServers() {
 	d.cancel()
 	d.background.Wait()
-	d.gateway.Close()
+	if d.gateway != nil {
+		d.gateway.Close()
+	}
 	d.Hub.Close()
 	if d.auditLog != nil {
 		d.auditLog.Close()
@@ -286,7 +290,7 @@ func (d *Daemon) stopServers() {
 
 // serverOptions returns the options that all transports of the gateway share.
 func (d *Daemon) serverOptions() transport.ServerOptions {
-	return transport.ServerOptions{Logger: d.options.Logger}
+	return transport.ServerOptions{Quota: d.quota, Logger: d.options.Logger}
 }
 
 // clientGateway returns the gateway that clients see. It offers all tools, or a search of tools.
@@ -381,7 +385,7 @@ func (d *Daemon) Files() (found []string) {
 // Status implements [control.Controller].
 func (d *Daemon) Status() control.Status {
 	folder, _ := os.Getwd()
-	s := control.Status{PID: os.Getpid(), Folder: folder, Version: version.Number(), Started: d.started, Files: d.Files(), Servers: control.DescribeAll(d.Hub)}
+	s := control.Status{PID: os.Getpid(), Folder: folder, Version: version.Number(), Started: d.started, Files: d.Files(), Limits: control.LimitsOf(d.quota), Servers: control.DescribeAll(d.Hub)}
 	s.Ending = d.ending.Load()
 	s.Goroutines, s.HeapBytes = runtime.NumGoroutine(), liveHeap()
 	for _, p := range d.source.Set().Problems {

@@ -91,6 +91,9 @@ func runStatus(ctx context.Context, f *factory.Factory) error {
 	if len(s.Files) > 0 {
 		fmt.Fprintln(f.Stdout, "Servers of "+strings.Join(s.Files, ", "))
 	}
+	for _, full := range nearLimits(s.Limits) {
+		f.Warn("%s: clients above it are refused; see gateway.limits in the guide", full)
+	}
 	for _, problem := range s.Problems {
 		f.Warn("%s; dowel keeps its previous configuration", term.Line(problem))
 	}
@@ -98,6 +101,19 @@ func runStatus(ctx context.Context, f *factory.Factory) error {
 		fmt.Fprintln(f.Stdout, text)
 	}
 	return nil
+}
+
+// nearLimits describes the limits of the gateway that are used to nine tenths or more.
+func nearLimits(l control.Limits) (full []string) {
+	for _, of := range []struct {
+		name string
+		control.Limit
+	}{{"bytes", l.Bytes}, {"streams", l.Streams}, {"sessions", l.Sessions}} {
+		if of.Limit.Limit > 0 && of.Used >= of.Limit.Limit-of.Limit.Limit/10 {
+			full = append(full, fmt.Sprintf("the gateway holds %d of %d %s", of.Used, of.Limit.Limit, of.name))
+		}
+	}
+	return full
 }
 
 // maxStderrLines limits the lines of a server's stderr in its status.
