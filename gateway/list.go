@@ -39,7 +39,7 @@ func (g *Gateway) serveList(ctx context.Context, req *mcp.Request, k catalog.Kin
 	return &mcp.Result{Raw: json.RawMessage(pages[n]), Cache: cache}, nil
 }
 
-// relayList forwards a list request, so each page is the other gateway's.
+// relayList forwards a list request to the other gateway, which makes the pages.
 func (g *Gateway) relayList(ctx context.Context, req *mcp.Request) (*mcp.Result, error) {
 	u := g.hub.Upstream(g.upstreamName)
 	if u == nil {

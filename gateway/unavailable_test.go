@@ -73,7 +73,7 @@ func TestUnavailable(t *testing.T) {
 			t.Errorf("%s %s: %q, want %q", tt.method, tt.params, got, tt.want)
 		}
 	}
-	// What runs is switched off under its clients, and on again.
+	// A running server is disabled while clients use it, and then enabled again.
 	off := good
 	off.Hold = hub.Hold{Status: hub.Disabled, Reason: "it is switched off"}
 	h.Apply([]hub.Definition{off}, "switched off")
@@ -95,7 +95,7 @@ func TestUnavailable(t *testing.T) {
 func TestFirstListWaits(t *testing.T) {
 	for _, tt := range []struct {
 		wait, takes, want time.Duration
-		there             bool
+		listed            bool // the first list has the tool
 	}{
 		{0, 2 * time.Second, 2 * time.Second, true},
 		{0, 10 * time.Second, 3 * time.Second, false},
@@ -118,7 +118,7 @@ func TestFirstListWaits(t *testing.T) {
 				if took := time.Since(began); took != tt.want {
 					t.Errorf("it took %v", took)
 				}
-				if list := string(res.Raw); strings.Contains(list, `"slow__t"`) != tt.there || strings.Contains(list, `"server":"slow","status":"starting"`) == tt.there {
+				if list := string(res.Raw); strings.Contains(list, `"slow__t"`) != tt.listed || strings.Contains(list, `"server":"slow","status":"starting"`) == tt.listed {
 					t.Error(list)
 				}
 				time.Sleep(tt.takes + time.Second)

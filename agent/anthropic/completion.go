@@ -5,9 +5,9 @@ import (
 	"fmt"
 )
 
-// eventsOfMessage turns a complete message into the events of a stream: servers exist that answer a
-// request for a stream with one. An error that came with the status of a success becomes an event,
-// too. Other documents give nil.
+// eventsOfMessage converts a complete message to the events of a stream, because some servers answer
+// a request for a stream with a message. It also converts an error that was sent with the status 200.
+// It returns nil for other documents.
 func eventsOfMessage(body []byte) []byte {
 	var message map[string]json.RawMessage
 	if json.Unmarshal(body, &message) != nil {
