@@ -10,7 +10,8 @@ import (
 // of the next one start.
 type Place struct {
 	net.Listener
-	release func() error // releases the lock; nil without one
+	Fallback error        // why the socket is in a folder for temporary files; nil if it is not
+	release  func() error // releases the lock; nil without one
 }
 
 // Release closes the socket and lets another dowel have the place. It may be called more than once.

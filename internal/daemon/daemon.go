@@ -171,10 +171,14 @@ func acquirePlace(ctx context.Context, o Options) (*control.Place, error) {
 	for end, noticed := time.Now().Add(4*ShutdownTimeout), false; ; noticed = true {
 		place, err := control.Listen(o.Socket)
 		switch {
+		case err == nil && place.Fallback != nil:
+			o.Warn("dowel cannot write to its folder (%v): its socket is in %s, and approvals, trust, tokens and other choices of this run "+
+				"are not kept. To keep them, set XDG_STATE_HOME to a folder that dowel can write to", place.Fallback, filepath.Dir(place.Addr().String()))
+			return place, nil
 		case err == nil:
 			return place, nil
 		case !errors.Is(err, control.ErrRunning):
-			return nil, fmt.Errorf("dowel cannot listen on its control socket: %w", err)
+			return nil, fmt.Errorf("dowel cannot listen on its control socket: %w: set XDG_RUNTIME_DIR to a folder that dowel can write to", err)
 		}
 		if s, e := other.Status(ctx); e == nil && s.Gateway != "" && !s.Ending || ctx.Err() != nil || time.Now().After(end) {
 			return nil, fmt.Errorf("%w: see dowel status", err)

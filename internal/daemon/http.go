@@ -75,6 +75,7 @@ func (d *Daemon) ensureToken() {
 	isUpgrade := d.state.Exists()
 	created, err := d.access.EnsureToken()
 	switch {
+	case err != nil && d.place.Fallback != nil: // the user knows that nothing is kept
 	case err != nil:
 		d.options.Warn("%v", err)
 	case created && isUpgrade:

@@ -32,6 +32,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"syscall"
 
 	"github.com/dowel-mcp/dowel/internal/atomicfile"
 	"github.com/dowel-mcp/dowel/internal/config"
@@ -239,6 +240,9 @@ func (s *State) updateFile(edits func(now fileContent) []valueChange) error {
 		return text, nil
 	}, atomicfile.Options{Perm: 0o600, FolderPerm: 0o700})
 	if err != nil {
+		if errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS) {
+			return fmt.Errorf("cannot keep dowel's state: %w: set XDG_STATE_HOME to a folder that dowel can write to", err)
+		}
 		return fmt.Errorf("cannot keep dowel's state: %w", err)
 	}
 	return s.setContent(result)
