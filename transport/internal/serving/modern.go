@@ -218,6 +218,9 @@ func toModernError(e *mcp.Error) *mcp.Error {
 	return e
 }
 
+// errNothingAsked refuses a result that a client could not answer.
+var errNothingAsked = errors.New("the handler asked for input with neither questions nor a request state")
+
 func (m *modern) resolveInput(_ context.Context, c *call, _ int, res *mcp.Result) (*mcp.Request, error) {
 	if !mcpwire.MayAsk(c.req.Method) {
 		return nil, errors.New("the handler asked for input where the protocol has no way to: " + c.req.Method)
@@ -225,6 +228,9 @@ func (m *modern) resolveInput(_ context.Context, c *call, _ int, res *mcp.Result
 	asked, err := decodeInputRequired(res)
 	if err != nil {
 		return nil, err
+	}
+	if len(asked.InputRequests) == 0 && asked.RequestState == nil {
+		return nil, errNothingAsked
 	}
 	return nil, checkAskable(c, asked)
 }

@@ -128,6 +128,7 @@ func TestModernResults(t *testing.T) {
 			> {"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"ask","inputResponses":{"who":{"action":"decline"}},$META}}
 			$OK 2 "{\"action\":\"decline\"}, true"`, opts: transport.ServerOptions{}},
 		{name: "input required with state alone", script: call("1", "later", `{}`) + `< {"jsonrpc":"2.0","id":1,"result":{"resultType":"input_required","requestState":"x"}}`},
+		{name: "input required with nothing", script: call("1", "ask nothing", `{}`) + internal + next},
 		{name: "input required where it is not allowed", script: `> {"jsonrpc":"2.0","id":1,"method":"completion/complete","params":{"ref":{"type":"ref/prompt","name":"n"},"argument":{"name":"a","value":""},$META}}
 			` + internal + next},
 		{name: "progress", script: `> {"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"progress","_meta":{` + version + `,` + capabilities + `,"progressToken":"p\n"}}}

@@ -275,6 +275,9 @@ func init() {
 			w.mu.Unlock()
 			return text("leaked")
 		},
+		"ask nothing": func(*world, context.Context, *mcp.Request, mcp.CallToolParams) (*mcp.Result, error) {
+			return ask(nil, nil)
+		},
 		"ask": func(_ *world, _ context.Context, _ *mcp.Request, p mcp.CallToolParams) (*mcp.Result, error) {
 			if p.InputResponses["who"] == nil {
 				return ask(nil, map[string]string{"who": form})
