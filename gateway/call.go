@@ -35,6 +35,9 @@ func (g *Gateway) callTool(ctx context.Context, req *mcp.Request) (*mcp.Result, 
 	case missing != nil: // a tool result, so that the model can try something else
 		return failedResult(missing.Error()), nil
 	default:
+		if why := g.withheldReason(catalog.Tool, name); why != "" {
+			return failedResult(why), nil
+		}
 		return nil, mcp.InvalidParams("unknown tool: %s%s", name, g.suggestTool(name))
 	}
 	if err := item.CheckHeaders(req); err != nil {
@@ -112,6 +115,9 @@ func (g *Gateway) getPrompt(ctx context.Context, req *mcp.Request) (*mcp.Result,
 	case missing != nil:
 		return nil, mcp.Errorf(jsonrpc.CodeInternal, "%s", missing)
 	default:
+		if why := g.withheldReason(catalog.Prompt, name); why != "" {
+			return nil, mcp.Errorf(jsonrpc.CodeInternal, "%s", why)
+		}
 		return nil, mcp.InvalidParams("unknown prompt: %s", name)
 	}
 	return g.forwardOrExplain(ctx, item.Upstream, req, renameMember(req.Params, "name", name, item.Name))

@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -77,7 +78,7 @@ func (s *toolSearch) callOwnTool(ctx context.Context, g *Gateway, name string, r
 	case searchToolName:
 		res, err = s.runSearch(c, arguments)
 	case describeToolName:
-		res, err = s.describeTool(c, arguments)
+		res, err = s.describeTool(g, c, arguments)
 	case callToolName:
 		res, err = s.callFoundTool(ctx, g, req, arguments)
 	default:
@@ -138,7 +139,7 @@ func (s *toolSearch) currentIndex(c *itemCatalog) *search.Index {
 }
 
 // describeTool answers a call of describe_tool.
-func (s *toolSearch) describeTool(c *itemCatalog, arguments json.RawMessage) (*mcp.Result, error) {
+func (s *toolSearch) describeTool(g *Gateway, c *itemCatalog, arguments json.RawMessage) (*mcp.Result, error) {
 	var in struct {
 		Name string `json:"name"`
 	}
@@ -147,7 +148,7 @@ func (s *toolSearch) describeTool(c *itemCatalog, arguments json.RawMessage) (*m
 	}
 	item := c.Find(catalog.Tool, in.Name)
 	if item == nil {
-		return failedResult(s.unknownTool(c, in.Name)), nil
+		return failedResult(cmp.Or(g.withheldReason(catalog.Tool, in.Name), s.unknownTool(c, in.Name))), nil
 	}
 	return &mcp.Result{Value: &mcp.CallToolResult{Content: []mcp.Content{mcp.Text(string(item.Definition))}, StructuredContent: item.Definition}}, nil
 }
@@ -159,7 +160,7 @@ func (s *toolSearch) callFoundTool(ctx context.Context, g *Gateway, req *mcp.Req
 	name, _ := rawjson.String(rawjson.Lookup(arguments, "name"))
 	item := g.hub.Catalog().Find(catalog.Tool, name)
 	if item == nil {
-		return failedResult(s.unknownTool(g.hub.Catalog(), name)), nil
+		return failedResult(cmp.Or(g.withheldReason(catalog.Tool, name), s.unknownTool(g.hub.Catalog(), name))), nil
 	}
 	inner := rawjson.Lookup(arguments, "arguments")
 	if inner == nil || rawjson.IsNull(inner) {

@@ -2,11 +2,13 @@ package gateway
 
 import (
 	"encoding/json"
+	"fmt"
 	"slices"
 
 	"github.com/dowel-mcp/dowel/hub"
 	"github.com/dowel-mcp/dowel/internal/catalog"
 	"github.com/dowel-mcp/dowel/internal/near"
+	"github.com/dowel-mcp/dowel/internal/wirename"
 )
 
 type (
@@ -121,4 +123,21 @@ func (g *Gateway) mayOwn(upstream, name string) bool {
 		return catalog.OwnsName(upstream, name)
 	}
 	return upstream == g.upstreamName
+}
+
+// withheldReason says why an upstream's tool or prompt of that name is not offered. It returns "" if
+// no upstream withholds one.
+func (g *Gateway) withheldReason(k catalog.Kind, name string) string {
+	for _, u := range g.shownUpstreams() {
+		for _, q := range u.Quarantined() {
+			shown := q.LocalName
+			if g.showsAll() && shown != "" {
+				shown = wirename.Of(u.Name(), shown)
+			}
+			if q.Kind == k && shown != "" && (shown == name || g.showsAll() && u.Name()+"."+q.LocalName == name) {
+				return fmt.Sprintf("the %s %s.%s is not offered: %s", k, u.Name(), q.LocalName, q.Reason)
+			}
+		}
+	}
+	return ""
 }

@@ -40,6 +40,13 @@ type Definition struct {
 	// targets of which two connections can exist at the same time. 0 ends the calls at once.
 	Linger time.Duration
 
+	// Log keeps the definitions that the server gives: [Upstream.ChangedDefinitions] compares them
+	// with the accepted ones. nil compares nothing.
+	Log client.DefinitionLog
+	// HoldChanged withholds tools, prompts, resource templates and instructions with a changed
+	// definition until it is accepted, unless HoldChanged is empty. It tells users how to accept it.
+	HoldChanged string
+
 	// Mask replaces secrets in a text that users will see. nil replaces nothing.
 	Mask func(string) string
 }

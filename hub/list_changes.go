@@ -119,7 +119,7 @@ func (u *Upstream) rereadLists(ctx context.Context, conn *connection, stale func
 			o.problems[k] = err.Error()
 		}
 	}
-	u.storeLists(ctx, conn, o)
+	u.storeLists(ctx, conn, o, false)
 }
 
 // refreshStale rereads lists that could not be read to the end, and lists that are older than their

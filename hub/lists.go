@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/dowel-mcp/dowel/client"
 	"github.com/dowel-mcp/dowel/internal/catalog"
 	"github.com/dowel-mcp/dowel/internal/rawjson"
 	"github.com/dowel-mcp/dowel/jsonrpc"
@@ -32,17 +33,18 @@ type serverLists struct {
 	instructions string                   // the server's instructions for models
 	offered      catalog.Lists[*Upstream]
 	quarantined  []catalog.Quarantined
-	problems     [kinds]string // why a list was not read to its end, or empty
+	problems     [kinds]string             // why a list was not read to its end, or empty
+	changes      []client.DefinitionChange // definitions that are not accepted
 }
 
-// applyRules returns a copy with items made from the raw lists.
-func (o *serverLists) applyRules(u *Upstream, rules ToolRules) *serverLists {
-	applied := &serverLists{raw: o.raw, instructions: o.instructions, problems: o.problems}
+// applyRules returns a copy with items made from the raw lists, under the rules of d.
+func (o *serverLists) applyRules(u *Upstream, d *Definition) *serverLists {
+	applied := &serverLists{raw: o.raw, instructions: o.instructions, problems: o.problems, changes: o.changes}
 	applied.offered.Caches = o.offered.Caches
 	for k := range kinds {
 		seen := map[string]bool{}
 		for _, raw := range o.raw[k] {
-			item, reason := catalog.NewItem(u, k, raw, rules.changeTool)
+			item, reason := catalog.NewItem(u, k, raw, d.Tools.changeTool)
 			switch {
 			case reason == "" && item.Definition != nil && seen[item.LocalName]:
 				reason = "another one has that name: " + item.LocalName
@@ -50,8 +52,11 @@ func (o *serverLists) applyRules(u *Upstream, rules ToolRules) *serverLists {
 				continue
 			}
 			seen[item.LocalName] = true
+			if change := o.changeOf(k, item.Name); change != nil && reason == "" && d.HoldChanged != "" {
+				reason = heldReason(change, d.HoldChanged)
+			}
 			if reason != "" {
-				applied.quarantined = append(applied.quarantined, catalog.Quarantined{Kind: k, Name: item.Name, Reason: reason})
+				applied.quarantined = append(applied.quarantined, catalog.Quarantined{Kind: k, Name: item.Name, LocalName: item.LocalName, Reason: reason})
 				continue
 			}
 			applied.offered.Items[k] = append(applied.offered.Items[k], item)
@@ -82,7 +87,7 @@ func (u *Upstream) readLists(ctx context.Context, conn *connection) error {
 		}
 		o.problems[k] = err.Error()
 	}
-	u.storeLists(ctx, conn, o)
+	u.storeLists(ctx, conn, o, true)
 	return nil
 }
 
@@ -163,9 +168,11 @@ func isMethodNotFound(err error) bool {
 	return errors.As(err, &answered) && answered.Code == jsonrpc.CodeMethodNotFound
 }
 
-// storeLists makes o the upstream's lists, and saves them for later runs.
-func (u *Upstream) storeLists(ctx context.Context, conn *connection, o *serverLists) {
+// storeLists makes o the upstream's lists, and saves them for later runs. isStart says that they are
+// the first ones of the connection.
+func (u *Upstream) storeLists(ctx context.Context, conn *connection, o *serverLists, isStart bool) {
 	u.saveLists(conn.fingerprint, o)
+	o.findChanges(u, new(u.Definition()), isStart)
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if ctx.Err() != nil { // the server is restarting
@@ -173,7 +180,8 @@ func (u *Upstream) storeLists(ctx context.Context, conn *connection, o *serverLi
 	}
 	old := u.lists
 	u.listsReadAt = time.Now()
-	u.lists = o.applyRules(u, u.def.Tools)
+	u.lists = o.applyRules(u, &u.def)
+	u.lists.warnOfChanges(u, old)
 	for _, q := range u.lists.quarantined {
 		u.hub.opts.Logger.Warn("a broken item is not offered", "server", u.name, q.Kind.String(), q.Name, "why", q.Reason)
 	}
@@ -192,10 +200,13 @@ func (o *serverLists) changedKinds(other *serverLists) (changed []catalog.Kind) 
 	return changed
 }
 
-// reapplyRules applies changed rules to the current lists. u.mu is held.
+// reapplyRules applies changed rules, and definitions accepted meanwhile, to the current lists. u.mu
+// is held.
 func (u *Upstream) reapplyRules() {
 	if old := u.lists; old != nil {
-		u.lists = old.applyRules(u, u.def.Tools)
+		now := *old
+		now.findChanges(u, &u.def, false)
+		u.lists = now.applyRules(u, &u.def)
 		u.announceChanges(u.lists.changedKinds(old))
 	}
 }
@@ -241,7 +252,8 @@ func (u *Upstream) loadLists() *serverLists {
 		return nil // unreadable lists count as none
 	}
 	o := &serverLists{raw: m.Raw, instructions: m.Instructions, offered: catalog.Lists[*Upstream]{Caches: m.Cache}}
-	return o.applyRules(u, u.def.Tools)
+	o.findChanges(u, &u.def, false)
+	return o.applyRules(u, &u.def)
 }
 
 // saveLists saves the lists of a server with that fingerprint for later runs. Incomplete lists are

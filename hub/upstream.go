@@ -345,10 +345,14 @@ func (u *Upstream) Server() client.Server {
 }
 
 // Instructions returns the server's instructions for models, of this run or else of an earlier one.
+// Instructions that [Definition].HoldChanged withholds are empty.
 func (u *Upstream) Instructions() string {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	if u.server.Revision == "" && u.lists != nil {
+	switch {
+	case u.holdsInstructions():
+		return ""
+	case u.server.Revision == "" && u.lists != nil:
 		return u.lists.instructions
 	}
 	return u.server.Instructions

@@ -36,10 +36,11 @@ type Item[U Upstream] struct {
 // Quarantined is an item that is not offered because it is broken. If Name is a list method, the
 // list could not be read to its end.
 type Quarantined struct {
-	// Kind and Name identify the item. Reason names the fault.
-	Kind   Kind
-	Name   string
-	Reason string
+	// Kind and Name identify the item. LocalName is Name after the definition's rename rules, or
+	// empty if the item has no usable name. Reason names the fault.
+	Kind            Kind
+	Name, LocalName string
+	Reason          string
 }
 
 // ToolChange is how the rules of an upstream change one of its tools.

@@ -1,0 +1,87 @@
+package definitions
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"time"
+
+	"github.com/dowel-mcp/dowel/internal/atomicfile"
+)
+
+// Log keeps the record of one server between its connections. Its method is called concurrently.
+type Log interface {
+	// Update replaces the record by the result of change, which takes the stored record, or nil
+	// without one, and may return it unchanged. Nothing else may change the record between the call
+	// of change and the storing of its result. change may be called more than once.
+	Update(change func(record []byte) []byte) error
+}
+
+// Observe records definitions that a server has given, and returns the record. With an error, the
+// record is valid, but not stored. isStart says that the server has just started and that these are
+// all of its definitions.
+func Observe(log Log, seen []Definition, isStart bool) (*Record, error) {
+	var r *Record
+	now := time.Now().UTC().Truncate(time.Second)
+	err := log.Update(func(stored []byte) []byte {
+		r = parseRecord(stored)
+		if !r.observe(seen, isStart, now) {
+			return stored
+		}
+		return r.encode()
+	})
+	if r == nil { // the stored record cannot be read
+		r = parseRecord([]byte("unreadable"))
+	}
+	return r, err
+}
+
+// Read returns the record of a log.
+func Read(log Log) (*Record, error) { return Observe(log, nil, false) }
+
+// Accept makes changes the accepted definitions. A stored record that cannot be read is replaced.
+func Accept(log Log, changes ...Change) error {
+	return log.Update(func(stored []byte) []byte {
+		r := parseRecord(stored)
+		modified := r.broken && len(changes) > 0
+		r.broken = false
+		for _, c := range changes {
+			modified = r.accept(c) || modified
+		}
+		if !modified {
+			return stored
+		}
+		return r.encode()
+	})
+}
+
+// encode returns the stored form of the record.
+func (r *Record) encode() []byte {
+	var out bytes.Buffer
+	e := json.NewEncoder(&out)
+	e.SetEscapeHTML(false) // texts are shown to users
+	if err := e.Encode(r); err != nil {
+		panic(fmt.Sprintf("definitions: a record of strings and valid JSON cannot be encoded: %v", err))
+	}
+	return out.Bytes()
+}
+
+// File is a log in a file, which other processes may use too. The file has permissions 0600.
+type File string
+
+// Update implements [Log]. Reading needs no right to write.
+func (path File) Update(change func([]byte) []byte) error {
+	old, err := os.ReadFile(string(path))
+	if (err == nil || errors.Is(err, fs.ErrNotExist)) && bytes.Equal(change(old), old) {
+		return nil
+	}
+	_, err = atomicfile.Update(string(path), func(old []byte, _ bool) ([]byte, error) { return change(old), nil },
+		atomicfile.Options{Perm: 0o600, FolderPerm: 0o700})
+	if err != nil {
+		return fmt.Errorf("the definitions of the server cannot be stored: %w", err)
+	}
+	return nil
+}
