@@ -12,12 +12,9 @@ import (
 
 // DefinitionLog keeps the definitions that one server has given: of its tools, prompts and resource
 // templates, and its instructions. [Client.CheckDefinitions] compares them with those that the user
-// has accepted. [DefinitionFile] is a log in a file.
+// has accepted. The log stores one text, of at most 5 MiB or, for a server with very long names, a
+// few times as much.
 type DefinitionLog = definitions.Log
-
-// DefinitionFile is a [DefinitionLog] in the file at that path. Several processes may use it. Its
-// size is bounded by 5 MiB or, for a server with very long names, by a few times as much.
-type DefinitionFile = definitions.File
 
 // DefinitionChange is a definition that differs from the accepted one, with the differences.
 type DefinitionChange = definitions.Change
@@ -27,7 +24,7 @@ type DefinitionChange = definitions.Change
 // log sees first is accepted; [AcceptDefinitions] accepts another one. The order of lists and of
 // members, white space, and _meta are no difference.
 //
-//	changes, err := c.CheckDefinitions(ctx, client.DefinitionFile("github.json"))
+//	changes, err := c.CheckDefinitions(ctx, log)
 //	for _, change := range changes {
 //		fmt.Println(change.Kind, change.Name, "has changed:", change.Lines)
 //	}

@@ -2,7 +2,7 @@ package client_test
 
 import (
 	"context"
-	"path/filepath"
+	"sync"
 	"testing"
 
 	"github.com/dowel-mcp/dowel/client"
@@ -13,7 +13,7 @@ import (
 // reported until it is accepted.
 func TestCheckDefinitions(t *testing.T) {
 	t.Parallel()
-	log := client.DefinitionFile(filepath.Join(t.TempDir(), "log.json"))
+	log := &memoryLog{}
 	check := func(word string) []client.DefinitionChange {
 		t.Helper()
 		s := server.New("s", "1", &server.Options{Instructions: word})
@@ -55,4 +55,17 @@ func TestCheckDefinitions(t *testing.T) {
 	if left := check("Other."); len(left) != 1 || left[0].Kind != "tool" {
 		t.Errorf("left: %+v", left)
 	}
+}
+
+// memoryLog is a log without a file.
+type memoryLog struct {
+	mu     sync.Mutex
+	record []byte
+}
+
+func (m *memoryLog) Update(change func([]byte) []byte) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.record = change(m.record)
+	return nil
 }

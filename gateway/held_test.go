@@ -3,11 +3,10 @@ package gateway_test
 import (
 	"context"
 	"encoding/json"
-	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
-	"github.com/dowel-mcp/dowel/client"
 	"github.com/dowel-mcp/dowel/gateway"
 	"github.com/dowel-mcp/dowel/hub"
 	"github.com/dowel-mcp/dowel/mcp"
@@ -18,7 +17,7 @@ import (
 // the refusal says why.
 func TestHeldTool(t *testing.T) {
 	t.Parallel()
-	log := client.DefinitionFile(filepath.Join(t.TempDir(), "a.json"))
+	log := &memoryLog{}
 	serve := func(description string) *gateway.Gateway {
 		s := server.New("a", "1", nil)
 		t.Cleanup(func() { s.Close() })
@@ -67,4 +66,17 @@ func TestHeldTool(t *testing.T) {
 	if got := answer(g, mcp.MethodGetPrompt, `{"name":"a__ask"}`); !strings.Contains(got, "the prompt a.ask is not offered: its definition has changed (") {
 		t.Errorf("the prompt: %s", got)
 	}
+}
+
+// memoryLog is a log without a file.
+type memoryLog struct {
+	mu     sync.Mutex
+	record []byte
+}
+
+func (m *memoryLog) Update(change func([]byte) []byte) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.record = change(m.record)
+	return nil
 }

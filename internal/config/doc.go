@@ -26,11 +26,13 @@
 //	      "tools": {"only": ["a"], "hide": ["b"], "rename": {"a": "c"}, "describe": {"a": "…"}},
 //	      "alwaysAllow": ["a"],
 //	      "sharing": "shared",                                    // or client, session
+//	      "definitions": "note",                                  // or hold
 //	      "lazy": true, "idleStop": "10m", "watchPaths": ["dist/**"], "serialize": false,
 //	      "keepDetached": false,                                  // true keeps daemons of the server
 //	      "revision": "auto"                                      // or legacy, modern, 2025-06-18 …
 //	    }
 //	  },
+//	  "definitions": "note",                                      // of the servers that do not say it
 //	  "inputs": [{"id": "token", "type": "promptString", "password": true}],
 //	  "gateway": {
 //	    "address": "127.0.0.1:7800", "token": "${DOWEL_TOKEN}", "hosts": [], "origins": [],
@@ -61,6 +63,8 @@
 // may set only toolSearch, pinned and clients. Models can be defined only in the user's files,
 // since they decide where API keys are sent. The key model, which names the default model, is taken
 // from the first file that names an existing one.
+//
+// The key definitions at the top level counts in the user's files only ([Set.HoldsChanges]).
 //
 // [Discover] reads the files of other tools. Their entries have no effect until they are copied.
 //

@@ -38,6 +38,9 @@ func (set *Set) Explain(name string) (Explanation, bool) {
 	for _, v := range append(slices.Clone(d.Values), s.plainValues()...) {
 		e.Values = append(e.Values, d.maskValue(v))
 	}
+	if c := set.definitions; c.value != "" && s.Definitions == "" {
+		e.Values = append(e.Values, Value{Field: "definitions", Written: c.value, Value: c.value, At: c.at})
+	}
 	return e, true
 }
 
@@ -113,6 +116,7 @@ func (s *Server) plainValues() []Value {
 	add("idleStop", "idleStop", s.IdleStop.String())
 	add("keepDetached", "keepDetached", fmt.Sprint(s.KeepDetached))
 	add("serialize", "serialize", fmt.Sprint(s.Serialize))
+	add("definitions", "definitions", s.Definitions)
 	add("revision", "revision", s.Revision)
 	return all
 }

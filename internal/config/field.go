@@ -59,6 +59,7 @@ var fieldReaders = map[string]func(e *entryReader, key string, n *node){
 	"idleStop":     func(e *entryReader, _ string, n *node) { e.readDuration("idleStop", n, e.d.timeout, &e.s.IdleStop) },
 
 	"sharing":      (*entryReader).readSharing,
+	"definitions":  (*entryReader).readDefinitions,
 	"lazy":         func(e *entryReader, _ string, n *node) { e.readBool("lazy", n, &e.s.Lazy) },
 	"keepDetached": func(e *entryReader, _ string, n *node) { e.readBool("keepDetached", n, &e.s.KeepDetached) },
 	"serialize":    func(e *entryReader, _ string, n *node) { e.readBool("serialize", n, &e.s.Serialize) },

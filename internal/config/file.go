@@ -54,6 +54,7 @@ type fileContents struct {
 	inputs         []Input
 	gateway        Gateway
 	models         []*Model
+	definitions    definitionsChoice
 	model          string // the name in the key model
 	modelAt        Position
 	problems       []Problem
@@ -133,6 +134,7 @@ func (c fileContents) parseText(text []byte, d *Dialect, o Options) fileContents
 		c.gateway = r.readGateway(root.member("gateway"))
 		c.models = r.readModels(root.member("models"))
 		c.model, c.modelAt = r.readModelChoice(root.member("model"))
+		c.definitions = r.readDefinitionsChoice(root.member("definitions"))
 		r.warnUnknownKeys(root)
 	}
 	c.problems = r.problems
@@ -269,7 +271,7 @@ func (r *fileReader) applyDisabledList(servers []*Server, sections ...*node) {
 
 // warnUnknownKeys warns of unknown keys at the top level of dowel's own files.
 func (r *fileReader) warnUnknownKeys(root *node) {
-	known := []string{"mcpServers", "gateway", "inputs", "models", "model"}
+	known := []string{"mcpServers", "gateway", "inputs", "models", "model", "definitions"}
 	for _, m := range root.members {
 		key := m.key.text
 		if slices.Contains(known, key) || slices.Contains(otherKeys, key) || strings.HasPrefix(key, "$") || strings.HasPrefix(key, "x-") {

@@ -25,6 +25,7 @@ type Set struct {
 	Models       []*Model
 	DefaultModel string
 	modelChoices []modelChoice
+	definitions  definitionsChoice
 	// Inputs are the inputs that the files declare.
 	Inputs []Input
 	// Variables are used by [Set.Explain] and [Set.Check]. They come from the options; the caller
@@ -95,6 +96,9 @@ func (set *Set) addFile(c fileContents) {
 	set.Inputs = append(set.Inputs, c.inputs...)
 	set.Gateway.fillFrom(c.gateway)
 	set.addModels(c)
+	if set.definitions.value == "" {
+		set.definitions = c.definitions
+	}
 	for _, s := range c.servers {
 		if winner := set.Server(s.Name); winner != nil {
 			set.Shadowed = append(set.Shadowed, Shadow{s, winner})

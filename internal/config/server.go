@@ -64,6 +64,8 @@ type Spec struct {
 	// Serialize runs the server's calls one at a time, so that each question of the server belongs
 	// to a known call.
 	Serialize bool
+	// Definitions is [NoteChanges] or [HoldChanges]. Empty leaves it to [Set.HoldsChanges].
+	Definitions string
 	// Revision pins the protocol: "legacy", "modern" or a single revision. Empty means negotiation.
 	Revision string
 }

@@ -43,7 +43,8 @@ type Agreement struct {
 }
 
 // TrustFacts returns the facts of a server: the kind, the command with its arguments, the folder,
-// the variables and header fields, the URL, the headers helper, the login URLs, and the content of
+// the variables and header fields, the URL, the headers helper, the login URLs, whether changed
+// definitions are only noted, and the content of
 // the files that [Server.codeFiles] finds. Variables in v only serve to find these files.
 func (s *Server) TrustFacts(v Variables) TrustFacts {
 	kind := s.Kind
@@ -69,6 +70,9 @@ func (s *Server) TrustFacts(v Variables) TrustFacts {
 		t.add("header "+quoteWord(name)+s.describeOrigin(s.Headers[name]), s.Headers[name])
 	}
 	t.addWord("headersHelper", shown.HeadersHelper, s.HeadersHelper)
+	if s.Definitions == NoteChanges { // a project's servers hold them by default
+		t.addWord("definitions", s.Definitions, s.Definitions)
+	}
 	if o := s.OAuth; o != nil {
 		t.addWord("login metadata", o.MetadataURL, o.MetadataURL)
 		t.addWord("login authorization", o.AuthorizationURL, o.AuthorizationURL)

@@ -22,6 +22,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/dowel-mcp/dowel/client"
 	"github.com/dowel-mcp/dowel/hub"
 	"github.com/dowel-mcp/dowel/internal/config"
 )
@@ -41,6 +42,9 @@ type Choices interface {
 	Trust(file, server string, a config.Agreement) error
 	// TrustKey returns the key of the digests in agreements.
 	TrustKey() ([]byte, error)
+	// DefinitionLog returns the log of a server's definitions, or nil. file is the project's file that
+	// defines the server, or empty for servers of the user.
+	DefinitionLog(file, server string) client.DefinitionLog
 }
 
 // Options configure a [Source]. Choices is required.
@@ -221,6 +225,10 @@ func (s *Source) defineServer(server *config.Server) hub.Definition {
 	}
 	def := newDefinition(d)
 	def.Note = s.staleReasons[server]
+	def.Log = DefinitionLog(s.opts.Choices, server)
+	if s.set.HoldsChanges(server) {
+		def.HoldChanged = "look at it and accept it with dowel trust --definitions " + server.Name
+	}
 	s.definitions[at] = def
 	return def
 }

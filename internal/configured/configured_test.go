@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/dowel-mcp/dowel/client"
 	"github.com/dowel-mcp/dowel/hub"
 	"github.com/dowel-mcp/dowel/internal/builtin/everything"
 	"github.com/dowel-mcp/dowel/internal/config"
@@ -54,6 +55,8 @@ func (c *choices) Trust(file, server string, a config.Agreement) error {
 }
 
 func (c *choices) TrustKey() ([]byte, error) { return []byte("key"), nil }
+
+func (c *choices) DefinitionLog(_, _ string) client.DefinitionLog { return nil }
 
 func newChoices() *choices {
 	return &choices{on: map[string]bool{}, agreed: map[string]config.Agreement{}}

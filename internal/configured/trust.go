@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/dowel-mcp/dowel/client"
 	"github.com/dowel-mcp/dowel/internal/config"
 )
 
@@ -24,6 +25,14 @@ func (u Untrusted) Reason() string {
 		return "it came with the project and would run as you: look at it and allow it with dowel trust " + u.Name
 	}
 	return "it has changed since you allowed it (" + strings.Join(u.Changes, ", ") + "): allow it again with dowel trust " + u.Name
+}
+
+// DefinitionLog returns the log of the definitions of a server in a file, or nil.
+func DefinitionLog(c Choices, server *config.Server) client.DefinitionLog {
+	if server.Scope == config.Project {
+		return c.DefinitionLog(server.Path, server.Name)
+	}
+	return c.DefinitionLog("", server.Name)
 }
 
 // checkTrust reports whether a server needs the user's trust, which is the case for a project's

@@ -7,8 +7,10 @@
 package control
 
 import (
+	"strings"
 	"time"
 
+	"github.com/dowel-mcp/dowel/client"
 	"github.com/dowel-mcp/dowel/hub"
 	"github.com/dowel-mcp/dowel/internal/catalog"
 	"github.com/dowel-mcp/dowel/internal/quota"
@@ -89,11 +91,25 @@ type Server struct {
 	Advice  string    `json:"advice,omitzero"`
 	Attempt int       `json:"attempt,omitzero"`
 	Next    time.Time `json:"next,omitzero"`
-	// Quarantined are broken items with the reason.
+	// Quarantined are broken and withheld items with the reason.
 	Quarantined []Quarantined `json:"quarantined,omitempty"`
+	// Changed are definitions that differ from the accepted ones, sorted by kind and name. The first
+	// 20 have their differences.
+	Changed []Changed `json:"changed,omitempty"`
 }
 
-// Quarantined is an item that is not offered because it is broken.
+// Changed is a definition that differs from the accepted one.
+type Changed struct {
+	client.DefinitionChange
+	// LocalName is the name after the rename rules of the server's entry. It is empty for
+	// instructions.
+	LocalName string `json:"localName,omitzero"`
+}
+
+// Subject returns the definition in words, such as "the tool env".
+func (c Changed) Subject() string { return strings.TrimSpace("the " + c.Kind + " " + c.LocalName) }
+
+// Quarantined is an item that is not offered because it is broken or has changed.
 type Quarantined struct {
 	Kind   string `json:"kind"`
 	Name   string `json:"name"`
@@ -140,8 +156,21 @@ func Describe(h *hub.Hub, u *hub.Upstream) Server {
 	for _, q := range u.Quarantined() {
 		d.Quarantined = append(d.Quarantined, Quarantined{q.Kind.String(), q.Name, q.Reason})
 	}
+	for i, change := range u.ChangedDefinitions() {
+		if i >= maxDifferences {
+			change.Lines = nil
+		}
+		local := change.Name
+		if renamed := def.Tools.Rename[change.Name]; renamed != "" && change.Kind == catalog.Tool.String() {
+			local = renamed
+		}
+		d.Changed = append(d.Changed, Changed{change, local})
+	}
 	return d
 }
+
+// maxDifferences limits the changed definitions of a server that have their differences.
+const maxDifferences = 20
 
 // DescribeAll returns the states of all upstreams of a hub.
 func DescribeAll(h *hub.Hub) []Server {

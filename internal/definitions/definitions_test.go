@@ -3,8 +3,6 @@ package definitions
 import (
 	"encoding/json"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -92,7 +90,7 @@ func TestChange(t *testing.T) {
 // TestBounds checks that a server cannot push accepted definitions out of its record.
 func TestBounds(t *testing.T) {
 	t.Parallel()
-	log := File(filepath.Join(t.TempDir(), "sub", "record.json"))
+	log := &memory{}
 	seen := []Definition{tool(`{"name":"env","description":"` + strings.Repeat("x", maxText) + `"}`)}
 	for i := range maxEntries + 10 {
 		name := fmt.Sprintf("t%d", i)
@@ -105,8 +103,8 @@ func TestBounds(t *testing.T) {
 	if c := r.Check(seen[maxEntries]); c == nil || !strings.Contains(c.Lines[0], "beyond the first 10000") {
 		t.Errorf("beyond the bound: %+v", c)
 	}
-	if info, err := os.Stat(string(log)); err != nil || info.Size() > 5<<20 {
-		t.Errorf("%v, %v", info, err)
+	if len(log.record) > 5<<20 {
+		t.Errorf("%d bytes", len(log.record))
 	}
 	if c := observeOne(t, log, tool(`{"name":"env"}`), true); c == nil || !strings.Contains(c.Lines[0], "was not kept") {
 		t.Errorf("a long definition: %+v", c)
@@ -145,10 +143,7 @@ func TestVolatile(t *testing.T) {
 // TestUnreadableRecord checks that a damaged record accepts nothing, until the user accepts.
 func TestUnreadableRecord(t *testing.T) {
 	t.Parallel()
-	log := File(filepath.Join(t.TempDir(), "record.json"))
-	if err := os.WriteFile(string(log), []byte(`{"definitions":{"tool env":`), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	log := &memory{[]byte(`{"definitions":{"tool env":`)}
 	d := tool(`{"name":"env"}`)
 	c := observeOne(t, log, d, true)
 	if c == nil || !strings.Contains(c.Lines[0], "cannot be read") {
@@ -159,10 +154,6 @@ func TestUnreadableRecord(t *testing.T) {
 	}
 	if c := observeOne(t, log, d, true); c != nil {
 		t.Errorf("accepted: %+v", c)
-	}
-	folder := File(t.TempDir())
-	if r, err := Observe(folder, []Definition{d}, true); err == nil || r.Check(d) == nil {
-		t.Errorf("a record that cannot be opened accepts nothing: %v", err)
 	}
 }
 

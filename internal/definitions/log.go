@@ -3,13 +3,8 @@ package definitions
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io/fs"
-	"os"
 	"time"
-
-	"github.com/dowel-mcp/dowel/internal/atomicfile"
 )
 
 // Log keeps the record of one server between its connections. Its method is called concurrently.
@@ -67,21 +62,4 @@ func (r *Record) encode() []byte {
 		panic(fmt.Sprintf("definitions: a record of strings and valid JSON cannot be encoded: %v", err))
 	}
 	return out.Bytes()
-}
-
-// File is a log in a file, which other processes may use too. The file has permissions 0600.
-type File string
-
-// Update implements [Log]. Reading needs no right to write.
-func (path File) Update(change func([]byte) []byte) error {
-	old, err := os.ReadFile(string(path))
-	if (err == nil || errors.Is(err, fs.ErrNotExist)) && bytes.Equal(change(old), old) {
-		return nil
-	}
-	_, err = atomicfile.Update(string(path), func(old []byte, _ bool) ([]byte, error) { return change(old), nil },
-		atomicfile.Options{Perm: 0o600, FolderPerm: 0o700})
-	if err != nil {
-		return fmt.Errorf("the definitions of the server cannot be stored: %w", err)
-	}
-	return nil
 }

@@ -93,6 +93,7 @@ func (noState) SetEnabled(string, bool) error                    { return errors
 func (noState) Trusted(_, _ string) (_ config.Agreement, _ bool) { return config.Agreement{}, false }
 func (noState) Trust(_, _ string, _ config.Agreement) error      { return errors.ErrUnsupported }
 func (noState) TrustKey() ([]byte, error)                        { return nil, errors.ErrUnsupported }
+func (noState) DefinitionLog(_, _ string) client.DefinitionLog   { return nil }
 
 var (
 	_ configured.Choices = (*state.State)(nil)

@@ -75,7 +75,28 @@ func describeProblems(s control.Server) (lines []string) {
 	for _, q := range s.Quarantined {
 		lines = append(lines, term.Line(fmt.Sprintf("the %s %s is left out: %s", q.Kind, q.Name, q.Reason)))
 	}
+	if text := DescribeChanges(s); text != "" {
+		lines = append(lines, text)
+	}
 	return lines
+}
+
+// maxNames limits the names in the description of changed definitions.
+const maxNames = 5
+
+// DescribeChanges returns a line about the changed definitions of a server, or "" without any.
+func DescribeChanges(s control.Server) string {
+	var names []string
+	for _, c := range s.Changed[:min(len(s.Changed), maxNames)] {
+		names = append(names, c.Subject()+" ("+c.Time.Local().Format("2006-01-02 15:04")+")")
+	}
+	switch more := len(s.Changed) - len(names); {
+	case names == nil:
+		return ""
+	case more > 0:
+		names = append(names, fmt.Sprintf("%d more", more))
+	}
+	return term.Line(fmt.Sprintf("changed: %s; see dowel trust --definitions %s", strings.Join(names, ", "), s.Name))
 }
 
 // Age formats a duration in its largest unit, such as "3h".

@@ -194,6 +194,15 @@ func writeServer(f *factory.Factory, s FullStatus) {
 	for _, q := range s.Quarantined {
 		row("left out", term.Line(fmt.Sprintf("the %s %s: %s", q.Kind, q.Name, q.Reason)))
 	}
+	for _, c := range s.Changed {
+		row("changed", fmt.Sprintf("%s, seen %s", c.Subject(), c.Time.Local().Format("2006-01-02 15:04")))
+		for _, line := range c.Lines {
+			row("", "  "+term.RevealLine(line))
+		}
+	}
+	if s.Changed != nil {
+		row("", "accept it with dowel trust --definitions "+term.Line(s.Name))
+	}
 	row("starts", term.Line(s.Origin))
 	row("from", term.Line(s.Source))
 	row("file", s.File)

@@ -57,6 +57,7 @@ func Entry(s *config.Server, project string) edit.Object {
 	e.addDuration("idleStop", spec.IdleStop)
 	e.addFlag("keepDetached", spec.KeepDetached)
 	e.addFlag("serialize", spec.Serialize)
+	e.addText("definitions", spec.Definitions)
 	e.addText("revision", spec.Revision)
 	if spec.Sharing != "" && spec.Sharing != hub.Shared {
 		e.addMember("sharing", string(spec.Sharing))
