@@ -41,7 +41,8 @@ type Options struct {
 	// changes the tool meanwhile, Approve is called again. nil: calls that need approval are
 	// refused.
 	Approve func(ctx context.Context, q Question) (Decision, error)
-	// Allowed reports whether the user has allowed a tool permanently. nil: no tool.
+	// Allowed reports whether the user has allowed a tool permanently, in its present definition
+	// (see [client.Client.CheckDefinitions]). nil: no tool.
 	Allowed func(tool string) bool
 }
 
@@ -97,6 +98,7 @@ type Agent struct {
 	offer        toolOffer
 	stale        bool // the server may have other tools than listed
 	allowed      map[allowanceKey]bool
+	allowedTools map[string]mcp.Tool // by name: the definitions for which allowed counts
 	results      resultReader
 	resources    resourceState
 	factor       float64 // provider's tokens for one estimated token; 0: unknown
@@ -107,7 +109,7 @@ type Agent struct {
 
 // New returns an agent. It calls neither m nor t. A nil t means no tools, a nil o the defaults.
 func New(m Model, t Tools, o *Options) *Agent {
-	a := &Agent{model: m, tools: t, allowed: map[allowanceKey]bool{}}
+	a := &Agent{model: m, tools: t, allowed: map[allowanceKey]bool{}, allowedTools: map[string]mcp.Tool{}}
 	if o != nil {
 		a.opts = *o
 	}

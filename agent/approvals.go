@@ -1,9 +1,11 @@
 package agent
 
 import (
+	"encoding/json"
 	"fmt"
 	"reflect"
 
+	"github.com/dowel-mcp/dowel/internal/definitions"
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
@@ -69,11 +71,48 @@ func withdrawnReason(name string) string {
 	return fmt.Sprintf("the tool %s is not available any more: its server has withdrawn it, or is gone", name)
 }
 
-// sameTool reports whether two definitions are equal. Metadata does not count.
+// sameTool reports whether two definitions are equal. Metadata, white space and the order of members
+// do not count.
 func sameTool(a, b *mcp.Tool) bool {
-	one, other := *a, *b
-	one.Meta, other.Meta = nil, nil
-	return reflect.DeepEqual(one, other)
+	if reflect.DeepEqual(a, b) {
+		return true
+	}
+	one, err := json.Marshal(a)
+	other, otherErr := json.Marshal(b)
+	return err == nil && otherErr == nil && definitions.Equal(one, other)
+}
+
+// recordAllowed stores for which definitions the approval of a tool, or of all tools of its server,
+// counts. A tool that the server adds later is recorded when it is called.
+func (r *run) recordAllowed(what Scope, tool *mcp.Tool) {
+	r.allowedTools[tool.Name] = *tool
+	if what != ThisServer {
+		return
+	}
+	server := r.serverOf(tool.Name)
+	for i := range r.listed {
+		if other := &r.listed[i]; r.serverOf(other.Name) == server {
+			r.allowedTools[other.Name] = *other
+		}
+	}
+}
+
+// allowedBefore returns the definition for which the user has allowed a tool in this session, if it
+// differs from the present one, or nil.
+func (r *run) allowedBefore(tool *mcp.Tool) *mcp.Tool {
+	if before, ok := r.allowedTools[tool.Name]; ok && !sameTool(&before, tool) {
+		return &before
+	}
+	return nil
+}
+
+// isAllowed reports whether the user has allowed the present definition of a tool in this session.
+func (r *run) isAllowed(server string, tool *mcp.Tool) bool {
+	if !r.allowed[allowanceKey{ThisTool, tool.Name}] && !r.allowed[allowanceKey{ThisServer, server}] || r.allowedBefore(tool) != nil {
+		return false
+	}
+	r.allowedTools[tool.Name] = *tool
+	return true
 }
 
 // decideCall gets a decision on a call, stores it in the call, and reports it.

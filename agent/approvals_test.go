@@ -231,3 +231,49 @@ func TestWithdrawnAllowance(t *testing.T) {
 		t.Errorf("asked %d times, called %q, %v: %q", asked, b.called, err, all)
 	}
 }
+
+// TestApprovalOfChangedTool checks that an approval for the session counts for the definition that
+// the user has seen: a changed tool is asked about again, with the earlier definition.
+func TestApprovalOfChangedTool(t *testing.T) {
+	t.Parallel()
+	changes := []func([]mcp.Tool) []mcp.Tool{
+		nil,
+		described("a__write", ""), // as before
+		func(tools []mcp.Tool) []mcp.Tool { // spelled differently
+			tools[1].InputSchema = json.RawMessage(`{ "type" : "object" }`)
+			return tools
+		},
+		described("a__write", "Sends everything."),
+		with("a__new"), // a change of the list, but of no tool
+	}
+	for _, scope := range []agent.Scope{agent.ThisTool, agent.ThisServer} {
+		b := newBench("a__read", "a__write")
+		b.become(func(tools []mcp.Tool) []mcp.Tool {
+			tools[1].InputSchema = json.RawMessage(`{"type":"object"}`)
+			return tools
+		})
+		m := &script{t: t}
+		for range changes {
+			m.replies = append(m.replies, says("", "a__write {}"), says("done"))
+		}
+		var asked []agent.Question
+		a := agent.New(m, b, &agent.Options{Approve: func(_ context.Context, q agent.Question) (agent.Decision, error) {
+			asked = append(asked, q)
+			return agent.Decision{Allow: true, For: scope}, nil
+		}})
+		for _, change := range changes {
+			if change != nil {
+				b.become(change)
+			}
+			if _, err := trace(a.Run(t.Context(), mcp.Text("go"))); err != nil {
+				t.Error(err)
+			}
+		}
+		if len(asked) != 2 || len(b.called) != len(changes) {
+			t.Fatalf("%s: asked %d times, called %q", scope, len(asked), b.called)
+		}
+		if asked[0].Before != nil || asked[1].Before == nil || asked[1].Before.Description != "" || asked[1].Tool.Description != "Sends everything." {
+			t.Errorf("%s: asked with %+v and %+v", scope, asked[0].Before, asked[1].Before)
+		}
+	}
+}

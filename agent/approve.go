@@ -29,6 +29,9 @@ const (
 type Question struct {
 	Call mcp.ToolUse
 	Tool mcp.Tool
+	// Before is the definition for which the user allowed the tool earlier in the agent's life, if
+	// the server has changed it since; otherwise nil.
+	Before *mcp.Tool
 	// Effect is the effect that the tool's annotations declare. They are as trustworthy as the
 	// server.
 	Effect Effect
@@ -82,8 +85,8 @@ type Scope string
 const sampling Scope = "sampling"
 
 const (
-	ThisTool   Scope = "tool"   // for the agent's life
-	ThisServer Scope = "server" // all tools of its server
+	ThisTool   Scope = "tool"   // for the agent's life, or until the server changes the tool
+	ThisServer Scope = "server" // all tools of its server, each until the server changes it
 )
 
 // allowanceKey identifies an approval that lasts for the agent's life: of a tool, of all tools of
@@ -122,7 +125,7 @@ func (r *run) approveCall(t *toolCall) (Approval, error) {
 		return allowed.decidedBy(byMode, "everything is allowed"), nil
 	case effect == ReadOnly:
 		return allowed.decidedBy(byAnnotation, "the tool is read-only"), nil
-	case mode == ModeAsk && (r.allowed[allowanceKey{ThisTool, tool.Name}] || r.allowed[allowanceKey{ThisServer, server}]):
+	case mode == ModeAsk && r.isAllowed(server, tool):
 		return allowed.decidedBy(bySession, "the user has allowed it before"), nil
 	case r.opts.Allowed != nil && r.opts.Allowed(tool.Name):
 		return allowed.decidedBy(byAlways, "the user has allowed it for good"), nil
@@ -131,7 +134,7 @@ func (r *run) approveCall(t *toolCall) (Approval, error) {
 	case r.opts.Approve == nil:
 		return refused.decidedBy(byMode, "the user has to approve this tool, and cannot be asked"), nil
 	}
-	d, err := r.askUser(r.ctx, Question{Call: *use, Tool: *tool, Effect: effect, Server: server})
+	d, err := r.askUser(r.ctx, Question{Call: *use, Tool: *tool, Before: r.allowedBefore(tool), Effect: effect, Server: server})
 	switch {
 	case err != nil || !d.Allow:
 		return refused.decidedBy(byUser, d.refusalReason()), err
@@ -150,6 +153,7 @@ func (r *run) approveCall(t *toolCall) (Approval, error) {
 	}
 	if t.granted != nil {
 		r.allowed[*t.granted] = true
+		r.recordAllowed(d.For, tool)
 	}
 	return allowed.decidedBy(byUser, "the user has allowed it"), nil
 }

@@ -106,8 +106,8 @@ type Changed struct {
 	LocalName string `json:"localName,omitzero"`
 }
 
-// Subject returns the definition in words, such as "the tool env".
-func (c Changed) Subject() string { return strings.TrimSpace("the " + c.Kind + " " + c.LocalName) }
+// Words returns the definition in words, such as "tool env".
+func (c Changed) Words() string { return strings.TrimSpace(c.Kind + " " + c.LocalName) }
 
 // Quarantined is an item that is not offered because it is broken or has changed.
 type Quarantined struct {

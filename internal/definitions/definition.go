@@ -47,6 +47,9 @@ type Change struct {
 	Lines []string `json:"lines,omitempty"`
 }
 
+// Equal reports whether two texts are the same definition.
+func Equal(a, b json.RawMessage) bool { return New("", "", a).digest == New("", "", b).digest }
+
 // withoutMeta returns an object without the member _meta, and other values as they are.
 func withoutMeta(text json.RawMessage) json.RawMessage {
 	if !rawjson.IsObject(text) {

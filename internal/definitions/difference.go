@@ -17,15 +17,15 @@ const (
 	maxValue = 1000
 )
 
-// describeDifference returns the differences between two definitions, one a line: "+ PATH: VALUE"
+// Compare returns the differences between two definitions, one a line: "+ PATH: VALUE"
 // for a new member, "- PATH: VALUE" for a removed one and "~ PATH: OLD → NEW" for another value.
 // Values are JSON. A missing text is unknown.
-func describeDifference(old, now json.RawMessage) []string {
+func Compare(old, now json.RawMessage) []string {
 	if old == nil || now == nil {
 		return []string{"the accepted definition was not kept, so the differences are not known"}
 	}
 	var d difference
-	d.compareValues("", old, now)
+	d.compareValues("", withoutMeta(old), withoutMeta(now))
 	if d.lines == nil { // a member that occurs twice is compared once
 		return []string{"a member that occurs more than once has changed"}
 	}

@@ -52,7 +52,7 @@ func (d Definition) newVersion(now time.Time, free *int) version {
 // recordChange makes d the current definition of an entry.
 func (r *Record) recordChange(e *entry, d Definition, now time.Time, free *int) {
 	old := e.last()
-	r.History = append(r.History, Change{Kind: e.Kind, Name: e.Name, Digest: d.digest, Time: now, Lines: describeDifference(old.Text, d.compactText())})
+	r.History = append(r.History, Change{Kind: e.Kind, Name: e.Name, Digest: d.digest, Time: now, Lines: Compare(old.Text, d.compactText())})
 	r.History = r.History[max(0, len(r.History)-maxHistory):]
 	if e.Current != nil {
 		*free += len(e.Current.Text)

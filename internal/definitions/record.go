@@ -62,7 +62,7 @@ func (e *entry) last() version {
 
 // changeTo describes a version that differs from the accepted one.
 func (e *entry) changeTo(v version) *Change {
-	return &Change{Kind: e.Kind, Name: e.Name, Digest: v.Digest, Time: v.Time, Lines: describeDifference(e.Accepted.Text, v.Text)}
+	return &Change{Kind: e.Kind, Name: e.Name, Digest: v.Digest, Time: v.Time, Lines: Compare(e.Accepted.Text, v.Text)}
 }
 
 // parseRecord reads a stored record. A record that cannot be read accepts nothing.

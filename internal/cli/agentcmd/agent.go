@@ -23,6 +23,7 @@ import (
 	"github.com/dowel-mcp/dowel/internal/cli/factory"
 	"github.com/dowel-mcp/dowel/internal/cli/modelregistry"
 	"github.com/dowel-mcp/dowel/internal/cli/toolname"
+	"github.com/dowel-mcp/dowel/internal/control"
 	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/spf13/cobra"
 )
@@ -95,6 +96,9 @@ type Runtime struct {
 	// returns an error for servers of a project or the command line, and for a name that would
 	// allow other tools too.
 	Always func(tool string) error
+	// Change returns how a tool, given by its wire name, differs from its accepted definition, or nil.
+	// wasAllowed says that the user had allowed the accepted one for good.
+	Change func(tool string) (change *control.Changed, wasAllowed bool)
 	// Trusted returns the argument of dowel trust --tool for a tool, given by its wire name, or ""
 	// if that command cannot allow exactly this tool.
 	Trusted func(tool string) string
@@ -144,8 +148,9 @@ func NewRuntime(ctx context.Context, f *factory.Factory, opts *Flags, o agent.Op
 	r.Choose = func(name string) (agent.Model, modelregistry.Choice, error) { return setup.chooseNamed(name, opts) }
 	r.Close = func() { r.closeParts(ctx, f, servers, audit) }
 	r.recordDecision = func(e agent.Approval) { audit.writeDecision(e, r.splitToolName) }
-	approved := &approvals{setup.state, setup.Set, servers, r.splitToolName}
+	approved := &approvals{state: setup.state, set: setup.Set, servers: servers, splitToolName: r.splitToolName}
 	o.Allowed, r.Always = approved.isAllowed, approved.allowAlways
+	r.Change = approved.describeChange
 	r.Trusted = func(tool string) string { return trustArgument(f, approved, tool) }
 	if err == nil {
 		err = r.startAgent(ctx, model, servers, o, c)

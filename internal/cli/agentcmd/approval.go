@@ -1,13 +1,19 @@
 package agentcmd
 
 import (
+	"encoding/json"
 	"fmt"
 	"strings"
+	"sync"
 
+	"github.com/dowel-mcp/dowel/client"
 	"github.com/dowel-mcp/dowel/internal/cli/approval"
 	"github.com/dowel-mcp/dowel/internal/cli/factory"
 	"github.com/dowel-mcp/dowel/internal/config"
 	"github.com/dowel-mcp/dowel/internal/config/state"
+	"github.com/dowel-mcp/dowel/internal/control"
+	"github.com/dowel-mcp/dowel/internal/definitions"
+	"github.com/dowel-mcp/dowel/mcp"
 )
 
 // approvals are the tools that the user has allowed for good, in dowel's state and in the user's
@@ -19,14 +25,20 @@ type approvals struct {
 	servers *serverSet
 	// splitToolName splits a wire name into the server and the tool. ok is false if it cannot.
 	splitToolName func(wire string) (server, tool string, ok bool)
+
+	mu    sync.Mutex
+	shown map[string]*control.Changed // by wire name: the changes that the user was asked about
 }
 
-// isAllowed reports whether the tool with a wire name is allowed for good.
+// isAllowed reports whether the tool with a wire name is allowed for good. An approval counts for the
+// accepted definition of the tool.
 func (a *approvals) isAllowed(name string) bool {
 	server, tool, ok := a.splitToolName(name)
-	if !ok || !a.servers.isUserServer(server) {
-		return false
-	}
+	return ok && a.servers.isUserServer(server) && a.isApproved(server, tool) && a.servers.findChange(server, tool) == nil
+}
+
+// isApproved reports whether the user has allowed a tool for good, whatever its definition was then.
+func (a *approvals) isApproved(server, tool string) bool {
 	if approval.Contains(a.state.AlwaysAllow(server), tool) {
 		return true
 	}
@@ -34,11 +46,37 @@ func (a *approvals) isAllowed(name string) bool {
 	return s != nil && s.Scope == config.User && approval.Contains(s.AlwaysAllow, tool)
 }
 
-// allowAlways stores a permanent approval of the tool with a wire name.
+// describeChange returns how the tool with a wire name differs from its accepted definition, and
+// whether the user had allowed it for good. The change is nil if the tool is accepted.
+func (a *approvals) describeChange(name string) (change *control.Changed, wasAllowed bool) {
+	server, tool, ok := a.splitToolName(name)
+	if !ok {
+		return nil, false
+	}
+	change = a.servers.findChange(server, tool)
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.shown == nil {
+		a.shown = map[string]*control.Changed{}
+	}
+	a.shown[name] = change
+	return change, change != nil && a.servers.isUserServer(server) && a.isApproved(server, tool)
+}
+
+// allowAlways stores a permanent approval of the tool with a wire name, as the user was asked about
+// it.
 func (a *approvals) allowAlways(name string) error {
 	server, tool, err := a.resolvePermanent(name)
 	if err != nil {
 		return err
+	}
+	a.mu.Lock()
+	change := a.shown[name]
+	a.mu.Unlock()
+	if change != nil {
+		if err := client.AcceptDefinitions(a.state.DefinitionLog("", server), change.DefinitionChange); err != nil {
+			return err
+		}
 	}
 	return a.state.Allow(server, tool)
 }
@@ -86,4 +124,15 @@ func trustArgument(f *factory.Factory, a *approvals, name string) string {
 // with another one.
 func isUnsafeInShell(r rune) bool {
 	return r >= 0x80 || !strings.ContainsRune("-_./:@+,", r) && !('0' <= r && r <= '9' || 'A' <= r && r <= 'Z' || 'a' <= r && r <= 'z')
+}
+
+// DescribeToolChange returns the differences between two definitions of a tool, one a line. Metadata
+// does not count.
+func DescribeToolChange(old, now *mcp.Tool) []string {
+	a, err := json.Marshal(old)
+	b, otherErr := json.Marshal(now)
+	if err != nil || otherErr != nil {
+		return []string{"its definition cannot be shown"}
+	}
+	return definitions.Compare(a, b)
 }

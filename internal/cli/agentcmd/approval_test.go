@@ -1,6 +1,7 @@
 package agentcmd
 
 import (
+	"context"
 	"os"
 	"path/filepath"
 	"strings"
@@ -20,7 +21,8 @@ func newTestApprovals(t *testing.T, sources map[string]string) *approvals {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &approvals{s, &config.Set{}, &serverSet{sources: sources}, func(wire string) (string, string, bool) {
+	servers := &serverSet{sources: sources, listServers: func(context.Context) ([]Server, error) { return nil, nil }}
+	return &approvals{state: s, set: &config.Set{}, servers: servers, splitToolName: func(wire string) (string, string, bool) {
 		server, tool, ok := strings.Cut(wire, ".")
 		return server, tool, ok
 	}}

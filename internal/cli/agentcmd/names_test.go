@@ -57,7 +57,8 @@ func TestApprovalsOfNamesThatBeginAlike(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &approvals{store, &config.Set{}, &serverSet{sources: sources}, box.Origin}
+	servers := &serverSet{sources: sources, listServers: func(context.Context) ([]Server, error) { return nil, nil }}
+	p := &approvals{state: store, set: &config.Set{}, servers: servers, splitToolName: box.Origin}
 	for own, from := range sources {
 		for _, tool := range []string{"set", "two.words", strings.Repeat("long", 16)} {
 			wire := wirename.Of(own, tool)

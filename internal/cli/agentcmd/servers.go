@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/dowel-mcp/dowel/client"
 	"github.com/dowel-mcp/dowel/gateway"
 	"github.com/dowel-mcp/dowel/hub"
 	"github.com/dowel-mcp/dowel/internal/cli/connect"
@@ -21,6 +22,7 @@ import (
 	"github.com/dowel-mcp/dowel/internal/configured"
 	"github.com/dowel-mcp/dowel/internal/control"
 	"github.com/dowel-mcp/dowel/internal/daemon"
+	"github.com/dowel-mcp/dowel/internal/definitions"
 	"github.com/dowel-mcp/dowel/internal/suggest"
 	"github.com/dowel-mcp/dowel/internal/term"
 	"github.com/dowel-mcp/dowel/internal/version"
@@ -370,6 +372,27 @@ func (s *serverSet) lookupSource(server string) string {
 		}
 	}
 	return sources[server]
+}
+
+// findChange returns how the current definition of a tool differs from the accepted one, or nil. The
+// hub that offers the tool decides.
+func (s *serverSet) findChange(server, tool string) *control.Changed {
+	ctx, cancel := context.WithTimeout(context.Background(), connect.StatusTimeout)
+	defer cancel()
+	servers, err := s.listServers(ctx)
+	if err != nil {
+		return &control.Changed{LocalName: tool, DefinitionChange: client.DefinitionChange{
+			Kind: definitions.Tool, Name: tool, Time: time.Now(), Lines: []string{"the running dowel does not say whether it has changed: " + err.Error()},
+		}}
+	}
+	for _, described := range servers {
+		for i := range described.Changed {
+			if c := &described.Changed[i]; described.Name == server && c.Kind == definitions.Tool && c.LocalName == tool {
+				return c
+			}
+		}
+	}
+	return nil
 }
 
 // isUserServer reports whether a server belongs to the user's configuration or is built in. Only

@@ -74,7 +74,7 @@ func runCall(ctx context.Context, conn *connect.Connection, t connect.Target, re
 		tool := mcp.Tool{Name: name}
 		if !opts.unchecked {
 			if tool, _, err = connect.FindTool(ctx, c, name); err != nil {
-				return exit.WithHelp(err, t.CommandLine("tools", ""))
+				return exit.WithHelp(connect.ExplainMissingTool(ctx, t.Name, name, err), t.CommandLine("tools", ""))
 			}
 		}
 		params := mcp.CallToolParams{Name: name}

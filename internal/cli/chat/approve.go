@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/dowel-mcp/dowel/agent"
+	"github.com/dowel-mcp/dowel/internal/cli/agentcmd"
 	"github.com/dowel-mcp/dowel/internal/cli/agentview"
 	"github.com/dowel-mcp/dowel/internal/cli/display"
 	"github.com/dowel-mcp/dowel/internal/cli/factory"
@@ -104,8 +105,34 @@ func (c *conversation) describeCall(q agent.Question, input json.RawMessage) {
 	if about := term.FirstLine(term.Reveal(q.Tool.Description)); about != "" {
 		c.writeLine("  %s", out.Dim(term.Shorten(about, out.Columns()-3)))
 	}
+	c.describeChange(q)
 	for _, text := range formatArguments(input) {
 		c.writeLine("  %s %s", out.Dim("│"), text)
+	}
+}
+
+// describeChange shows how a tool has changed since the user allowed it, in this session or for
+// good, or since its first definition was seen.
+func (c *conversation) describeChange(q agent.Question) {
+	out := c.view.Side
+	change, wasAllowed := c.runtime.Change(q.Tool.Name)
+	var lines []string
+	switch {
+	case q.Before != nil:
+		c.writeLine("  %s", out.Yellow("It has changed since you allowed it:"))
+		lines = agentcmd.DescribeToolChange(q.Before, &q.Tool)
+	case change == nil:
+		return
+	default:
+		since := "since its first definition was accepted"
+		if wasAllowed {
+			since = "since you allowed it"
+		}
+		c.writeLine("  %s", out.Yellow(fmt.Sprintf("It has changed %s (seen %s):", since, change.Time.Local().Format("2006-01-02 15:04"))))
+		lines = change.Lines
+	}
+	for _, line := range lines {
+		c.writeLine("    %s", term.RevealLine(line))
 	}
 }
 

@@ -165,3 +165,22 @@ func DecodeItems[T any](c *client.Client, l listing, page json.RawMessage) ([]T,
 func FindTool(ctx context.Context, c *client.Client, name string) (mcp.Tool, json.RawMessage, error) {
 	return Find(ctx, c, ListTools, "tool", name, func(t *mcp.Tool) string { return t.Name })
 }
+
+// ExplainMissingTool replaces the error of [FindTool] if the running dowel withholds the tool of a
+// server: the new error says why.
+func ExplainMissingTool(ctx context.Context, server, tool string, err error) error {
+	ctx, cancel := context.WithTimeout(ctx, StatusTimeout)
+	defer cancel()
+	status, unavailable := factory.RunningDaemon().Status(ctx)
+	if unavailable != nil {
+		return err
+	}
+	for _, s := range status.Servers {
+		for _, q := range s.Quarantined {
+			if s.Name == server && q.Kind == "tool" && q.Name == tool {
+				return exit.ConnectError{Server: server, Err: fmt.Errorf("the tool %s is not offered: %s", tool, q.Reason)}
+			}
+		}
+	}
+	return err
+}

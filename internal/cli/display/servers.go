@@ -88,7 +88,7 @@ const maxNames = 5
 func DescribeChanges(s control.Server) string {
 	var names []string
 	for _, c := range s.Changed[:min(len(s.Changed), maxNames)] {
-		names = append(names, c.Subject()+" ("+c.Time.Local().Format("2006-01-02 15:04")+")")
+		names = append(names, "the "+c.Words()+" ("+c.Time.Local().Format("2006-01-02 15:04")+")")
 	}
 	switch more := len(s.Changed) - len(names); {
 	case names == nil:

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/dowel-mcp/dowel/agent"
+	"github.com/dowel-mcp/dowel/internal/control"
 )
 
 func TestApprovalAdvice(t *testing.T) {
@@ -12,10 +13,11 @@ func TestApprovalAdvice(t *testing.T) {
 		e    errApproval
 		want string
 	}{
-		{errApproval{"evil__*", agent.Destructive, agent.ModeReadOnly, ""}, all},
-		{errApproval{"kv__set", agent.Destructive, agent.ModeReadOnly, "kv.set"}, all + ", or this one for good with dowel trust --tool kv.set"},
-		{errApproval{"kv__set", agent.Destructive, agent.ModeNone, "kv.set"}, all},
-		{errApproval{"kv__get", agent.ReadOnly, agent.ModeNone, "kv.get"}, "allow it with --approve read-only"},
+		{errApproval{tool: "evil__*", effect: agent.Destructive, mode: agent.ModeReadOnly, trust: ""}, all},
+		{errApproval{tool: "kv__set", effect: agent.Destructive, mode: agent.ModeReadOnly, trust: "kv.set"}, all + ", or this one for good with dowel trust --tool kv.set"},
+		{errApproval{tool: "kv__set", effect: agent.Destructive, mode: agent.ModeNone, trust: "kv.set"}, all},
+		{errApproval{tool: "kv__get", effect: agent.ReadOnly, mode: agent.ModeNone, trust: "kv.get"}, "allow it with --approve read-only"},
+		{errApproval{tool: "kv__set", mode: agent.ModeReadOnly, trust: "kv.set", change: &control.Changed{}}, "look at the change, and allow the tool as it is now with dowel trust --tool kv.set"},
 	} {
 		if got := test.e.Advice(); got != test.want {
 			t.Errorf("%+v: got %s", test.e, got)

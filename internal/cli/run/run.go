@@ -22,6 +22,8 @@ import (
 	"github.com/dowel-mcp/dowel/internal/cli/modelregistry"
 	"github.com/dowel-mcp/dowel/internal/cli/toolargs"
 	"github.com/dowel-mcp/dowel/internal/cli/toolname"
+	"github.com/dowel-mcp/dowel/internal/control"
+	"github.com/dowel-mcp/dowel/internal/term"
 	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/spf13/cobra"
 )
@@ -230,6 +232,8 @@ type errApproval struct {
 	effect agent.Effect
 	mode   agent.Mode
 	trust  string // argument of dowel trust --tool; "" if trust cannot allow exactly this tool
+	// change is set if the user had allowed an earlier definition of the tool for good.
+	change *control.Changed
 }
 
 // Error implements [error].
@@ -237,7 +241,19 @@ func (e errApproval) Error() string {
 	effect := map[agent.Effect]string{
 		agent.ReadOnly: "it only reads", agent.Changes: "it changes something", agent.Destructive: "it may destroy something, or declares no effect",
 	}[e.effect]
+	if e.change != nil {
+		return fmt.Sprintf("the model called %s, which has changed since you allowed it (seen %s) and needs an approval again: %s\n  %s",
+			toolname.Display(e.tool), e.change.Time.Local().Format("2006-01-02 15:04"), effect, strings.Join(revealLines(e.change.Lines), "\n  "))
+	}
 	return fmt.Sprintf("the model called %s, which needs an approval: %s", toolname.Display(e.tool), effect)
+}
+
+// revealLines makes invisible characters of lines visible.
+func revealLines(lines []string) (shown []string) {
+	for _, line := range lines {
+		shown = append(shown, term.RevealLine(line))
+	}
+	return shown
 }
 
 // ExitStatus tells package exit the code.
@@ -248,6 +264,8 @@ func (e errApproval) Advice() string {
 	switch {
 	case e.mode == agent.ModeNone && e.effect == agent.ReadOnly:
 		return "allow it with --approve read-only"
+	case e.change != nil && e.trust != "":
+		return "look at the change, and allow the tool as it is now with dowel trust --tool " + e.trust
 	case e.mode == agent.ModeNone, e.trust == "": // ModeNone ignores permanent approvals
 		return "allow all tools with --approve all"
 	}
@@ -275,7 +293,7 @@ func watchTask(ctx context.Context, f *factory.Factory, r *agentcmd.Runtime, inp
 		timer := time.AfterFunc(limit, func() { cancel(errTime{limit}) })
 		defer timer.Stop()
 	}
-	p := &taskProgress{startTime: time.Now(), mode: r.Mode, trustArgument: r.Trusted, references: input.references}
+	p := &taskProgress{startTime: time.Now(), mode: r.Mode, trustArgument: r.Trusted, changeOf: r.Change, references: input.references}
 	view := newViewer(ctx, f, r, p)
 	var err error
 	for e, failed := range r.Run(ctx, input.content...) {
@@ -320,6 +338,7 @@ type taskProgress struct {
 
 	references    []agentcmd.Reference     // resources in the task
 	trustArgument func(tool string) string // see [agentcmd.Runtime.Trusted]
+	changeOf      func(tool string) (change *control.Changed, wasAllowed bool)
 }
 
 func (p *taskProgress) recordEvent(e agent.Event) {
@@ -335,7 +354,10 @@ func (p *taskProgress) recordEvent(e agent.Event) {
 		}
 	case agent.Approval:
 		if !e.Allowed && e.Call.Name != "" && p.missingApproval == nil {
-			p.missingApproval = &errApproval{e.Call.Name, e.Effect, p.mode, p.trustArgument(e.Call.Name)}
+			p.missingApproval = &errApproval{tool: e.Call.Name, effect: e.Effect, mode: p.mode, trust: p.trustArgument(e.Call.Name)}
+			if change, wasAllowed := p.changeOf(e.Call.Name); wasAllowed && p.mode != agent.ModeNone {
+				p.missingApproval.change = change
+			}
 		}
 	case agent.Ended:
 		p.ended = &e

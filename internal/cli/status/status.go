@@ -195,7 +195,7 @@ func writeServer(f *factory.Factory, s FullStatus) {
 		row("left out", term.Line(fmt.Sprintf("the %s %s: %s", q.Kind, q.Name, q.Reason)))
 	}
 	for _, c := range s.Changed {
-		row("changed", fmt.Sprintf("%s, seen %s", c.Subject(), c.Time.Local().Format("2006-01-02 15:04")))
+		row("changed", fmt.Sprintf("the %s, seen %s", c.Words(), c.Time.Local().Format("2006-01-02 15:04")))
 		for _, line := range c.Lines {
 			row("", "  "+term.RevealLine(line))
 		}

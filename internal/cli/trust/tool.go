@@ -1,11 +1,13 @@
 package trust
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/dowel-mcp/dowel/internal/cli/approval"
+	"github.com/dowel-mcp/dowel/internal/cli/editing"
 	"github.com/dowel-mcp/dowel/internal/cli/exit"
 	"github.com/dowel-mcp/dowel/internal/cli/factory"
 	"github.com/dowel-mcp/dowel/internal/config/state"
@@ -35,7 +37,7 @@ func showApprovals(f *factory.Factory, all []state.Approval) {
 }
 
 // trustTools allows a model to call tools without an approval. With revoke, it ends that.
-func trustTools(f *factory.Factory, names []string, revoke bool) error {
+func trustTools(ctx context.Context, f *factory.Factory, names []string, revoke bool) error {
 	if len(names) == 0 {
 		return exit.Usagef("name the tools: dowel trust --tool SERVER.TOOL")
 	}
@@ -51,10 +53,23 @@ func trustTools(f *factory.Factory, names []string, revoke bool) error {
 		}
 		done = append(done, GrantLine{Name: server, Tools: []string{tool}})
 	}
-	for _, g := range done {
+	for i, g := range done {
+		if !revoke {
+			agreed, err := acceptTool(ctx, f, store, g.Name, g.Tools[0], g.Tools[0] == approval.EveryTool)
+			if err != nil {
+				return err
+			}
+			if !agreed {
+				done = done[:i]
+				break
+			}
+		}
 		if err := changeApproval(store, g.Name, g.Tools[0], revoke); err != nil {
 			return err
 		}
+	}
+	if !revoke {
+		editing.ReloadDaemon(ctx, f)
 	}
 	if f.JSON {
 		return f.WriteValue(done)

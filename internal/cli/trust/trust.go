@@ -37,11 +37,16 @@ project's folder counts, so that a rebuild does not ask again. --list shows the 
 servers of the current project and no longer allows them.
 
 With --tool, allow tools that a model may then call without asking (dowel run, dowel chat): SERVER.TOOL, or 'SERVER.*' for all
-tools of a server. This works for your own servers, not for servers of a project.`,
+tools of a server. This works for your own servers, not for servers of a project. It counts for the definition that the tool has
+now: if its description, schema or hints change, the next call asks again.
+
+With --definitions, show the tools, prompts, resource templates and instructions of servers that have changed, and ask whether
+you accept them as they are now. A server with "definitions": "hold" offers changed ones again when you have accepted them.`,
 		Example: `  dowel trust
   dowel trust --folder
   dowel trust --list
-  dowel trust --tool files.write`,
+  dowel trust --tool files.write
+  dowel trust --definitions github`,
 		RunE: func(cmd *cobra.Command, names []string) error {
 			f.Parsed = true
 			return runTrust(cmd.Context(), f, where, names, opts)
@@ -53,16 +58,19 @@ tools of a server. This works for your own servers, not for servers of a project
 	cmd.Flags().BoolVar(&opts.list, "list", false, "show the allowed servers and tools")
 	cmd.Flags().BoolVar(&opts.revoke, "revoke", false, "no longer allow the named servers or tools")
 	cmd.Flags().BoolVar(&opts.tool, "tool", false, "let a model call the named tools without an approval")
+	cmd.Flags().BoolVar(&opts.definitions, "definitions", false, "accept the changed definitions of the named servers, or of all")
 	cmd.MarkFlagsMutuallyExclusive("yes", "list", "revoke")
 	cmd.MarkFlagsMutuallyExclusive("yes", "tool")
+	cmd.MarkFlagsMutuallyExclusive("folder", "definitions")
 	for _, other := range []string{"list", "revoke", "tool"} {
+		cmd.MarkFlagsMutuallyExclusive("definitions", other)
 		cmd.MarkFlagsMutuallyExclusive("folder", other)
 	}
 	return cmd
 }
 
 // Options are the flags of dowel trust.
-type Options struct{ yes, folder, list, revoke, tool bool }
+type Options struct{ yes, folder, list, revoke, tool, definitions bool }
 
 func runTrust(ctx context.Context, f *factory.Factory, where factory.Places, names []string, opts Options) error {
 	if opts.list {
@@ -73,7 +81,9 @@ func runTrust(ctx context.Context, f *factory.Factory, where factory.Places, nam
 	}
 	switch {
 	case opts.tool:
-		return trustTools(f, names, opts.revoke)
+		return trustTools(ctx, f, names, opts.revoke)
+	case opts.definitions:
+		return acceptDefinitions(ctx, f, where, names, opts)
 	case (opts.yes || opts.revoke) && len(names) == 0:
 		return exit.Usagef("--yes and --revoke need the names of servers: dowel trust NAME --yes")
 	case opts.revoke:
