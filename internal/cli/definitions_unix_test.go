@@ -139,3 +139,24 @@ func TestHeldDefinitions(t *testing.T) {
 		})
 	}
 }
+
+// dowel doctor names a server with definitions that differ at each start, and says how to go on.
+func TestDoctorNamesVolatileDefinitions(t *testing.T) {
+	t.Parallel()
+	p := newTestUser(t)
+	entry, tools := p.changingEntry("")
+	p.writeFile(tools, strings.Replace(honestTools, "Reads a variable.", "PID", 1))
+	p.writeFile(p.userFile(), `{"mcpServers": {"a": `+entry+`}}`)
+	p.startDaemon()
+	for n := range 4 {
+		if n > 0 {
+			p.expectSuccess("restarted: ready", "servers", "restart", "a")
+		}
+		p.awaitStates(map[string]hub.Status{"a": hub.Ready})
+		out := p.expectSuccess("", "doctor", "a")
+		advice, volatile := `add "definitions": "note" to its entry`, n == 3
+		if strings.Contains(out, advice) != volatile || strings.Contains(out, "1 differ from the accepted ones") != (n == 1 || n == 2) {
+			t.Errorf("after %d starts: %s", n+1, out)
+		}
+	}
+}

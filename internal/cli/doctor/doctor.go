@@ -194,7 +194,7 @@ func examineServer(ctx context.Context, d hub.Definition) iter.Seq[doctor.Step] 
 	case d.Hold.Status != 0:
 		return slices.Values([]doctor.Step{{Name: d.Hold.Status.String(), Status: doctor.Skipped, Detail: d.Hold.Reason}})
 	}
-	return doctor.Examine(ctx, doctor.Server{Name: d.Name, Target: d.Target, Options: d.Options, Mask: d.Mask})
+	return withDefinitions(doctor.Examine(ctx, doctor.Server{Name: d.Name, Target: d.Target, Options: d.Options, Mask: d.Mask}), d)
 }
 
 // StepLine is the JSON output for a step.
