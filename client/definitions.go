@@ -11,8 +11,8 @@ import (
 )
 
 // DefinitionLog keeps the definitions that one server has given: of its tools, prompts and resource
-// templates, and its instructions. [Client.CheckDefinitions] compares them with those that the user
-// has accepted. The log stores one text, of at most 5 MiB or, for a server with very long names, a
+// templates, and its instructions. [Client.CheckDefinitions] compares them with the ones that the
+// user has accepted. The log stores one text, of at most 5 MiB or, for a server with very long names, a
 // few times as much.
 type DefinitionLog = definitions.Log
 

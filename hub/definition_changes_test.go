@@ -73,7 +73,7 @@ func changedNames(u *hub.Upstream) (names []string) {
 	return names
 }
 
-// TestChangesBetweenStarts checks a server whose tools change while it does not run.
+// TestChangesBetweenStarts checks a server that changes its tools while it does not run.
 func TestChangesBetweenStarts(t *testing.T) {
 	t.Parallel()
 	log := &memoryLog{}

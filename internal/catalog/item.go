@@ -37,7 +37,7 @@ type Item[U Upstream] struct {
 // list could not be read to its end.
 type Quarantined struct {
 	// Kind and Name identify the item. LocalName is Name after the definition's rename rules, or
-	// empty if the item has no usable name. Reason names the fault.
+	// empty if the item lacks a usable name. Reason names the fault.
 	Kind            Kind
 	Name, LocalName string
 	Reason          string

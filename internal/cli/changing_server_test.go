@@ -12,7 +12,7 @@ import (
 	"github.com/dowel-mcp/dowel/transport/stdio"
 )
 
-// changingWord makes the test binary a server whose tools are in a file.
+// changingWord makes the test binary a server that reads its tools from a file.
 const changingWord = "a-changing-server-for-tests"
 
 // serveChanging serves the tools in a file, and a tool that reads the file again. PID in the file

@@ -15,8 +15,8 @@ import (
 	"github.com/dowel-mcp/dowel/internal/polltest"
 )
 
-// changingEntry returns the entry of a server whose tools are in a file, and the file. more are
-// further members, after a comma.
+// changingEntry returns the entry of a server that reads its tools from a file, and the file. more
+// are further members, after a comma.
 func (u *testUser) changingEntry(more string) (entry, tools string) {
 	tools = filepath.Join(u.project, "tools.json")
 	return `{"command": "` + testBinary(u.t) + `", "args": ["` + changingWord + `", "` + tools + `"]` + more + `}`, tools
@@ -140,7 +140,7 @@ func TestHeldDefinitions(t *testing.T) {
 	}
 }
 
-// dowel doctor names a server with definitions that differ at each start, and says how to go on.
+// dowel doctor names a server with definitions that differ at each start, and advises a setting.
 func TestDoctorNamesVolatileDefinitions(t *testing.T) {
 	t.Parallel()
 	p := newTestUser(t)

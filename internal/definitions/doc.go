@@ -1,4 +1,4 @@
-// Package definitions compares the definitions that a server gives today with those that the user
+// Package definitions compares the definitions that a server gives today with the ones that the user
 // has accepted: of its tools, prompts and resource templates, and its instructions.
 //
 // A [Record] holds them for one server. The definition seen first is accepted. Another one of the

@@ -39,7 +39,7 @@ func (r *Record) observe(seen []Definition, isStart bool, now time.Time) (modifi
 }
 
 // newVersion returns the definition as seen now. The text is left out if the record has no room for
-// it; free is what remains of maxAllTexts.
+// it; free is the rest of maxAllTexts.
 func (d Definition) newVersion(now time.Time, free *int) version {
 	v := version{Digest: d.digest, Time: now, Text: d.compactText()}
 	if len(v.Text) > min(maxText, *free) {
