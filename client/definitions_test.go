@@ -23,7 +23,9 @@ func TestCheckDefinitions(t *testing.T) {
 		server.Prompt(s, "prompt", word, func(context.Context, struct{}) (string, error) { return "", nil })
 		server.Resource(s, "note://{id}", word, func(context.Context, struct {
 			ID string `uri:"id"`
-		}) (string, error) { return "", nil })
+		}) (string, error) {
+			return "", nil
+		})
 		c, err := client.Dial(t.Context(), s, nil)
 		if err != nil {
 			t.Fatal(err)
