@@ -150,7 +150,7 @@ func TestDoctorNamesVolatileDefinitions(t *testing.T) {
 	p.startDaemon()
 	for n := range 4 {
 		if n > 0 {
-			p.expectSuccess("restarted: ready", "servers", "restart", "a")
+			p.expectSuccess("a was restarted", "servers", "restart", "a")
 		}
 		p.awaitStates(map[string]hub.Status{"a": hub.Ready})
 		out := p.expectSuccess("", "doctor", "a")

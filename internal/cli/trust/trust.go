@@ -44,9 +44,8 @@ With --definitions, show the tools, prompts, resource templates and instructions
 you accept them as they are now. A server with "definitions": "hold" offers changed ones again when you have accepted them.`,
 		Example: `  dowel trust
   dowel trust --folder
-  dowel trust --list
   dowel trust --tool files.write
-  dowel trust --definitions github`,
+  dowel trust --definitions`,
 		RunE: func(cmd *cobra.Command, names []string) error {
 			f.Parsed = true
 			return runTrust(cmd.Context(), f, where, names, opts)
