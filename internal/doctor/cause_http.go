@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"strings"
 
+	"github.com/dowel-mcp/dowel/internal/httpwire"
 	"github.com/dowel-mcp/dowel/transport/streamable"
 )
 
@@ -31,7 +32,7 @@ func findHTTPError(e *evidence) (finding, bool) {
 	default:
 		f.advice = e.advise4xx(answer)
 	}
-	if metadata := challengeParam(answer.Header, "resource_metadata"); metadata != "" {
+	if metadata := httpwire.ChallengeParam(answer.Header, "resource_metadata"); metadata != "" {
 		f.summary += "; its login is described at " + metadata
 	}
 	return f, true
@@ -48,18 +49,11 @@ func statusText(e *streamable.HTTPError) string {
 
 // advise4xx advises on a 4xx status.
 func (e *evidence) advise4xx(answer *streamable.HTTPError) string {
-	metadata := challengeParam(answer.Header, "resource_metadata")
 	switch answer.Status {
 	case http.StatusUnauthorized:
-		switch {
-		case e.authorized:
-			return "Renew the credentials in the server's headers, which it refuses."
-		case metadata != "":
-			return "Log in to the server, or give it a token in an Authorization header."
-		}
-		return "Give the server's credentials in a header, such as Authorization."
+		return e.advise401(answer)
 	case http.StatusForbidden:
-		if scope := challengeParam(answer.Header, "scope"); scope != "" {
+		if scope := httpwire.ChallengeParam(answer.Header, "scope"); scope != "" {
 			return fmt.Sprintf("Log in again and grant the scope %s.", scope)
 		}
 		if e.authorized {
@@ -85,6 +79,21 @@ func (e *evidence) advise4xx(answer *streamable.HTTPError) string {
 		return "Try again: the server says that the request came too slowly."
 	}
 	return adviseEndpoint
+}
+
+// advise401 advises on a refusal for lack of valid credentials.
+func (e *evidence) advise401(answer *streamable.HTTPError) string {
+	switch {
+	case httpwire.ChallengeParam(answer.Header, "realm") == httpwire.Realm:
+		return "Do what the refusal says: it comes from dowel, which needs a token and no login."
+	case httpwire.ChallengeParam(answer.Header, "error") == "invalid_token" && answer.SentCredentials:
+		return "Renew the token in the server's headers, which has expired or is not valid."
+	case e.authorized || answer.SentCredentials:
+		return "Renew the credentials in the server's headers, which it refuses."
+	case httpwire.ChallengeParam(answer.Header, "resource_metadata") != "":
+		return "Log in to the server, or give it a token in an Authorization header."
+	}
+	return "Give the server's credentials in a header, such as Authorization."
 }
 
 // adviseOtherPath advises on a path that does not exist.
@@ -135,18 +144,4 @@ func (e *evidence) explainNonMessage(answer *streamable.HTTPError) (summary, adv
 		advice = "Give the server's credentials in a header, or the path of the MCP endpoint: this one shows a login page."
 	}
 	return "the server answered with an HTML page instead of a message", advice
-}
-
-var authParameter = regexp.MustCompile(`([A-Za-z_-]+)="([^"]*)"`)
-
-// challengeParam returns a parameter of the WWW-Authenticate field, or "".
-func challengeParam(h http.Header, name string) string {
-	for _, challenge := range h.Values("Www-Authenticate") {
-		for _, m := range authParameter.FindAllStringSubmatch(challenge, -1) {
-			if strings.EqualFold(m[1], name) {
-				return m[2]
-			}
-		}
-	}
-	return ""
 }

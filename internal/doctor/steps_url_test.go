@@ -93,9 +93,13 @@ func TestAnswersOfHTTP(t *testing.T) {
 		header          string // Authorization
 		summary, advice string
 	}{
-		{"401", respondWith(401, "who?"), "", "401 Unauthorized: who?", "Give the server's credentials"},
+		{"401", respondWith(401, "who?"), "", "401 Unauthorized: the request had no credentials: who?", "Give the server's credentials"},
 		{"401 with metadata", respondWith(401, "", metadata), "", "described at https://auth.example/meta", "Log in to the server"},
-		{"401 with credentials", respondWith(401, "", metadata), "Bearer opensesame", "401", "Renew the credentials"},
+		{"401 with a token", respondWith(401, "", metadata), "Bearer opensesame", "it refuses the credentials of the request (invalid_token); its login", "Renew the token"},
+		{"401 with credentials", respondWith(401, ""), "Basic opensesame", "it refuses the credentials of the request", "Renew the credentials"},
+		{"401 with a reason", respondWith(401, "", `WWW-Authenticate: Bearer error=invalid_token, error_description="it expired at noon"`),
+			"Bearer opensesame", "(invalid_token: it expired at noon)", "has expired or is not valid"},
+		{"401 of dowel", respondWith(401, "the request has no token: run x", `WWW-Authenticate: Bearer realm="dowel"`), "", "the server is dowel itself: the request has no token: run x", "needs a token and no login"},
 		{"403", respondWith(403, ""), "", "403 Forbidden", "hosts and origins"},
 		{"403 with credentials", respondWith(403, ""), "Bearer opensesame", "403", "may use this server"},
 		{"403 for a scope", respondWith(403, "", `WWW-Authenticate: Bearer error="insufficient_scope", scope="files:write"`), "Bearer opensesame", "403", "scope files:write"},

@@ -2,6 +2,7 @@ package httpwire
 
 import (
 	"net/http"
+	"regexp"
 	"strings"
 )
 
@@ -25,8 +26,32 @@ func RefuseUnauthorized(w http.ResponseWriter, r *http.Request, reason string) {
 		Refuse(w, http.StatusNotFound, reason)
 		return
 	}
-	w.Header().Set("WWW-Authenticate", `Bearer realm="dowel"`) // without resource_metadata: there is no login
+	w.Header().Set("WWW-Authenticate", `Bearer realm="`+Realm+`"`) // without resource_metadata: there is no login
 	Refuse(w, http.StatusUnauthorized, reason)
+}
+
+// Realm is the realm of dowel's own refusals.
+const Realm = "dowel"
+
+var challengeParameter = regexp.MustCompile(`([A-Za-z_-]+)=(?:"([^"]*)"|([^\s",]+))`)
+
+// ChallengeParam returns a parameter of the WWW-Authenticate field, or "".
+func ChallengeParam(h http.Header, name string) string {
+	for _, challenge := range h.Values("Www-Authenticate") {
+		for _, m := range challengeParameter.FindAllStringSubmatch(challenge, -1) {
+			if strings.EqualFold(m[1], name) {
+				return m[2] + m[3]
+			}
+		}
+	}
+	return ""
+}
+
+// SentCredentials reports whether the request of a response had credentials: an Authorization
+// field, a cookie or a user in its URL.
+func SentCredentials(resp *http.Response) bool {
+	r := resp.Request
+	return r != nil && (r.Header.Get("Authorization") != "" || r.Header.Get("Cookie") != "" || r.URL != nil && r.URL.User != nil)
 }
 
 // isLoginPath reports whether OAuth clients look for an authorization server at a path

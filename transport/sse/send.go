@@ -160,5 +160,7 @@ func tooLargeError(e *eventstream.TooLargeError) error {
 // newHTTPError reads the error of an answer that is not a success. The caller closes the response's
 // body.
 func newHTTPError(r *http.Response) *streamable.HTTPError {
-	return &streamable.HTTPError{Status: r.StatusCode, Header: r.Header, Body: httpwire.ReadErrorBody(r, httpwire.MaxErrorBody)}
+	return &streamable.HTTPError{
+		Status: r.StatusCode, Header: r.Header, Body: httpwire.ReadErrorBody(r, httpwire.MaxErrorBody), SentCredentials: httpwire.SentCredentials(r),
+	}
 }

@@ -16,6 +16,9 @@ type HTTPError struct {
 	Status int         // the HTTP status code
 	Header http.Header // of the answer
 	Body   []byte      // the first 4 KiB of the body
+	// SentCredentials says that the request had an Authorization field, a cookie or a user in its
+	// URL. It tells refused credentials from missing ones.
+	SentCredentials bool
 }
 
 // newHTTPError reads an [HTTPError] from a response. The caller closes the response's body.
@@ -28,14 +31,20 @@ func newHTTPError(r *http.Response) *HTTPError {
 // body is the whole body, up to a limit of at least 4 KiB.
 func readHTTPError(r *http.Response, limit int) (httpErr *HTTPError, body []byte) {
 	body = httpwire.ReadErrorBody(r, limit)
-	return &HTTPError{Status: r.StatusCode, Header: r.Header, Body: body[:min(len(body), httpwire.MaxErrorBody)]}, body
+	return &HTTPError{
+		Status: r.StatusCode, Header: r.Header, Body: body[:min(len(body), httpwire.MaxErrorBody)], SentCredentials: httpwire.SentCredentials(r),
+	}, body
 }
 
-// Error returns the status and, if the body is text for people, the beginning of it.
+// Error returns the status, how a 401 refers to the credentials, and the beginning of the body if
+// that is text for people.
 func (e *HTTPError) Error() string {
 	text := fmt.Sprintf("the server answered with HTTP status %d %s", e.Status, http.StatusText(e.Status))
 	if to := e.Header.Get("Location"); to != "" && e.Status < 400 {
 		return text + ", a redirect that would turn a POST into a GET; dial its target instead: " + to
+	}
+	if e.Status == http.StatusUnauthorized {
+		text += ": " + e.describeChallenge()
 	}
 	if excerpt := e.bodyExcerpt(); excerpt != "" {
 		text += ": " + excerpt
@@ -43,10 +52,29 @@ func (e *HTTPError) Error() string {
 	return text
 }
 
+// describeChallenge says of a 401 who refused which credentials, and the reason in the
+// WWW-Authenticate field (RFC 6750, section 3).
+func (e *HTTPError) describeChallenge() string {
+	switch {
+	case httpwire.ChallengeParam(e.Header, "realm") == httpwire.Realm:
+		return "the server is dowel itself"
+	case !e.SentCredentials:
+		return "the request had no credentials"
+	}
+	text := "it refuses the credentials of the request"
+	code, description := httpwire.ChallengeParam(e.Header, "error"), httpwire.ChallengeParam(e.Header, "error_description")
+	switch {
+	case code != "" && description != "":
+		return text + " (" + shortenExcerpt(code+": "+description) + ")"
+	case code+description != "":
+		return text + " (" + shortenExcerpt(code+description) + ")"
+	}
+	return text
+}
+
 // bodyExcerpt returns the beginning of the body if it is text for people: the message of a JSON-RPC
 // error or plain text.
 func (e *HTTPError) bodyExcerpt() string {
-	const maxShown = 200
 	media, _, _ := strings.Cut(e.Header.Get("Content-Type"), ";")
 	if media == "text/html" || !utf8.Valid(e.Body) {
 		return ""
@@ -55,6 +83,12 @@ func (e *HTTPError) bodyExcerpt() string {
 	if msg, err := jsonrpc.Parse(e.Body, nil); err == nil && msg.Error != nil {
 		text = msg.Error.Message
 	}
+	return shortenExcerpt(text)
+}
+
+// shortenExcerpt puts a text of the server into one line of at most 200 bytes.
+func shortenExcerpt(text string) string {
+	const maxShown = 200
 	text = strings.Join(strings.Fields(text), " ")
 	if len(text) > maxShown {
 		text = strings.ToValidUTF8(text[:maxShown], "") + "…"

@@ -127,7 +127,7 @@ func openError(ctx context.Context, resp *http.Response, err error) error {
 	if resp == nil {
 		return fmt.Errorf("%w: %w", mcp.ErrConnection, httpwire.WithoutURL(err))
 	}
-	answer := &streamable.HTTPError{Status: resp.StatusCode, Header: resp.Header}
+	answer := &streamable.HTTPError{Status: resp.StatusCode, Header: resp.Header, SentCredentials: httpwire.SentCredentials(resp)}
 	if resp.Body != nil {
 		answer.Body = httpwire.ReadErrorBody(resp, httpwire.MaxErrorBody)
 	}

@@ -38,7 +38,7 @@ Servers are in one of these states:
   disabled             you switched it off: dowel servers enable NAME
   needs configuration  its entry is wrong, or a variable has no value
   needs trust          it belongs to a project: dowel trust NAME
-  needs authorization  it requires a login or a token`,
+  needs authorization  it got no credentials, or refuses them`,
 		Example: `  dowel status
   dowel status everything
   dowel status --json
