@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/dowel-mcp/dowel/internal/mcpwire"
+	"github.com/dowel-mcp/dowel/internal/process"
 	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/dowel-mcp/dowel/transport"
 )
@@ -204,6 +205,7 @@ func (c *connection) redialLoop(wait time.Duration, again bool) {
 		if err == nil {
 			return
 		}
+		process.AwaitEnd(err)
 		c.mu.Lock()
 		wait, again = c.scheduleRetry(err)
 		c.mu.Unlock()

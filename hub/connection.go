@@ -9,6 +9,7 @@ import (
 
 	"github.com/dowel-mcp/dowel/client"
 	"github.com/dowel-mcp/dowel/internal/mcpwire"
+	"github.com/dowel-mcp/dowel/internal/process"
 	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/dowel-mcp/dowel/transport/sse"
 	"github.com/dowel-mcp/dowel/transport/stdio"
@@ -20,6 +21,7 @@ import (
 type connection struct {
 	upstream    *Upstream
 	client      *client.Client
+	rootsNote   sync.Once       // notes that all clients may share one client's folders
 	lost        chan error      // has room for one; receives the reason of the loss
 	fingerprint string          // of the definition that it was opened for
 	router      *questionRouter // of a legacy server on a shared channel; nil if questions name their call
@@ -60,6 +62,7 @@ func (u *Upstream) openConn(ctx context.Context) (*connection, error) {
 	}
 	c, err := client.Dial(ctx, u.dialTarget(d), &options)
 	if err != nil {
+		process.AwaitEnd(err) // two processes of a server may not run at the same time
 		return nil, err
 	}
 	conn.client = c

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/dowel-mcp/dowel/client"
+	"github.com/dowel-mcp/dowel/internal/process"
 	"github.com/dowel-mcp/dowel/transport"
 )
 
@@ -115,6 +116,7 @@ func (w *examination) startDial(target any) *pendingDial {
 func (d *pendingDial) closeDial() {
 	d.cancel()
 	<-d.done
+	process.AwaitEnd(d.err)
 	if d.client != nil {
 		_ = d.client.Close()
 	}

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/dowel-mcp/dowel/internal/process"
@@ -32,7 +33,8 @@ func (c Command) String() string { return c.Path }
 
 // Dial starts the command and connects to it. A legacy server that exits because it does not know
 // server/discover is started again with a legacy handshake. ctx limits the dial, not the life of
-// the process. Closing the transport ends the process tree.
+// the process. If the deadline of ctx ends the dial, the process tree is ended in the background,
+// which takes up to Grace + KillAfter. Closing the transport ends the process tree.
 func (c Command) Dial(ctx context.Context, in mcp.Inbound, opts transport.ClientOptions) (mcp.Transport, error) {
 	t, err := c.dialOnce(ctx, in, opts)
 	if !errors.Is(err, transport.ErrProbe) || opts.Revision != "" || ctx.Err() != nil {
@@ -52,10 +54,15 @@ func (c Command) dialOnce(ctx context.Context, in mcp.Inbound, opts transport.Cl
 	if err != nil {
 		return nil, err
 	}
-	t, err := overconn.Connect(ctx, &childConn{Conn: Conn(child, 0), child: child}, in, c.Endpoint(), opts)
-	if err != nil {
+	conn := &childConn{Conn: Conn(child, 0), child: child, dial: ctx}
+	t, err := overconn.Connect(ctx, conn, in, c.Endpoint(), opts)
+	switch {
+	case err != nil && conn.dialTimedOut():
+		return nil, &process.EndingError{Err: withStderr(err, child), Child: child}
+	case err != nil:
 		return nil, withStderr(err, child)
 	}
+	conn.connected.Store(true)
 	return &childTransport{t.(frames.ConnTransport), child}, nil
 }
 
@@ -78,9 +85,16 @@ type childTransport struct {
 // childConn is a Conn that reports the exit of its child as the end of the stream.
 type childConn struct {
 	transport.Conn
-	child  *process.Child
-	closed sync.Once
-	err    error
+	child     *process.Child
+	dial      context.Context // of the dial
+	connected atomic.Bool     // the dial has succeeded
+	closed    sync.Once
+	err       error
+}
+
+// dialTimedOut reports whether the deadline of the dial has ended it.
+func (c *childConn) dialTimedOut() bool {
+	return !c.connected.Load() && errors.Is(context.Cause(c.dial), context.DeadlineExceeded)
 }
 
 func (c *childConn) Read() ([]byte, error) {
@@ -112,6 +126,12 @@ func (c *childConn) explainEnd(err error) error {
 }
 
 func (c *childConn) Close() error {
-	c.closed.Do(func() { c.err = c.child.Close() })
+	c.closed.Do(func() {
+		if c.dialTimedOut() {
+			go c.child.Close() // the caller of Dial has waited long enough
+			return
+		}
+		c.err = c.child.Close()
+	})
 	return c.err
 }
