@@ -442,7 +442,7 @@ func TestLimitsOfCalls(t *testing.T) {
 		}
 		began := time.Now()
 		res, err = g.ServeMCP(t.Context(), request("ada", `{"name":"a__sleep","arguments":{"seconds":60}}`))
-		if got := text(t, res, err); !strings.Contains(got, "has not answered within 10s") || time.Since(began) != 10*time.Second {
+		if got := text(t, res, err); got != "the server a has not answered within 10s" || time.Since(began) != 10*time.Second {
 			t.Errorf("%s, after %v", got, time.Since(began))
 		}
 	}, func(d *hub.Definition) { d.Total = 10 * time.Second })

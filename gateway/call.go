@@ -95,7 +95,10 @@ func describeFailure(ctx context.Context, u *hub.Upstream, err error) string {
 	if mask := u.Definition().Mask; mask != nil {
 		why = mask(why)
 	}
-	return "the server " + u.Name() + " has not answered: " + why
+	if subject := "the server " + u.Name() + " "; !strings.HasPrefix(why, subject) {
+		return subject + "has not answered: " + why
+	}
+	return why
 }
 
 // failedResult returns a tool result with an error for the model.

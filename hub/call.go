@@ -91,8 +91,17 @@ func (c *callClock) Exceed(limit timeout.Limit, after time.Duration) {
 	if limit == timeout.Idle {
 		phrase = "has given no sign of life for"
 	}
-	c.cancel(fmt.Errorf("the server %s %s %v: %w", c.server, phrase, after, context.DeadlineExceeded))
+	c.cancel(limitError(fmt.Sprintf("the server %s %s %v", c.server, phrase, after)))
 }
+
+// limitError reports that a call exceeded a limit of the policy. It matches
+// [context.DeadlineExceeded].
+type limitError string
+
+func (e limitError) Error() string { return string(e) }
+
+// Is implements the interface that [errors.Is] looks for.
+func (limitError) Is(target error) bool { return target == context.DeadlineExceeded }
 
 // callLimits returns the limits of calls; 0 means none.
 func (u *Upstream) callLimits() (idle, total time.Duration) {
