@@ -37,6 +37,7 @@ func (ss *session) fillRequest(r *mcp.Request, f metaFields) *mcp.Error {
 }
 
 func (ss *session) answerOwn(c *call) (*mcp.Result, error, bool) {
+	ss.awaitGreeting(c.ctx)
 	var refused *mcp.Error
 	switch c.req.Method {
 	case mcpwire.MethodPing:

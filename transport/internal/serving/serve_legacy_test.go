@@ -1,6 +1,8 @@
 package serving_test
 
 import (
+	"context"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -64,6 +66,23 @@ func answered(asked mcp.Revision, spoken []mcp.Revision) mcp.Revision {
 	return ""
 }
 
+// The answers to requests behind initialize follow its own, however long that takes.
+func TestRequestsBehindInitialize(t *testing.T) {
+	slow := mcp.HandlerFunc(func(ctx context.Context, req *mcp.Request) (*mcp.Result, error) {
+		if req.Method == mcp.MethodDiscover {
+			time.Sleep(time.Second)
+			return &mcp.Result{Raw: json.RawMessage(`{"supportedVersions":["2025-11-25"],"capabilities":{"tools":{}}}`)}, nil
+		}
+		return &mcp.Result{Raw: json.RawMessage(`{"tools":[]}`)}, nil
+	})
+	talk(t, slow, transport.ServerOptions{}, `@lenient lifecycle schema
+		> {"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}
+		> {"jsonrpc":"2.0","id":2,"method":"ping"}
+		@wait 2s
+		< {"jsonrpc":"2.0","id":1,"result":"${r}"}
+		< {"jsonrpc":"2.0","id":2,"result":{}}`)
+}
+
 func TestHandshake(t *testing.T) {
 	ping := `> {"jsonrpc":"2.0","id":"p","method":"ping"}
 		< {"jsonrpc":"2.0","id":"p","result":{}}` + "\n"
@@ -121,8 +140,8 @@ func TestInitializeIsNotCancelled(t *testing.T) {
 	play(t, w, transport.ServerOptions{}, `@lenient cancellation after-end lifecycle
 		> {"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}
 		> {"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}
-		> {"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"open the gate"}}
-		< {"jsonrpc":"2.0","id":2,"result":{"content":[{"type":"text","text":"open"}]}}
+		> {"jsonrpc":"2.0","id":2,"method":"tools/call","params":{$META,"name":"open the gate"}}
+		< {"jsonrpc":"2.0","id":2,"result":{"resultType":"complete","content":[{"type":"text","text":"open"}]}}
 		@wait 1s
 		< {"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"2025-11-25","capabilities":"${c}","serverInfo":"${i}","instructions":"be kind"}}`)
 }

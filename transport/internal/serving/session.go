@@ -28,8 +28,9 @@ type session struct {
 	base         context.Context // parent of subscriptions
 	wg           *sync.WaitGroup // counts the goroutines of subscriptions
 	principal    mcp.Principal
-	discard      func() // closes the session if initialize fails, so that the client may try again
-	idPrefix     string // starts the ids of questions if other processes may ask in the same session; otherwise empty
+	discard      func()        // closes the session if initialize fails, so that the client may try again
+	greeted      chan struct{} // closed when initialize has been answered; nil if no request can overtake it
+	idPrefix     string        // starts the ids of questions if other processes may ask in the same session; otherwise empty
 
 	mu          sync.Mutex
 	offered     *mcp.ServerCapabilities // result of initialize; nil if another process has sent it
@@ -84,11 +85,29 @@ func (s *server) openSession(c *call) *mcp.Error {
 	ss := newSession(s.edge, st)
 	ss.out, ss.base, ss.wg, ss.principal, ss.watchesLists = s, s.base, &s.wg, s.opts.Principal, true
 	ss.discard = func() { s.discardSession(ss) }
+	ss.greeted = make(chan struct{})
 	s.mu.Lock()
 	s.session = ss
 	s.mu.Unlock()
 	c.era = initializing{ss}
 	return nil
+}
+
+// awaitGreeting waits until initialize has been answered, so that the answers to requests sent
+// right behind it follow its own.
+func (ss *session) awaitGreeting(ctx context.Context) {
+	select {
+	case <-ss.greeted:
+		return
+	default:
+	}
+	if ss.greeted == nil {
+		return
+	}
+	select {
+	case <-ss.greeted:
+	case <-ctx.Done():
+	}
 }
 
 // discardSession closes the session if initialize fails, so that the client may try again.

@@ -25,6 +25,9 @@ func (s *server) serveCall(c *call) {
 	if c.isStream {
 		defer s.closeStream()
 	}
+	if o, ok := c.era.(initializing); ok {
+		defer close(o.greeted)
+	}
 	frame, refused := c.answerRequest()
 	if frame == nil { // the client no longer waits
 		if c.batch != nil {
