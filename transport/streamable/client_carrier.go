@@ -40,6 +40,7 @@ type carrier struct {
 	life         context.Context // ends with Close
 	cancel       context.CancelFunc
 	streamReader sync.WaitGroup // reads the session stream
+	streamOpen   chan struct{}  // closed when the server has answered the first request for it
 
 	mu            sync.Mutex
 	session       string // the id, or empty
@@ -55,6 +56,7 @@ func newCarrier(template *http.Request, u URL, opts transport.ClientOptions) *ca
 	c := &carrier{
 		template: template, client: httpwire.GuardRedirects(client), endpoint: endpoint, maxMessage: endpoint.Limit(),
 		headers: mirroredHeaders{opts.Extensions}, tap: opts.Tap, logger: opts.Logger,
+		streamOpen: make(chan struct{}),
 	}
 	if c.logger == nil {
 		c.logger = slog.Default()

@@ -191,24 +191,27 @@ func (c *carrier) openStream(ctx context.Context, last string, revision mcp.Revi
 	return resp, nil
 }
 
-// startSessionStream starts reading the session stream of a legacy session. It returns when the
-// server has answered, or after half a second. Changes that later calls cause are then received.
+// startSessionStream starts reading the session stream of a legacy session.
 func (c *carrier) startSessionStream() {
-	const maxWait = 500 * time.Millisecond
-	ready := make(chan struct{})
 	c.mu.Lock()
+	defer c.mu.Unlock()
 	if c.closed || c.streamStarted {
-		c.mu.Unlock()
 		return
 	}
 	c.streamStarted = true
-	c.streamReader.Go(func() { c.readSessionStream(sync.OnceFunc(func() { close(ready) })) })
-	c.mu.Unlock()
+	c.streamReader.Go(func() { c.readSessionStream(sync.OnceFunc(func() { close(c.streamOpen) })) })
+}
+
+// AwaitStream implements [calling.StreamOpener]. Some servers send the header of the stream only
+// with its first event, so it waits at most half a second.
+func (c *carrier) AwaitStream(ctx context.Context) {
+	const maxWait = 500 * time.Millisecond
 	timer := time.NewTimer(maxWait)
 	defer timer.Stop()
 	select {
-	case <-ready:
+	case <-c.streamOpen:
 	case <-timer.C:
+	case <-ctx.Done():
 	case <-c.life.Done():
 	}
 }

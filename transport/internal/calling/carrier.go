@@ -27,6 +27,14 @@ type Carrier interface {
 	Close() error
 }
 
+// StreamOpener is implemented by a Carrier that receives the notifications of a legacy session on a
+// stream of their own.
+type StreamOpener interface {
+	// AwaitStream waits until the stream is open, so that changes from then on are received. It
+	// gives up after a while or when ctx ends.
+	AwaitStream(ctx context.Context)
+}
+
 // Receiver receives the frames of the response to a request.
 type Receiver interface {
 	// Began tells the receiver the source of the frames. The receiver closes it if the response
