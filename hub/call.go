@@ -202,6 +202,9 @@ var askableCapabilities = mcp.ClientCapabilities{
 // answerQuestion passes a live question of the upstream to the answerer of the call that the
 // question belongs to.
 func (conn *connection) answerQuestion(ctx context.Context, req *mcp.Request) (*mcp.Result, error) {
+	if req.Method == mcp.MethodListRoots {
+		conn.noteSharedRoots()
+	}
 	if conn.router != nil {
 		return conn.router.answerQuestion(ctx, req)
 	}
@@ -221,4 +224,17 @@ func askAnswerer(ctx context.Context, h mcp.Handler, clock *callClock, req *mcp.
 		defer clock.Resume()
 	}
 	return h.ServeMCP(ctx, req)
+}
+
+// noteSharedRoots notes once that a server which all clients share asks for the folders of one of
+// them. A legacy server may keep them for the calls of all clients.
+func (conn *connection) noteSharedRoots() {
+	u := conn.upstream
+	if sharing := u.Definition().Sharing; sharing != "" && sharing != Shared {
+		return
+	}
+	conn.rootsNote.Do(func() {
+		u.history.addNote(u.name + ` asks for the folders (roots) of one client and may use them for all clients, which share its process: ` +
+			`with "sharing": "client" each client has a process of its own`)
+	})
 }

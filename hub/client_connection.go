@@ -85,7 +85,7 @@ func (u *Upstream) runClientConn(key string, conn *connection, down <-chan struc
 		return
 	}
 	conn.mu.Lock()
-	conn.upstream, conn.client, conn.lost, conn.lastUsed = u, opened.client, opened.lost, time.Now()
+	conn.upstream, conn.client, conn.router, conn.lost, conn.lastUsed = u, opened.client, opened.router, opened.lost, time.Now()
 	conn.mu.Unlock()
 	close(conn.opened)
 	u.watchClientConn(conn, down)

@@ -120,6 +120,16 @@ func (h *history) addOutput(p []byte, whole bool) {
 	h.upstream.hub.bus.publish(e)
 }
 
+// addNote adds a line of dowel's own, in brackets, to the output of the server.
+func (h *history) addNote(text string) {
+	e := Event{Time: time.Now(), Upstream: h.upstream.name, Kind: StderrWritten, Line: "[" + text + "]"}
+	h.mu.Lock()
+	h.appendEvent(e)
+	h.attemptLines++
+	h.mu.Unlock()
+	h.upstream.hub.bus.publish(e)
+}
+
 // History returns the last 500 events of the upstream over all its restarts: states and lines of
 // stderr.
 func (u *Upstream) History() []Event {
