@@ -59,7 +59,7 @@ func (h handlers) ServeMCP(ctx context.Context, req *mcp.Request) (*mcp.Result, 
 }
 
 const discovery = `{"supportedVersions":["2026-07-28","2025-11-25"],
-	"capabilities":{"tools":{"listChanged":true},"resources":{"subscribe":true},"logging":{}},
+	"capabilities":{"tools":{"listChanged":true},"resources":{"subscribe":true},"prompts":{},"completions":{},"logging":{}},
 	"instructions":"be kind","_meta":{"io.modelcontextprotocol/serverInfo":{"name":"fake","version":"1"}}}`
 
 func raw(s string) *mcp.Result { return &mcp.Result{Raw: json.RawMessage(s)} }

@@ -53,6 +53,10 @@ type Options struct {
 	// Wire configures how messages are exchanged; few programs set it.
 	Wire Wire
 
+	// StrictCapabilities refuses each call for which the server has not declared the capability. The
+	// error wraps [errors.ErrUnsupported]. By default only lists are refused, because many servers
+	// forget to declare the rest. [Client.RoundTrip] checks nothing.
+	StrictCapabilities bool
 	// NoCache asks the server each time, even if an earlier result may be reused.
 	NoCache bool
 	// NoOutputCheck accepts structured results that do not match the tool's output schema.

@@ -69,8 +69,8 @@ func Notify[P any](ctx context.Context, method mcp.NotificationMethod[P], params
 	return c.sendNotification(method.Name, raw)
 }
 
-// NotifyMCP implements [mcp.NotificationHandler]. Unknown notifications are ignored. Notifications
-// that cannot be decoded are logged.
+// NotifyMCP implements [mcp.NotificationHandler]. Notifications without a function go to
+// Options.OnNotification. Notifications that cannot be decoded are logged.
 func (s *Server) NotifyMCP(ctx context.Context, n mcp.Notification) {
 	if chain := s.chain.Load(); chain != nil {
 		(*chain).(mcp.NotificationHandler).NotifyMCP(ctx, n) // its innermost handler implements it
@@ -84,6 +84,9 @@ func (s *Server) handleNotification(ctx context.Context, n mcp.Notification) {
 	take := s.notifications.byMethod[n.Method]
 	s.notifications.mu.RUnlock()
 	if take == nil {
+		if s.opts.OnNotification != nil {
+			s.opts.OnNotification(ctx, n)
+		}
 		return
 	}
 	if err := take(ctx, n); err != nil {

@@ -125,3 +125,18 @@ func TestNotificationsPassMiddleware(t *testing.T) {
 		t.Error("the chain has not the server's extensions")
 	}
 }
+
+// Notifications without a function of their own go to the fallback, and no others.
+func TestFallbackForNotifications(t *testing.T) {
+	t.Parallel()
+	var known, unknown []string
+	s := New("s", "1", &Options{OnNotification: func(_ context.Context, n mcp.Notification) {
+		unknown = append(unknown, n.Method+string(n.Params))
+	}})
+	OnNotification(s, mcp.NotificationMethod[mcp.None]{Name: "acme/known"}, func(context.Context, mcp.None) { known = append(known, "acme/known") })
+	s.NotifyMCP(t.Context(), mcp.Notification{Method: "acme/known", Params: []byte(`{}`)})
+	s.NotifyMCP(t.Context(), mcp.Notification{Method: "acme/other", Params: []byte(`{"n":1}`)})
+	if len(known) != 1 || len(unknown) != 1 || unknown[0] != `acme/other{"n":1}` {
+		t.Errorf("known %q, unknown %q", known, unknown)
+	}
+}

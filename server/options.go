@@ -59,6 +59,9 @@ type Options struct {
 	NoLogging bool
 	// RedactErrors replaces the texts of plain tool errors by a general one, and logs them instead.
 	RedactErrors bool
+	// OnNotification handles the clients' notifications that have no function of their own: see the
+	// function [OnNotification], which says how it is called. nil ignores them.
+	OnNotification func(ctx context.Context, n mcp.Notification)
 	// Logger receives details that clients must not see. nil means slog.Default.
 	Logger *slog.Logger
 }

@@ -3,6 +3,7 @@ package connect
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"iter"
 	"slices"
@@ -115,8 +116,11 @@ func (l listing) All(ctx context.Context, c *client.Client) (json.RawMessage, er
 	return rawjson.Set(rawjson.Set(first, "nextCursor", nil), l.Member, items), nil
 }
 
-// IsNotOffered reports whether err means that the server does not know the method.
+// IsNotOffered reports whether err means that the server does not know or declare the method.
 func IsNotOffered(err error) bool {
+	if errors.Is(err, errors.ErrUnsupported) {
+		return true
+	}
 	answered := exit.ProtocolError(err)
 	return answered != nil && answered.Code == jsonrpc.CodeMethodNotFound
 }
