@@ -95,6 +95,8 @@ func (c *carrier) readStream(ctx context.Context, m *calling.Outbound, resp *htt
 		switch {
 		case ctx.Err() != nil:
 			return context.Cause(ctx)
+		case back.IsAnswered():
+			return nil
 		case isPermanent(err):
 			return err
 		case at.lastID == "" || m.Revision.Modern() || failures == maxResume || !unreachableSince.IsZero() && time.Since(unreachableSince) > maxUnreachable:

@@ -108,7 +108,7 @@ func (s *Server) speaksLegacy(version string) bool {
 // receiveMessage takes a notification or the response to a question.
 func (s *Server) receiveMessage(w http.ResponseWriter, ss *session, msg jsonrpc.Message) {
 	if !ss.edge.Receive(msg) {
-		s.refuseMessage(w, jsonrpc.ID{}, mcp.Errorf(jsonrpc.CodeInvalidRequest, "the response matches no open request of this server"))
+		s.refuseMessage(w, jsonrpc.ID{}, mcp.Errorf(jsonrpc.CodeInvalidRequest, "the response matches no open request of this server process; a load balancer must keep each session at one replica"))
 		return
 	}
 	w.WriteHeader(http.StatusAccepted)

@@ -214,7 +214,7 @@ func (c *caller) handleMessage(msg jsonrpc.Message) {
 	case msg.IsNotification():
 		c.handleNotification(msg)
 	default:
-		c.handleQuestion(nil, msg)
+		c.handleQuestion(nil, jsonrpc.ID{}, msg)
 	}
 }
 

@@ -42,6 +42,9 @@ type Receiver interface {
 	Began(from io.Closer)
 	// Receive handles a frame. done reports whether the request has been answered.
 	Receive(frame []byte) (done bool)
+	// IsAnswered reports whether the request has been answered, so that the rest of the response is
+	// not needed.
+	IsAnswered() bool
 }
 
 // Outbound is a message to be sent to a server.
@@ -257,12 +260,12 @@ func (w *carriedRequest) Receive(frame []byte) (done bool) {
 	c := w.caller
 	if mcpwire.IsBatch(frame) {
 		c.handleBatch(frame)
-		return w.isDone()
+		return w.IsAnswered()
 	}
 	msg, err := jsonrpc.Parse(frame, frames.MethodNames)
 	if err != nil {
 		c.handleMalformed(frame, msg.ID, err)
-		return w.isDone()
+		return w.IsAnswered()
 	}
 	switch {
 	case msg.IsResponse():
@@ -270,9 +273,9 @@ func (w *carriedRequest) Receive(frame []byte) (done bool) {
 	case msg.IsNotification():
 		w.handleNotification(msg)
 	default:
-		c.handleQuestion(w.ctx, msg)
+		c.handleQuestion(w.ctx, w.id, msg)
 	}
-	return w.isDone()
+	return w.IsAnswered()
 }
 
 // Began implements [Receiver].
@@ -289,8 +292,8 @@ func (w *carriedRequest) Began(from io.Closer) {
 	}
 }
 
-// isDone reports whether the request has been answered, in its HTTP response or elsewhere.
-func (w *carriedRequest) isDone() bool {
+// IsAnswered implements [Receiver]. The answer may have arrived in the HTTP response or elsewhere.
+func (w *carriedRequest) IsAnswered() bool {
 	if w.hasReply {
 		return true
 	}

@@ -3,6 +3,7 @@ package calling
 import (
 	"context"
 	"errors"
+	"fmt"
 	"runtime/debug"
 	"time"
 
@@ -18,8 +19,8 @@ import (
 const maxQuestions = 256
 
 // handleQuestion answers a request of the server on a goroutine of its own. of is the context of
-// the call that caused the request, or nil if the channel does not tell.
-func (c *caller) handleQuestion(of context.Context, msg jsonrpc.Message) {
+// the call that caused the request and call its id; of is nil if the channel does not tell.
+func (c *caller) handleQuestion(of context.Context, call jsonrpc.ID, msg jsonrpc.Message) {
 	e := c.currentEra()
 	if msg.Method == mcpwire.MethodPing && (e == nil || !e.revision().Modern()) {
 		c.writeUnawaited(jsonrpc.AppendResult(nil, msg.ID, []byte("{}")))
@@ -30,7 +31,7 @@ func (c *caller) handleQuestion(of context.Context, msg jsonrpc.Message) {
 		return
 	}
 	if of == nil {
-		of = c.questionContext()
+		of, call = c.questionContext()
 	}
 	ctx, cancel := context.WithCancelCause(mcpwire.WithArrival(of, time.Now()))
 	if refused := c.registerQuestion(msg.ID, cancel); refused != nil {
@@ -49,9 +50,33 @@ func (c *caller) handleQuestion(of context.Context, msg jsonrpc.Message) {
 		c.mu.Unlock()
 		cancel(nil)
 		if !cancelled {
-			_ = c.conn.Write(frame)
+			if err := c.conn.Write(frame); err != nil {
+				c.failAsker(call, msg.Method, err)
+			}
 		}
 	}()
+}
+
+// failAsker fails the call that waits for an answer which the server has not accepted: it would wait
+// until its limit. call is zero if the call is unknown. A load balancer that brings the answer to
+// another replica than the question's is the most likely reason.
+func (c *caller) failAsker(call jsonrpc.ID, method string, err error) {
+	err = fmt.Errorf("the server did not accept the answer to its %s: %w; if replicas of the server share this address, keep each session "+
+		"at one of them (sticky sessions), or use a server of revision %s", method, err, mcp.Revision20260728)
+	x := c.takeExchange(call)
+	if x == nil {
+		c.logger.Warn("a call may wait in vain", "err", err)
+		return
+	}
+	from := x.source
+	x.deliverReply(reply{err: err})
+	if from != nil {
+		from.Close() // the response would come from there
+	}
+	params, err := mcp.Encode(mcpwire.CancelledParams{RequestID: call.Append(nil), Reason: "the answer to " + method + " was not accepted"})
+	if err == nil {
+		c.writeUnawaited(jsonrpc.AppendNotification(nil, mcpwire.NotificationCancelled, params))
+	}
 }
 
 // registerQuestion enters a question among those being answered, or refuses it.
@@ -71,24 +96,28 @@ func (c *caller) registerQuestion(id jsonrpc.ID, cancel context.CancelCauseFunc)
 	return nil
 }
 
-// questionContext returns the context for a question: the context of the only call that can have
-// caused it, or the context of the connection if several can.
-func (c *caller) questionContext() context.Context {
+// questionContext returns the context for a question and the only call that can have caused it. If
+// several can, it returns the context of the connection and no call.
+func (c *caller) questionContext() (ctx context.Context, call jsonrpc.ID) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	ctx := c.base
-	n := 0
+	var only *exchange
 	for _, x := range c.pending {
-		if mcpwire.MayAsk(x.method) {
-			if n++; x.ctx != nil {
-				ctx = x.ctx
-			}
+		if !mcpwire.MayAsk(x.method) {
+			continue
 		}
+		if only != nil {
+			return c.base, jsonrpc.ID{}
+		}
+		only = x
 	}
-	if n != 1 {
-		return c.base
+	switch {
+	case only == nil:
+		return c.base, jsonrpc.ID{}
+	case only.ctx == nil:
+		return c.base, only.id
 	}
-	return ctx
+	return only.ctx, only.id
 }
 
 func (c *caller) encodeAnswer(ctx context.Context, e era, msg jsonrpc.Message) (frame []byte) {
