@@ -116,7 +116,7 @@ func (b *Toolbox) followChanges() {
 // List implements [Tools]. The list of a server without tools is empty.
 func (b *Toolbox) List(ctx context.Context) ([]mcp.Tool, error) {
 	tools, err := client.All(b.client.Tools(ctx))
-	if errors.Is(err, errors.ErrUnsupported) || isMissingMethod(err) && b.client.Server().Capabilities.Tools == nil { // it may have resources only
+	if isMissingMethod(err) && b.client.Server().Capabilities.Tools == nil { // it may have resources only
 		return nil, nil
 	}
 	if err != nil {

@@ -62,7 +62,7 @@ func (b toolboxResources) ListResources(ctx context.Context) (all []Resource, er
 // isMissingMethod reports whether an error says that a server lacks the method.
 func isMissingMethod(err error) bool {
 	var answered *mcp.Error
-	return errors.As(err, &answered) && answered.Code == jsonrpc.CodeMethodNotFound
+	return errors.Is(err, errors.ErrUnsupported) || errors.As(err, &answered) && answered.Code == jsonrpc.CodeMethodNotFound
 }
 
 // ReadResource implements [Resources].
