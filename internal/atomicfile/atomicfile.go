@@ -180,7 +180,9 @@ func checkUnchanged(target string, old []byte, existed bool) error {
 // writeTemporary writes content to a new file beside target. The file gets the mode and owner of
 // info, or perm if info is nil.
 func writeTemporary(target string, content []byte, info fs.FileInfo, perm fs.FileMode) (path string, err error) {
-	f, err := os.CreateTemp(filepath.Dir(target), ".dowel-*.tmp") // a short name: target's own may have the maximal length
+	folder := filepath.Dir(target)
+	removeLeftoversAt(folder)
+	f, err := os.CreateTemp(folder, TemporaryPrefix+"*"+TemporarySuffix) // a short name: target's own may have the maximal length
 	if err != nil {
 		return "", fmt.Errorf("cannot write beside %s: %w", target, err)
 	}

@@ -18,6 +18,12 @@ func keepOwner(f *os.File, info fs.FileInfo) {
 	}
 }
 
+// isOwn reports whether a file belongs to this user.
+func isOwn(info fs.FileInfo) bool {
+	stat, ok := info.Sys().(*syscall.Stat_t)
+	return ok && int(stat.Uid) == os.Getuid()
+}
+
 func renameFile(from, to string) error { return os.Rename(from, to) }
 
 // syncFolder syncs a rename to disk. Errors are ignored: the content is safe in any case, and only

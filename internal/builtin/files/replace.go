@@ -11,6 +11,8 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+
+	"github.com/dowel-mcp/dowel/internal/atomicfile"
 )
 
 const (
@@ -97,7 +99,8 @@ func (r *replacement) newReader() io.Reader {
 // writeTemporary writes the content to a new file with a random name. The name is not made from the
 // target's name, because that may already have the maximal length.
 func (r *replacement) writeTemporary(folder *os.Root) (name string, err error) {
-	name = ".dowel-" + rand.Text()[:16] + ".tmp"
+	atomicfile.RemoveLeftovers(folder)
+	name = atomicfile.TemporaryPrefix + rand.Text()[:16] + atomicfile.TemporarySuffix
 	f, err := folder.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, newFile)
 	if err != nil {
 		return "", err
