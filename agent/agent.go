@@ -44,6 +44,9 @@ type Options struct {
 	// Allowed reports whether the user has allowed a tool permanently, in its present definition
 	// (see [client.Client.CheckDefinitions]). nil: no tool.
 	Allowed func(tool string) bool
+	// Effect returns the effect of a tool if its annotations are not to be believed. It is called
+	// before each decision. nil means [EffectOf].
+	Effect func(tool *mcp.Tool) Effect
 }
 
 // DefaultMaxSteps is the default of [Limits].MaxSteps.

@@ -64,6 +64,18 @@ func EffectOf(t *mcp.Tool) Effect {
 	return Destructive
 }
 
+// effectOf returns the effect of a tool by which the agent decides. If the server has changed a tool
+// that the user has allowed, the tool does not become read-only by that.
+func (r *run) effectOf(tool *mcp.Tool) Effect {
+	if before := r.allowedBefore(tool); before != nil && EffectOf(before) != ReadOnly {
+		return EffectOf(before)
+	}
+	if r.opts.Effect != nil {
+		return r.opts.Effect(tool)
+	}
+	return EffectOf(tool)
+}
+
 // Decision answers a [Question]. The zero value refuses.
 type Decision struct {
 	Allow bool
@@ -114,7 +126,7 @@ func (d Approval) decidedBy(what, why string) Approval {
 // of them decides. The user may change the arguments. An error ends the run.
 func (r *run) approveCall(t *toolCall) (Approval, error) {
 	use, tool := &t.use, t.tool
-	server, effect := t.server, EffectOf(tool)
+	server, effect := t.server, r.effectOf(tool)
 	refused := Approval{Call: *use, Server: server, Effect: effect}
 	allowed := refused
 	allowed.Allowed = true

@@ -10,8 +10,10 @@ import (
 
 func TestServerEverything(t *testing.T) {
 	for name, server := range map[string]func(t *testing.T) string{
-		"stdio":            func(t *testing.T) string { return npmPath(t, "mcp-server-everything") },
-		"streamableHttp":   func(t *testing.T) string { return startService(t, everythingService(t, "streamableHttp")).urlOf("/mcp") },
+		"stdio": func(t *testing.T) string { return npmPath(t, "mcp-server-everything") },
+		"streamableHttp": func(t *testing.T) string {
+			return startService(t, everythingService(t, "streamableHttp")).urlOf("/mcp")
+		},
 		"sse":              func(t *testing.T) string { return startService(t, everythingService(t, "sse")).urlOf("/sse") },
 		"sse without /sse": func(t *testing.T) string { return startService(t, everythingService(t, "sse")).urlOf("") },
 	} {

@@ -123,5 +123,7 @@ func everythingService(t *testing.T, mode string) func(string) []string {
 
 // typeScriptService returns the command of the server on the TypeScript SDK v2.
 func typeScriptService(t *testing.T) func(string) []string {
-	return func(port string) []string { return []string{"env", "PORT=" + port, "node", scriptPath(t, "server-v2.mjs")} }
+	return func(port string) []string {
+		return []string{"env", "PORT=" + port, "node", scriptPath(t, "server-v2.mjs")}
+	}
 }

@@ -27,7 +27,7 @@ type resident struct {
 	project string
 	env     []string
 	up      *exec.Cmd
-	reading    sync.WaitGroup // reads the output of the running dowel
+	reading sync.WaitGroup // reads the output of the running dowel
 	stdout  strings.Builder
 	stderr  strings.Builder
 }

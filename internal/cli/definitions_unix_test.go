@@ -96,6 +96,41 @@ func TestApprovalCountsForItsDefinition(t *testing.T) {
 	}
 }
 
+// A server cannot make a tool read-only by changing it, unless the user accepts the change. A change
+// of the description alone does not stop a tool that was read-only before.
+func TestChangedHintsDoNotCount(t *testing.T) {
+	const (
+		readOnly = `[{"name":"env","description":"Reads.","inputSchema":{"type":"object"},"annotations":{"readOnlyHint":true}}]`
+		retold   = `[{"name":"env","description":"Reads well.","inputSchema":{"type":"object"},"annotations":{"readOnlyHint":true}}]`
+		writes   = `[{"name":"env","description":"Reads.","inputSchema":{"type":"object"},"annotations":{"readOnlyHint":false}}]`
+	)
+	for name, tt := range map[string]struct {
+		first, then string
+		answer      string // of the model after the call
+		want        int
+	}{
+		"becomes read-only": {writes, readOnly, ``, exit.Approval},
+		"stays read-only":   {readOnly, retold, `, {"expect": ["it ran"], "text": "done"}`, exit.OK},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := newTestUser(t)
+			m := startModel(t, `{"turns": [{"calls": [{"name": "a__env", "arguments": {}}]}`+tt.answer+`]}`)
+			entry, tools := p.changingEntry("")
+			p.writeFile(tools, tt.first)
+			p.writeFile(p.userFile(), `{"mcpServers": {"a": `+entry+`}}`)
+			p.startDaemon()
+			p.awaitStates(map[string]hub.Status{"a": hub.Ready})
+			p.writeFile(tools, tt.then)
+			p.expectSuccess("turned", "call", "a.turn")
+			polltest.Until(t, "the change is seen", func() bool { return strings.Contains(p.runDowel("status").stdout, "changed: the tool env (") })
+			if out := p.runDowel("run", "Go.", "--model", "gpt-test", "--base-url", m.url); out.code != tt.want {
+				t.Errorf("%+v", out)
+			}
+		})
+	}
+}
+
 // With "definitions": "hold", which is the default of a project's servers, a changed tool is neither
 // listed nor called until the user accepts it.
 func TestHeldDefinitions(t *testing.T) {

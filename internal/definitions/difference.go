@@ -35,6 +35,15 @@ func Compare(old, now json.RawMessage) []string {
 	return d.lines
 }
 
+// MayChangeHints reports whether the annotations of a tool may differ: a line is about them, or the
+// lines are incomplete.
+func MayChangeHints(c Change) bool {
+	return len(c.Lines) > maxLines || slices.ContainsFunc(c.Lines, func(line string) bool {
+		mark, path, _ := strings.Cut(line, " ")
+		return !slices.Contains([]string{"+", "-", "~"}, mark) || strings.HasPrefix(path, "annotations")
+	})
+}
+
 // difference collects lines.
 type difference struct{ lines []string }
 

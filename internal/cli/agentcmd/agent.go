@@ -128,8 +128,8 @@ func (r *Runtime) Run(ctx context.Context, input ...mcp.Content) iter.Seq2[agent
 }
 
 // NewRuntime makes an agent with the model and the servers that the flags name, and starts or joins
-// the servers. It sets o.Allowed and o.Instructions. c comes from [ClientOptions]. The caller must
-// close the runtime.
+// the servers. It sets o.Allowed, o.Effect and o.Instructions. c comes from [ClientOptions]. The
+// caller must close the runtime.
 func NewRuntime(ctx context.Context, f *factory.Factory, opts *Flags, o agent.Options, c client.Options) (*Runtime, error) {
 	setup, err := readEnvironment(f, opts)
 	if err != nil {
@@ -149,7 +149,7 @@ func NewRuntime(ctx context.Context, f *factory.Factory, opts *Flags, o agent.Op
 	r.Close = func() { r.closeParts(ctx, f, servers, audit) }
 	r.recordDecision = func(e agent.Approval) { audit.writeDecision(e, r.splitToolName) }
 	approved := &approvals{state: setup.state, set: setup.Set, servers: servers, splitToolName: r.splitToolName}
-	o.Allowed, r.Always = approved.isAllowed, approved.allowAlways
+	o.Allowed, o.Effect, r.Always = approved.isAllowed, approved.effectOf, approved.allowAlways
 	r.Change = approved.describeChange
 	r.Trusted = func(tool string) string { return trustArgument(f, approved, tool) }
 	if err == nil {

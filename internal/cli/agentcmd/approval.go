@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/dowel-mcp/dowel/agent"
 	"github.com/dowel-mcp/dowel/client"
 	"github.com/dowel-mcp/dowel/internal/cli/approval"
 	"github.com/dowel-mcp/dowel/internal/cli/factory"
@@ -35,6 +36,23 @@ type approvals struct {
 func (a *approvals) isAllowed(name string) bool {
 	server, tool, ok := a.splitToolName(name)
 	return ok && a.servers.isUserServer(server) && a.isApproved(server, tool) && a.servers.findChange(server, tool) == nil
+}
+
+// effectOf returns the effect of a tool. A server cannot make a tool read-only by changing its
+// annotations: the user must accept the change first.
+func (a *approvals) effectOf(t *mcp.Tool) agent.Effect {
+	effect := agent.EffectOf(t)
+	if effect != agent.ReadOnly {
+		return effect
+	}
+	server, tool, ok := a.splitToolName(t.Name)
+	if !ok {
+		return effect
+	}
+	if change := a.servers.findChange(server, tool); change != nil && definitions.MayChangeHints(change.DefinitionChange) {
+		return agent.Destructive
+	}
+	return effect
 }
 
 // isApproved reports whether the user has allowed a tool for good, whatever its definition was then.
