@@ -89,7 +89,7 @@ func TestParse(t *testing.T) {
 		"-write -role client":                  "-write needs everything",
 		"-write -only ping":                    "-write needs everything",
 		"-write -revision 2025-11-25":          "-write needs everything",
-		"ping":                                 `"ping" is no flag`,
+		"ping":                                 `"ping" is not a flag`,
 		"-help":                                "help requested",
 		"-json -keep x -table y -folder z -no": "not defined",
 	} {
