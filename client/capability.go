@@ -21,7 +21,7 @@ func (c *Client) checkDeclared(method string) error {
 	if isDeclared {
 		return nil
 	}
-	return undeclaredError(fmt.Sprintf("the server does not declare %s, only %s", capability, describeCapabilities(s.Capabilities)))
+	return undeclaredError(fmt.Sprintf("the server does not declare %s, %s", capability, describeCapabilities(s.Capabilities)))
 }
 
 // undeclaredError refuses a request that the server has not declared. It matches
@@ -59,7 +59,7 @@ func requiredCapability(method string, c mcp.ServerCapabilities) (name string, i
 	return "", true
 }
 
-// describeCapabilities lists the declared capabilities, such as "tools and logging".
+// describeCapabilities lists the declared capabilities, such as "only tools and logging".
 func describeCapabilities(c mcp.ServerCapabilities) string {
 	var names []string
 	for _, method := range []string{mcp.MethodListTools, mcp.MethodListPrompts, mcp.MethodListResources, mcp.MethodComplete, mcpwire.MethodSetLevel} {
@@ -69,10 +69,10 @@ func describeCapabilities(c mcp.ServerCapabilities) string {
 	}
 	switch n := len(names); n {
 	case 0:
-		return "nothing"
+		return "nor any other capability"
 	case 1:
-		return names[0]
+		return "only " + names[0]
 	default:
-		return strings.Join(names[:n-1], ", ") + " and " + names[n-1]
+		return "only " + strings.Join(names[:n-1], ", ") + " and " + names[n-1]
 	}
 }

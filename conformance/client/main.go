@@ -112,8 +112,12 @@ func callTool(tool string, arguments any) func(context.Context, *client.Client) 
 	}
 }
 
+// listTools lists the tools of a server that has any.
 func listTools(ctx context.Context, c *client.Client) error {
 	_, err := fetchTools(ctx, c)
+	if errors.Is(err, errors.ErrUnsupported) {
+		return nil
+	}
 	return err
 }
 

@@ -40,7 +40,7 @@ type carrier struct {
 	life         context.Context // ends with Close
 	cancel       context.CancelFunc
 	streamReader sync.WaitGroup // reads the session stream
-	streamOpen   chan struct{}  // closed when the server has answered the first request for it
+	streamOpen   chan struct{}  // closed when requests need not wait for the stream any more
 
 	mu            sync.Mutex
 	session       string // the id, or empty

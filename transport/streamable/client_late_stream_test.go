@@ -61,7 +61,8 @@ func silentStream(r *http.Request) (*http.Response, error) {
 	return answer(http.StatusBadRequest, "")
 }
 
-// Only a subscription waits for the header of the session stream: Dial does not.
+// Dial does not wait for the header of the session stream. Subscriptions and calls do, because the
+// server may send changes and questions there: together half a second.
 func TestLateHeaderOfTheSessionStream(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()
@@ -74,6 +75,12 @@ func TestLateHeaderOfTheSessionStream(t *testing.T) {
 		if took := time.Since(began); took != 0 {
 			t.Errorf("Dial took %v", took)
 		}
+		if _, err := c.RoundTrip(t.Context(), &mcp.Request{Method: mcp.MethodCallTool, Params: json.RawMessage(`{"name":"t"}`)}); err == nil {
+			t.Error("the call has succeeded")
+		}
+		if took := time.Since(began); took != 500*time.Millisecond {
+			t.Errorf("a call waited %v for the stream, want 500ms", took)
+		}
 		acknowledged := make(chan time.Duration, 1)
 		go func() {
 			_, _ = c.RoundTrip(t.Context(), &mcp.Request{
@@ -82,7 +89,7 @@ func TestLateHeaderOfTheSessionStream(t *testing.T) {
 			})
 		}()
 		if took := <-acknowledged; took != 500*time.Millisecond {
-			t.Errorf("a subscription waited %v for the stream, want 500ms", took)
+			t.Errorf("a call and a subscription waited %v for the stream, want 500ms", took)
 		}
 	})
 }

@@ -201,18 +201,30 @@ func (c *carrier) startSessionStream() {
 		return
 	}
 	c.streamStarted = true
-	c.streamReader.Go(func() { c.readSessionStream(sync.OnceFunc(func() { close(c.streamOpen) })) })
+	endWait := sync.OnceFunc(func() { close(c.streamOpen) })
+	time.AfterFunc(streamWait, endWait)
+	c.streamReader.Go(func() { c.readSessionStream(endWait) })
 }
 
-// AwaitStream implements [calling.StreamOpener]. Some servers send the header of the stream only
-// with its first event, so it waits at most half a second.
+// streamWait is how long requests wait for the session stream after Dial. Some servers send the
+// header of the stream only with its first event.
+const streamWait = 500 * time.Millisecond
+
+// AwaitStream implements [calling.StreamOpener].
 func (c *carrier) AwaitStream(ctx context.Context) {
-	const maxWait = 500 * time.Millisecond
-	timer := time.NewTimer(maxWait)
-	defer timer.Stop()
 	select {
 	case <-c.streamOpen:
-	case <-timer.C:
+		return
+	default:
+	}
+	c.mu.Lock()
+	isStarted := c.streamStarted
+	c.mu.Unlock()
+	if !isStarted {
+		return
+	}
+	select {
+	case <-c.streamOpen:
 	case <-ctx.Done():
 	case <-c.life.Done():
 	}

@@ -27,11 +27,11 @@ type Carrier interface {
 	Close() error
 }
 
-// StreamOpener is implemented by a Carrier that receives the notifications of a legacy session on a
-// stream of their own.
+// StreamOpener is implemented by a Carrier that receives notifications and questions of a legacy
+// session on a stream of its own.
 type StreamOpener interface {
-	// AwaitStream waits until the stream is open, so that changes from then on are received. It
-	// gives up after a while or when ctx ends.
+	// AwaitStream waits until the stream is open, so that messages from then on are received. It
+	// gives up a while after the dial or when ctx ends.
 	AwaitStream(ctx context.Context)
 }
 

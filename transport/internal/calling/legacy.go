@@ -81,6 +81,8 @@ func (l *legacyEra) interceptRequest(ctx context.Context, req *mcp.Request) (*mc
 	case mcp.MethodListen:
 		res, err := l.serveListen(ctx, req)
 		return res, err, true
+	case mcp.MethodCallTool, mcp.MethodGetPrompt, mcp.MethodReadResource:
+		l.awaitStream(ctx) // many servers send their questions there, and drop them without a stream
 	}
 	if req.LogLevel != "" && l.capabilities.Logging != nil {
 		if err := l.setLevel(ctx, req.LogLevel); err != nil {
@@ -88,6 +90,12 @@ func (l *legacyEra) interceptRequest(ctx context.Context, req *mcp.Request) (*mc
 		}
 	}
 	return nil, nil, false
+}
+
+func (l *legacyEra) awaitStream(ctx context.Context) {
+	if o, ok := l.c.carrier.(StreamOpener); ok {
+		o.AwaitStream(ctx)
+	}
 }
 
 // setLevel sets the session's log level to the level of a request, because legacy requests have

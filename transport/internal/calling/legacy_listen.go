@@ -62,9 +62,7 @@ func (l *legacyEra) serveListen(ctx context.Context, req *mcp.Request) (*mcp.Res
 	if x.notify == nil {
 		x.notify = func(mcp.Notification) {}
 	}
-	if o, ok := l.c.carrier.(StreamOpener); ok {
-		o.AwaitStream(ctx)
-	}
+	l.awaitStream(ctx)
 	f := l.limitFilter(p.Notifications)
 	gap := l.addListener(x, f)
 	f.ResourceSubscriptions = l.subscribeResources(ctx, x, f, gap)
