@@ -32,8 +32,8 @@ type Question struct {
 	// Before is the definition for which the user allowed the tool earlier in the agent's life, if
 	// the server has changed it since; otherwise nil.
 	Before *mcp.Tool
-	// Effect is the effect that the tool's annotations declare. They are as trustworthy as the
-	// server.
+	// Effect is the effect that the tool's annotations declare, unless [Options.Effect] or a change
+	// of the tool says otherwise. Annotations are as trustworthy as the server.
 	Effect Effect
 	// Server has the tool, or wants to use the model; empty if the tools' names do not say.
 	Server string
@@ -67,8 +67,10 @@ func EffectOf(t *mcp.Tool) Effect {
 // effectOf returns the effect of a tool by which the agent decides. If the server has changed a tool
 // that the user has allowed, the tool does not become read-only by that.
 func (r *run) effectOf(tool *mcp.Tool) Effect {
-	if before := r.allowedBefore(tool); before != nil && EffectOf(before) != ReadOnly {
-		return EffectOf(before)
+	if before := r.allowedBefore(tool); before != nil {
+		if effect := EffectOf(before); effect != ReadOnly {
+			return effect
+		}
 	}
 	if r.opts.Effect != nil {
 		return r.opts.Effect(tool)

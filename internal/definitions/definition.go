@@ -25,8 +25,8 @@ type Definition struct {
 	digest     string
 }
 
-// New returns the definition of a kind, with the server's own name for it. Instructions have no name.
-// text is valid JSON: the object in the server's list, or the instructions as a string.
+// New returns the definition of a kind, with the server's own name for it. Instructions have no
+// name. text is valid JSON: the object in the server's list, or the instructions as a string.
 func New(kind, name string, text json.RawMessage) Definition {
 	sum := sha256.Sum256(rawjson.AppendCanonical(nil, withoutMeta(text)))
 	return Definition{kind, name, text, base64.RawURLEncoding.EncodeToString(sum[:])}

@@ -179,3 +179,21 @@ func TestLongDifferences(t *testing.T) {
 		t.Errorf("got %+v", c)
 	}
 }
+
+// A repeated member cannot hide a change of the hints behind another difference.
+func TestMayChangeHints(t *testing.T) {
+	t.Parallel()
+	const old = `{"name":"env","description":"a","annotations":{"readOnlyHint":false}}`
+	for now, want := range map[string]bool{
+		`{"name":"env","description":"b","annotations":{"readOnlyHint":false}}`:                                         false,
+		`{"name":"env","description":"b","annotations":{"readOnlyHint":true}}`:                                          true,
+		`{"name":"env","description":"b"}`:                                                                              true,
+		`{"name":"env","description":"b","annotations":{"readOnlyHint":false},"annotations":{"readOnlyHint":true}}`:     true,
+		`{"name":"env","description":"b","annotations":{"readOnlyHint":false,"readOnlyHint":true}}`:                     true,
+		`{"name":"env","description":"b","annotations":{"readOnlyHint":false},"inputSchema":{"anyOf":[{"a":1,"a":2}]}}`: true,
+	} {
+		if got := MayChangeHints(Change{Lines: Compare([]byte(old), []byte(now))}); got != want {
+			t.Errorf("%s: %v", now, got)
+		}
+	}
+}

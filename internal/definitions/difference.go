@@ -26,8 +26,8 @@ func Compare(old, now json.RawMessage) []string {
 	}
 	var d difference
 	d.compareValues("", withoutMeta(old), withoutMeta(now))
-	if d.lines == nil { // a member that occurs twice is compared once
-		return []string{"a member that occurs more than once has changed"}
+	if d.lines == nil || hasRepeatedMember(now) { // a member that occurs twice is compared once
+		d.lines = append([]string{"a member that occurs more than once has changed"}, d.lines...)
 	}
 	if hidden := len(d.lines) - maxLines; hidden > 0 {
 		d.lines = append(d.lines[:maxLines], fmt.Sprintf("and %d more differences", hidden))
@@ -42,6 +42,24 @@ func MayChangeHints(c Change) bool {
 		mark, path, _ := strings.Cut(line, " ")
 		return !slices.Contains([]string{"+", "-", "~"}, mark) || strings.HasPrefix(path, "annotations")
 	})
+}
+
+// hasRepeatedMember reports whether an object in the value has two members with one name.
+func hasRepeatedMember(value json.RawMessage) bool {
+	seen := map[string]bool{}
+	for it := rawjson.Object(value); it.Next(); {
+		key := string(it.Key)
+		if seen[key] || hasRepeatedMember(it.Value) {
+			return true
+		}
+		seen[key] = true
+	}
+	for it := rawjson.Array(value); it.Next(); {
+		if hasRepeatedMember(it.Value) {
+			return true
+		}
+	}
+	return false
 }
 
 // difference collects lines.

@@ -11,7 +11,8 @@ import (
 )
 
 // Bounds of a record, about 5 MiB in total. Definitions beyond maxEntries are not accepted. Of
-// definitions beyond the bounds of text only the digest is kept, so their differences are not shown.
+// definitions beyond the bounds of text only the digest is kept, so their differences are not
+// shown.
 const (
 	maxEntries  = 10_000
 	maxText     = 64 << 10 // bytes of one definition
@@ -126,7 +127,8 @@ func (r *Record) CheckAll(all []Definition) (changes []Change) {
 	return changes
 }
 
-// Changes returns the definitions that were seen last and are not accepted, sorted by kind and name.
+// Changes returns the definitions that were seen last and are not accepted, sorted by kind and
+// name.
 func (r *Record) Changes() (all []Change) {
 	if r == nil {
 		return nil
