@@ -71,8 +71,8 @@ func withdrawnReason(name string) string {
 	return fmt.Sprintf("the tool %s is not available any more: its server has withdrawn it, or is gone", name)
 }
 
-// sameTool reports whether two definitions are equal. Metadata, white space and the order of members
-// do not count.
+// sameTool reports whether two definitions are equal. Metadata, white space and the order of
+// members do not count.
 func sameTool(a, b *mcp.Tool) bool {
 	if reflect.DeepEqual(a, b) {
 		return true

@@ -64,8 +64,8 @@ func EffectOf(t *mcp.Tool) Effect {
 	return Destructive
 }
 
-// effectOf returns the effect of a tool by which the agent decides. If the server has changed a tool
-// that the user has allowed, the tool does not become read-only by that.
+// effectOf returns the effect of a tool by which the agent decides. If the server has changed a
+// tool that the user has allowed, the tool does not become read-only by that.
 func (r *run) effectOf(tool *mcp.Tool) Effect {
 	if before := r.allowedBefore(tool); before != nil {
 		if effect := EffectOf(before); effect != ReadOnly {

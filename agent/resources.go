@@ -87,8 +87,8 @@ func (s *resourceState) retryList() {
 	s.stale = s.stale || s.failed
 }
 
-// refreshList lists the resources if they may have changed. After an error the last list stays. Only
-// the first of several errors in a row is returned.
+// refreshList lists the resources if they may have changed. After an error the last list stays.
+// Only the first of several errors in a row is returned.
 func (s *resourceState) refreshList(ctx context.Context) error {
 	s.mu.Lock()
 	stale := s.stale && s.source != nil
@@ -164,8 +164,8 @@ func matchesTemplate(t *uritemplate.Template, uri string) bool {
 	return ok
 }
 
-// describeURI returns a URI and the only server that it names, or that has it. The server is empty if
-// it is unknown, or the agent's only one.
+// describeURI returns a URI and the only server that it names, or that has it. The server is empty
+// if it is unknown, or the agent's only one.
 func (s *resourceState) describeURI(uri string) Resource {
 	found := Resource{Resource: mcp.Resource{URI: uri}}
 	if host, _, qualified := wirename.SplitResourceURI(uri); qualified {

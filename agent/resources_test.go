@@ -407,8 +407,8 @@ func TestLateSubscription(t *testing.T) {
 	})
 }
 
-// A resource is read again although its server lets clients keep it: the model is told to do that when
-// the resource may have changed.
+// A resource is read again although its server lets clients keep it: the model is told to do that
+// when the resource may have changed.
 func TestResourceIsReadAgain(t *testing.T) {
 	reads := 0
 	s := server.New("s", "1", nil)

@@ -13,10 +13,10 @@ import (
 // Tools are the tools of one agent. Their methods are called concurrently. They must not be
 // shared between agents: an agent that takes the token from Changed leaves the other without it.
 //
-// Tools may have two more methods. Resources() [Resources] returns the resources of the servers, nil
-// for none. Origin(tool string) (server, name string, ok bool) returns the
-// server of a tool, and the tool's name there. [Toolbox] has both. Without Origin, or if ok is false, the
-// server is the part of the tool's name before __, or the whole name if it has several parts.
+// Tools may have two more methods. Resources() [Resources] returns the resources of the servers,
+// nil for none. Origin(tool string) (server, name string, ok bool) returns the server of a tool,
+// and the tool's name there. [Toolbox] has both. Without Origin, or if ok is false, the server is
+// the part of the tool's name before __, or the whole name if it has several parts.
 type Tools interface {
 	// List returns the current tools.
 	List(ctx context.Context) ([]mcp.Tool, error)
@@ -81,8 +81,8 @@ func Dial(ctx context.Context, target any, o client.Options) (*Toolbox, error) {
 	return b, nil
 }
 
-// watchTools watches the lists of tools and resources until Close. ctx bounds how long the server may take to
-// acknowledge.
+// watchTools watches the lists of tools and resources until Close. ctx bounds how long the server
+// may take to acknowledge.
 func (b *Toolbox) watchTools(ctx context.Context) error {
 	life, end := context.WithCancelCause(context.WithoutCancel(ctx))
 	unbound := context.AfterFunc(ctx, func() { end(context.Cause(ctx)) })

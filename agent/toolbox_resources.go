@@ -12,8 +12,8 @@ import (
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
-// Resources returns the server's resources. At most 10,000 are listed, and as many templates, and the
-// last 32 that an agent has read are watched.
+// Resources returns the server's resources. At most 10,000 are listed, and as many templates, and
+// the last 32 that an agent has read are watched.
 func (b *Toolbox) Resources() Resources { return b.resources }
 
 // toolboxResources are the resources of a toolbox.

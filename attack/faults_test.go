@@ -18,8 +18,8 @@ import (
 	"github.com/dowel-mcp/dowel/internal/polltest"
 )
 
-// Attack 63: commands that write the configuration and the state are killed at random times. Expected:
-// both files are valid each time, and the next command works.
+// Attack 63: commands that write the configuration and the state are killed at random times.
+// Expected: both files are valid each time, and the next command works.
 func TestKilledWrites(t *testing.T) {
 	t.Parallel()
 	v := newVictim(t)
@@ -112,8 +112,8 @@ func children(t *testing.T, parent int, command string) (all []int) {
 	return all
 }
 
-// Attacks 66 and 68: no file may grow, as on a full disk, and few descriptors are allowed. Expected: an
-// error that says so or success, and the configuration is as before or complete.
+// Attacks 66 and 68: no file may grow, as on a full disk, and few descriptors are allowed.
+// Expected: an error that says so or success, and the configuration is as before or complete.
 func TestScarceResources(t *testing.T) {
 	t.Parallel()
 	v := newVictim(t)
@@ -148,8 +148,8 @@ func TestScarceResources(t *testing.T) {
 	}
 }
 
-// Attack 69: three dowels start at once, with a server that ignores SIGTERM. Expected: one runs, the
-// others say so, and nothing is left after its end.
+// Attack 69: three dowels start at once, with a server that ignores SIGTERM. Expected: one runs,
+// the others say so, and nothing is left after its end.
 func TestThreeAtOnce(t *testing.T) {
 	t.Parallel()
 	v := newVictim(t)

@@ -26,8 +26,8 @@ func descriptors(pid int) int {
 	return len(entries)
 }
 
-// Attacks 22 and 23: bodies that are costly to read: a huge batch, deep nesting, unknown arguments and
-// duplicate members. Expected: an error or an answer, and others are served.
+// Attacks 22 and 23: bodies that are costly to read: a huge batch, deep nesting, unknown arguments
+// and duplicate members. Expected: an error or an answer, and others are served.
 func TestCostlyBodies(t *testing.T) {
 	t.Parallel()
 	v := attacked(t)
@@ -55,8 +55,8 @@ func TestCostlyBodies(t *testing.T) {
 	v.serves()
 }
 
-// Attack 24: bodies of valid requests with bytes changed, removed and repeated. Expected: no status of
-// 500 or more, and dowel serves afterwards.
+// Attack 24: bodies of valid requests with bytes changed, removed and repeated. Expected: no status
+// of 500 or more, and dowel serves afterwards.
 func TestMutatedBodies(t *testing.T) {
 	t.Parallel()
 	v := attacked(t)
@@ -110,8 +110,8 @@ func TestMutatedBodies(t *testing.T) {
 	v.serves()
 }
 
-// Attacks 28 and 78: many streams, slow calls, sessions and idle WebSocket connections of one client, which
-// then goes. Expected: dowel's descriptors return to their number, and it serves.
+// Attacks 28 and 78: many streams, slow calls, sessions and idle WebSocket connections of one
+// client, which then goes. Expected: dowel's descriptors return to their number, and it serves.
 func TestManyConnections(t *testing.T) {
 	t.Parallel()
 	v := newVictim(t)

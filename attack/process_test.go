@@ -13,8 +13,8 @@ import (
 	"github.com/dowel-mcp/dowel/internal/polltest"
 )
 
-// Attack 38: a server writes a line without end. Expected: dowel gives it up and says why, and the others
-// are served.
+// Attack 38: a server writes a line without end. Expected: dowel gives it up and says why, and the
+// others are served.
 func TestEndlessLine(t *testing.T) {
 	t.Parallel()
 	v := newVictim(t)
@@ -27,8 +27,8 @@ func TestEndlessLine(t *testing.T) {
 	v.serves()
 }
 
-// Attack 60: a server starts processes that leave its group and its session, by setsid and twice. dowel
-// ends well, or is killed. Expected: none of them is left.
+// Attack 60: a server starts processes that leave its group and its session, by setsid and twice.
+// dowel ends well, or is killed. Expected: none of them is left.
 func TestEscapedProcesses(t *testing.T) {
 	t.Parallel()
 	for _, signal := range []syscall.Signal{syscall.SIGINT, syscall.SIGKILL} {

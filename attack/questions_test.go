@@ -31,9 +31,9 @@ func (v *victim) ask(path, token, body string) (int, string) {
 	return code, text
 }
 
-// Attacks 17, 84 and 85: a client answers the question that another client's call asks, answers one twice,
-// with a changed state, for another tool, and with forged states. Expected: only the asking client's
-// answer counts, and of a legacy server's question only the first.
+// Attacks 17, 84 and 85: a client answers the question that another client's call asks, answers one
+// twice, with a changed state, for another tool, and with forged states. Expected: only the asking
+// client's answer counts, and of a legacy server's question only the first.
 func TestAnswersOfOthers(t *testing.T) {
 	t.Parallel()
 	for _, tool := range []string{"asker__good", modernAsker} {

@@ -14,9 +14,9 @@ import (
 	"testing"
 )
 
-// Attack 83: a server repeats the credentials that it got in its errors, results and stderr, also in
-// other encodings, to have them shown or recorded. Expected: no output of dowel and no record shows
-// them as they were sent.
+// Attack 83: a server repeats the credentials that it got in its errors, results and stderr, also
+// in other encodings, to have them shown or recorded. Expected: no output of dowel and no record
+// shows them as they were sent.
 func TestRepeatedCredentials(t *testing.T) {
 	t.Parallel()
 	const secret = "swordfish+1/2=="

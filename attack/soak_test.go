@@ -27,8 +27,8 @@ import (
 	"github.com/dowel-mcp/dowel/transport/stdio"
 )
 
-// The soak runs for DOWEL_SOAK, with the random numbers of DOWEL_SOAK_SEED. It writes its figures to the
-// file DOWEL_SOAK_REPORT, if that is set.
+// The soak runs for DOWEL_SOAK, with the random numbers of DOWEL_SOAK_SEED. It writes its figures
+// to the file DOWEL_SOAK_REPORT, if that is set.
 const (
 	soakTime     = 10 * time.Second
 	soakWorkers  = 6
@@ -76,9 +76,9 @@ type soak struct {
 	killing sync.Mutex
 }
 
-// Attack 96: clients of both eras and all transports call, cancel, listen, ask, read nothing and go without
-// a word, while servers are killed. Expected: afterwards all servers are ready, and dowel's goroutines,
-// descriptors and memory return to a bound.
+// Attack 96: clients of both eras and all transports call, cancel, listen, ask, read nothing and go
+// without a word, while servers are killed. Expected: afterwards all servers are ready, and dowel's
+// goroutines, descriptors and memory return to a bound.
 func TestSoak(t *testing.T) {
 	v := newVictim(t)
 	seed := uint64(time.Now().UnixNano())

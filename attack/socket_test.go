@@ -52,8 +52,8 @@ func (v *victim) handshake(line string, fields ...string) (net.Conn, string) {
 	return conn, status
 }
 
-// Attack 75: pages open WebSocket connections, which browsers do for any origin. Expected: refused like
-// other requests, at each path.
+// Attack 75: pages open WebSocket connections, which browsers do for any origin. Expected: refused
+// like other requests, at each path.
 func TestWebSocketsOfPages(t *testing.T) {
 	t.Parallel()
 	v := attacked(t)
@@ -70,7 +70,8 @@ func TestWebSocketsOfPages(t *testing.T) {
 	}
 }
 
-// Attack 76: handshakes that are not quite right. Expected: an error status, never an open connection.
+// Attack 76: handshakes that are not quite right. Expected: an error status, never an open
+// connection.
 func TestOddHandshakes(t *testing.T) {
 	t.Parallel()
 	v := attacked(t)
@@ -99,8 +100,8 @@ func frame(first byte, payload string) string {
 	return string(append(head, 0, 0, 0, 0)) + payload
 }
 
-// Attack 77: frames that break the protocol of WebSocket. Expected: the connection ends, and others are
-// served.
+// Attack 77: frames that break the protocol of WebSocket. Expected: the connection ends, and others
+// are served.
 func TestBrokenFrames(t *testing.T) {
 	t.Parallel()
 	v := attacked(t)
@@ -129,8 +130,8 @@ func TestBrokenFrames(t *testing.T) {
 	v.serves()
 }
 
-// Attack 77: messages that are not requests, a flood of pings, and a message of many fragments. Expected:
-// the connection stays or ends, and a call beside them is answered.
+// Attack 77: messages that are not requests, a flood of pings, and a message of many fragments.
+// Expected: the connection stays or ends, and a call beside them is answered.
 func TestWebSocketFloods(t *testing.T) {
 	t.Parallel()
 	v := attacked(t)
@@ -153,8 +154,8 @@ func TestWebSocketFloods(t *testing.T) {
 	v.serves()
 }
 
-// Attack 73: the token has leaked, and its owner renews it while the thief has open connections and a
-// session. Expected: no request with the old token is served, over any of them.
+// Attack 73: the token has leaked, and its owner renews it while the thief has open connections and
+// a session. Expected: no request with the old token is served, over any of them.
 func TestRenewedToken(t *testing.T) {
 	t.Parallel()
 	v := newVictim(t)

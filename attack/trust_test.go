@@ -18,9 +18,9 @@ func exists(path string) bool {
 	return err == nil
 }
 
-// Attacks 42 and 48: a downloaded project defines servers in the files of several tools, with commands
-// that leave a mark, also by shell syntax in words, and every command that reads them is run. Expected:
-// nothing of the project runs before it is trusted.
+// Attacks 42 and 48: a downloaded project defines servers in the files of several tools, with
+// commands that leave a mark, also by shell syntax in words, and every command that reads them is
+// run. Expected: nothing of the project runs before it is trusted.
 func TestProjectsBeforeTrust(t *testing.T) {
 	t.Parallel()
 	v := newVictim(t)
@@ -41,8 +41,8 @@ func TestProjectsBeforeTrust(t *testing.T) {
 	}
 }
 
-// Attack 88: a project's file opens the gateway, sets a token, origins and an audit log over a file of
-// the user. Expected: none of it counts.
+// Attack 88: a project's file opens the gateway, sets a token, origins and an audit log over a file
+// of the user. Expected: none of it counts.
 func TestProjectSettings(t *testing.T) {
 	t.Parallel()
 	v := newVictim(t)
@@ -68,9 +68,9 @@ func TestProjectSettings(t *testing.T) {
 	}
 }
 
-// Attack 81: trust --folder was given for one folder. Its neighbour with the same beginning of its name,
-// a folder inside it, and another folder that took its place by a link use the same entry. Expected: each
-// is asked for again, and only the trusted folder runs.
+// Attack 81: trust --folder was given for one folder. Its neighbour with the same beginning of its
+// name, a folder inside it, and another folder that took its place by a link use the same entry.
+// Expected: each is asked for again, and only the trusted folder runs.
 func TestTrustOfOneFolder(t *testing.T) {
 	t.Parallel()
 	v := newVictim(t)
@@ -105,8 +105,9 @@ func TestTrustOfOneFolder(t *testing.T) {
 	}
 }
 
-// Attack 82: after trust --folder, the entry itself changes: other arguments, another command, a folder
-// outside. Expected: asked again; only code that the entry names inside the folder may change.
+// Attack 82: after trust --folder, the entry itself changes: other arguments, another command, a
+// folder outside. Expected: asked again; only code that the entry names inside the folder may
+// change.
 func TestEntryOfTrustedFolder(t *testing.T) {
 	t.Parallel()
 	v := newVictim(t)
@@ -125,8 +126,8 @@ func TestEntryOfTrustedFolder(t *testing.T) {
 	}
 }
 
-// Attack 80: dowel has ended, and another program listens at its port. Expected: dowel's own commands
-// do not send it the token.
+// Attack 80: dowel has ended, and another program listens at its port. Expected: dowel's own
+// commands do not send it the token.
 func TestImpostorAtThePort(t *testing.T) {
 	t.Parallel()
 	v := newVictim(t)

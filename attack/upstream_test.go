@@ -116,9 +116,10 @@ func playCall(out io.Writer, kind string, id, params json.RawMessage, answer fun
 	answer(`{"content":[{"type":"text","text":"fine"}]}`)
 }
 
-// Attacks 36, 37, 91, 92, 95 and 98: one server after the other has too many tools, floods progress,
-// list changes and questions, returns 40 MiB, answers questions that were not asked, twice, and with
-// duplicate members. Expected: the others are served as before, and dowel ends well.
+// Attacks 36, 37, 91, 92, 95 and 98: one server after the other has too many tools, floods
+// progress, list changes and questions, returns 40 MiB, answers questions that were not asked,
+// twice, and with duplicate members. Expected: the others are served as before, and dowel ends
+// well.
 func TestHostileServers(t *testing.T) {
 	t.Parallel()
 	v := newVictim(t)
@@ -141,8 +142,8 @@ func TestHostileServers(t *testing.T) {
 	}
 }
 
-// Attack 31: schemas of tools refer to http and file addresses. Expected: nothing is fetched, and the
-// other tool of the server can be called.
+// Attack 31: schemas of tools refer to http and file addresses. Expected: nothing is fetched, and
+// the other tool of the server can be called.
 func TestRemoteSchemas(t *testing.T) {
 	t.Parallel()
 	var fetched atomic.Int64
@@ -160,8 +161,8 @@ func TestRemoteSchemas(t *testing.T) {
 	}
 }
 
-// Attack 39: a server's HTTP answers are a compressed bomb, an endless line of an event stream, an endless
-// header and an endless redirect. Expected: an error in bounded memory.
+// Attack 39: a server's HTTP answers are a compressed bomb, an endless line of an event stream, an
+// endless header and an endless redirect. Expected: an error in bounded memory.
 func TestBombsOverHTTP(t *testing.T) {
 	t.Parallel()
 	var bomb bytes.Buffer

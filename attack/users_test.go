@@ -19,8 +19,8 @@ const nobodyID = 65534
 
 func init() { roles["stranger"] = playStranger }
 
-// playStranger is another user of the machine. It tries to open each path of its arguments, as a file,
-// a folder and a socket, and prints each success.
+// playStranger is another user of the machine. It tries to open each path of its arguments, as a
+// file, a folder and a socket, and prints each success.
 func playStranger() {
 	for _, path := range os.Args[1:] {
 		if _, err := os.ReadFile(path); err == nil {
@@ -104,8 +104,8 @@ func TestAnotherUser(t *testing.T) {
 	}
 }
 
-// Attack 55: a client's name has line breaks and JSON, to forge lines of the audit log. Expected: each
-// line is one record, and none has a forged client.
+// Attack 55: a client's name has line breaks and JSON, to forge lines of the audit log. Expected:
+// each line is one record, and none has a forged client.
 func TestForgedAuditLines(t *testing.T) {
 	t.Parallel()
 	v := newVictim(t)

@@ -246,8 +246,8 @@ func (v *victim) exchange(method, path, body string, fields ...string) (int, str
 	return resp.StatusCode, string(text), resp.Header
 }
 
-// send writes raw bytes to the gateway's port and returns all answers. Without an answer for a while it
-// ends its half of the connection; earlier, the gateway would take the client to be gone.
+// send writes raw bytes to the gateway's port and returns all answers. Without an answer for a
+// while it ends its half of the connection; earlier, the gateway would take the client to be gone.
 func (v *victim) send(text string) string {
 	v.t.Helper()
 	conn, err := net.Dial("tcp", v.address())
@@ -290,7 +290,8 @@ func (v *victim) echoFields(more ...string) []string {
 		"MCP-Protocol-Version", "2026-07-28", "Mcp-Method", "tools/call", "Mcp-Name", "every__echo"}, more...)
 }
 
-// head returns the head of a raw request with the fields of echoBody. A field replaces the one of the same name.
+// head returns the head of a raw request with the fields of echoBody. A field replaces the one of
+// the same name.
 func (v *victim) head(line string, more ...string) string {
 	fields := append([]string{"Host", v.address()}, v.echoFields()...)
 	text := line + "\r\n"

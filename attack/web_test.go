@@ -42,8 +42,9 @@ func TestForeignHosts(t *testing.T) {
 	}
 }
 
-// Attacks 2, 3 and 7: pages of other origins, also of other ports of this machine, send requests and
-// preflights with the token. Expected: 403, and no CORS header that lets a page read the answer.
+// Attacks 2, 3 and 7: pages of other origins, also of other ports of this machine, send requests
+// and preflights with the token. Expected: 403, and no CORS header that lets a page read the
+// answer.
 func TestForeignOrigins(t *testing.T) {
 	t.Parallel()
 	v := attacked(t)
@@ -62,8 +63,8 @@ func TestForeignOrigins(t *testing.T) {
 	}
 }
 
-// Attacks 4, 5 and 6: a page of another site sends a form, or makes the browser fetch an address, so
-// that no Origin is sent. Expected: refused by Content-Type or Sec-Fetch-Site.
+// Attacks 4, 5 and 6: a page of another site sends a form, or makes the browser fetch an address,
+// so that no Origin is sent. Expected: refused by Content-Type or Sec-Fetch-Site.
 func TestRequestsOfForms(t *testing.T) {
 	t.Parallel()
 	v := attacked(t)
@@ -108,8 +109,8 @@ func TestForgedTokens(t *testing.T) {
 	}
 }
 
-// Attack 74: a client with a token of its own spells paths so that they reach another client's gateway,
-// a single server or the status. Expected: never an answer with status 200.
+// Attack 74: a client with a token of its own spells paths so that they reach another client's
+// gateway, a single server or the status. Expected: never an answer with status 200.
 func TestPathsOfOtherClients(t *testing.T) {
 	t.Parallel()
 	v := attacked(t)
@@ -126,8 +127,8 @@ func TestPathsOfOtherClients(t *testing.T) {
 	}
 }
 
-// Attack 12: a proxy and the gateway would see the end of a request at different places. Expected: the
-// hidden call never runs, and the connection ends.
+// Attack 12: a proxy and the gateway would see the end of a request at different places. Expected:
+// the hidden call never runs, and the connection ends.
 func TestSmuggledRequests(t *testing.T) {
 	t.Parallel()
 	v := attacked(t)
@@ -156,8 +157,8 @@ func TestSmuggledRequests(t *testing.T) {
 	}
 }
 
-// Attack 13: fields that mirror the message differ from it or are not text, to get past a proxy that
-// reads them. Expected: 400, and the call does not run.
+// Attack 13: fields that mirror the message differ from it or are not text, to get past a proxy
+// that reads them. Expected: 400, and the call does not run.
 func TestForgedMirrors(t *testing.T) {
 	t.Parallel()
 	v := attacked(t)
@@ -175,8 +176,8 @@ func TestForgedMirrors(t *testing.T) {
 	}
 }
 
-// Attack 14: clients that send their head a byte at a time, or nothing. Expected: each is disconnected,
-// and others are served meanwhile.
+// Attack 14: clients that send their head a byte at a time, or nothing. Expected: each is
+// disconnected, and others are served meanwhile.
 func TestSlowHeads(t *testing.T) {
 	t.Parallel()
 	v := attacked(t)
@@ -202,8 +203,8 @@ func TestSlowHeads(t *testing.T) {
 	}
 }
 
-// Attack 11: servers, tools and clients have names with markup. Expected: the status page is a fixed
-// document that builds its text without parsing markup, and its data are JSON.
+// Attack 11: servers, tools and clients have names with markup. Expected: the status page is a
+// fixed document that builds its text without parsing markup, and its data are JSON.
 func TestMarkupInNames(t *testing.T) {
 	t.Parallel()
 	v := newVictim(t)
@@ -225,8 +226,8 @@ func TestMarkupInNames(t *testing.T) {
 	}
 }
 
-// Attack 20: a client resumes a stream with the event id of another session, a forged one and a huge
-// one. Expected: no event of the other session arrives.
+// Attack 20: a client resumes a stream with the event id of another session, a forged one and a
+// huge one. Expected: no event of the other session arrives.
 func TestForeignEventIDs(t *testing.T) {
 	t.Parallel()
 	v := attacked(t)
@@ -271,8 +272,8 @@ func TestForeignEventIDs(t *testing.T) {
 	}
 }
 
-// Attack 21: text, ids and progress tokens with line breaks would forge events. Expected: each event has
-// one line of data, and the text arrives as it was.
+// Attack 21: text, ids and progress tokens with line breaks would forge events. Expected: each
+// event has one line of data, and the text arrives as it was.
 func TestLineBreaksInEvents(t *testing.T) {
 	t.Parallel()
 	v := attacked(t)

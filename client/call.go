@@ -16,9 +16,9 @@ import (
 	"github.com/dowel-mcp/dowel/transport"
 )
 
-// callMethod makes one call for the user: it checks the server's capabilities, looks into the cache,
-// applies the limits, answers the server's questions and stores the result. name is the tool, prompt
-// or URI for errors.
+// callMethod makes one call for the user: it checks the server's capabilities, looks into the
+// cache, applies the limits, answers the server's questions and stores the result. name is the
+// tool, prompt or URI for errors.
 func (c *Client) callMethod(ctx context.Context, method, name string, params json.RawMessage, o CallOptions) (*mcp.Response, error) {
 	if err := c.checkDeclared(method); err != nil {
 		return nil, c.callError(method, name, err)

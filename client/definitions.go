@@ -12,17 +12,17 @@ import (
 
 // DefinitionLog keeps the definitions that one server has given: of its tools, prompts and resource
 // templates, and its instructions. [Client.CheckDefinitions] compares them with the ones that the
-// user has accepted. The log stores one text, of at most 5 MiB or, for a server with very long names, a
-// few times as much.
+// user has accepted. The log stores one text, of at most 5 MiB or, for a server with very long
+// names, a few times as much.
 type DefinitionLog = definitions.Log
 
 // DefinitionChange is a definition that differs from the accepted one, with the differences.
 type DefinitionChange = definitions.Change
 
 // CheckDefinitions reads the server's lists, records the definitions in the server's log, and
-// returns those that differ from the accepted ones, sorted by kind and name. The definition that the
-// log sees first is accepted; [AcceptDefinitions] accepts another one. The order of lists and of
-// members, white space, and _meta are no difference.
+// returns those that differ from the accepted ones, sorted by kind and name. The definition that
+// the log sees first is accepted; [AcceptDefinitions] accepts another one. The order of lists and
+// of members, white space, and _meta are no difference.
 //
 //	changes, err := c.CheckDefinitions(ctx, log)
 //	for _, change := range changes {

@@ -27,8 +27,8 @@ func newURLTarget(url string, o Options) target {
 	}}
 }
 
-// httpDialer dials a URL of http or https: Streamable HTTP first and, if the server does not know it, the HTTP+SSE of
-// 2024 (basic/transports: backward compatibility).
+// httpDialer dials a URL of http or https: Streamable HTTP first and, if the server does not know
+// it, the HTTP+SSE of 2024 (basic/transports: backward compatibility).
 type httpDialer struct {
 	streamable.URL
 	sse       sse.URL

@@ -364,8 +364,8 @@ func TestOlderClientGoes(t *testing.T) {
 	}
 }
 
-// On a shared connection a client gets the questions of its own call while another client's question
-// is open, and both are answered in any order.
+// On a shared connection a client gets the questions of its own call while another client's
+// question is open, and both are answered in any order.
 func TestSharedConnection(t *testing.T) {
 	bubble(t, gateway.Options{}, func(t *testing.T, g *gateway.Gateway, _ *wires) {
 		asker := func(who string) *mcp.Request {

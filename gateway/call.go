@@ -148,8 +148,8 @@ func (g *Gateway) readResource(ctx context.Context, req *mcp.Request) (*mcp.Resu
 	return g.forwardOrExplain(ctx, u, req, renameMember(req.Params, "uri", uri, own))
 }
 
-// resourceOwner returns the upstream that lists the resource of a URI, and the upstream's own URI. The
-// upstream is nil if none lists it. Starting upstreams get a short time to become ready first.
+// resourceOwner returns the upstream that lists the resource of a URI, and the upstream's own URI.
+// The upstream is nil if none lists it. Starting upstreams get a short time to become ready first.
 func (g *Gateway) resourceOwner(ctx context.Context, uri string) (*hub.Upstream, string) {
 	u, own := g.findResource(g.hub.Catalog(), uri)
 	if u == nil {

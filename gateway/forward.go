@@ -37,9 +37,9 @@ func (g *Gateway) forwardRequest(ctx context.Context, u *hub.Upstream, req *mcp.
 	return b.startCall(ctx, req, withoutAnswers(params))
 }
 
-// forwardRound sends a request that may ask to a modern upstream. The upstream takes all clients for one
-// and cannot bind its request state to a client. So the gateway seals the state for the principal, if the
-// client has one: no other client can continue the call.
+// forwardRound sends a request that may ask to a modern upstream. The upstream takes all clients
+// for one and cannot bind its request state to a client. So the gateway seals the state for the
+// principal, if the client has one: no other client can continue the call.
 func (g *Gateway) forwardRound(ctx context.Context, u *hub.Upstream, req *mcp.Request, params json.RawMessage) (*mcp.Result, error) {
 	isBound := req.Principal.ID != ""
 	if raw := rawjson.Lookup(params, "requestState"); isBound && raw != nil {

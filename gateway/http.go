@@ -105,14 +105,14 @@ func (h *HTTPHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// authorizationInterval is the time between two calls of Authorize for one long request. It bounds how
-// long a revoked token stays useful. It is a variable for tests.
+// authorizationInterval is the time between two calls of Authorize for one long request. It bounds
+// how long a revoked token stays useful. It is a variable for tests.
 var authorizationInterval = 5 * time.Second
 
 var errRevoked = errors.New("the token of the request is no longer valid")
 
-// watchAuthorization calls cancel when a request that is being served may no longer use the gateway as
-// client. The caller calls stop when the request has been served.
+// watchAuthorization calls cancel when a request that is being served may no longer use the gateway
+// as client. The caller calls stop when the request has been served.
 func (h *HTTPHandler) watchAuthorization(r *http.Request, client string, cancel context.CancelCauseFunc) (stop func()) {
 	var mu sync.Mutex
 	stopped := false

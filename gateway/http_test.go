@@ -177,8 +177,8 @@ func TestToken(t *testing.T) {
 	}
 }
 
-// The token of a client leads to its own gateway and to nothing else. Paths at which clients look for
-// a login answer 404 with the reason of the refusal.
+// The token of a client leads to its own gateway and to nothing else. Paths at which clients look
+// for a login answer 404 with the reason of the refusal.
 func TestClientToken(t *testing.T) {
 	authorize := func(r *http.Request) (string, error) {
 		if r.Header.Get("Authorization") == "Bearer of-small" {
@@ -310,8 +310,8 @@ func callRefusal(t *testing.T, h mcp.Handler, principal string) string {
 	return ""
 }
 
-// Calls above the rate wait, or get a result that tells a model when to try again. Lists do not count,
-// and clients do not count against each other.
+// Calls above the rate wait, or get a result that tells a model when to try again. Lists do not
+// count, and clients do not count against each other.
 func TestRateLimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := server.New("s", "1", nil)

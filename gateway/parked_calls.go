@@ -81,9 +81,9 @@ func (p *parkedCalls) addCall(b *bridge) (state string, err error) {
 	return p.sealer.Seal([]byte(id), requestDigest(b.upstream, b.request)), nil
 }
 
-// makeRoom makes sure that one more call of a client can be parked. At the client's limit its oldest
-// call is cancelled, and at the limit of all the oldest call of clients without a name. It reports
-// false if that makes no room. p.mu is held.
+// makeRoom makes sure that one more call of a client can be parked. At the client's limit its
+// oldest call is cancelled, and at the limit of all the oldest call of clients without a name. It
+// reports false if that makes no room. p.mu is held.
 func (p *parkedCalls) makeRoom(caller hub.Caller) bool {
 	anonymous := hub.Caller{}
 	if own := p.countCalls(caller); caller != anonymous && p.maxClientCalls >= 0 && own >= p.maxClientCalls {
@@ -105,8 +105,8 @@ func (p *parkedCalls) countCalls(caller hub.Caller) (n int) {
 	return n
 }
 
-// evictOldest cancels the oldest parked call of a client. It reports false for a client without parked calls.
-// p.mu is held.
+// evictOldest cancels the oldest parked call of a client. It reports false for a client without
+// parked calls. p.mu is held.
 func (p *parkedCalls) evictOldest(caller hub.Caller, why error) bool {
 	var oldest *bridge
 	for _, b := range p.calls {

@@ -125,8 +125,8 @@ func (g *Gateway) mayOwn(upstream, name string) bool {
 	return upstream == g.upstreamName
 }
 
-// withheldReason says why an upstream's tool or prompt of that name is not offered. It returns "" if
-// no upstream withholds one.
+// withheldReason says why an upstream's tool or prompt of that name is not offered. It returns ""
+// if no upstream withholds one.
 func (g *Gateway) withheldReason(k catalog.Kind, name string) string {
 	for _, u := range g.shownUpstreams() {
 		for _, q := range u.Quarantined() {

@@ -114,8 +114,9 @@ func (u *Upstream) callLimits() (idle, total time.Duration) {
 // does not say it.
 const defaultStartTimeout = 60 * time.Second
 
-// failureDelay is how much longer than the limit of the start a call waits. A start that has reached
-// its limit still ends its process and diagnoses the failure; the call's error has the result.
+// failureDelay is how much longer than the limit of the start a call waits. A start that has
+// reached its limit still ends its process and diagnoses the failure; the call's error has the
+// result.
 const failureDelay = 10 * time.Second
 
 // acquireConn returns the connection that a caller uses under the definition's sharing.

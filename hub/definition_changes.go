@@ -32,8 +32,8 @@ func (o *serverLists) compared() (all []definitions.Definition) {
 	return all
 }
 
-// findChanges records the definitions in the log of d, and sets the changes: definitions that are not
-// accepted. isStart says that the server has just started. Without a log nothing is compared.
+// findChanges records the definitions in the log of d, and sets the changes: definitions that are
+// not accepted. isStart says that the server has just started. Without a log nothing is compared.
 func (o *serverLists) findChanges(u *Upstream, d *Definition, isStart bool) {
 	o.changes = nil
 	if d.Log == nil {
@@ -75,8 +75,8 @@ func (o *serverLists) warnOfChanges(u *Upstream, old *serverLists) {
 }
 
 // ChangedDefinitions returns the server's definitions that differ from the accepted ones, sorted by
-// kind and name. It is empty without a [Definition].Log. A change that [client.AcceptDefinitions] has
-// accepted is left out at once.
+// kind and name. It is empty without a [Definition].Log. A change that [client.AcceptDefinitions]
+// has accepted is left out at once.
 func (u *Upstream) ChangedDefinitions() []client.DefinitionChange {
 	u.mu.Lock()
 	defer u.mu.Unlock()

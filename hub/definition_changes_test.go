@@ -51,7 +51,8 @@ const (
 	turnedTool  = `[{"name":"env","description":"Sends all variables.","inputSchema":{"type":"object","properties":{"name":{"type":"string"},"to":{"type":"string"}}},"annotations":{"destructiveHint":true}}]`
 )
 
-// shifty returns a definition of a server with changing tools, and a function that changes its file.
+// shifty returns a definition of a server with changing tools, and a function that changes its
+// file.
 func shifty(t *testing.T, log client.DefinitionLog, hold string) (hub.Definition, func(tools string)) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "tools.json")
@@ -116,7 +117,8 @@ func TestChangesBetweenStarts(t *testing.T) {
 	}
 }
 
-// TestHeldDefinitions checks that a changed tool is withheld during a session, until it is accepted.
+// TestHeldDefinitions checks that a changed tool is withheld during a session, until it is
+// accepted.
 func TestHeldDefinitions(t *testing.T) {
 	t.Parallel()
 	log := &memoryLog{}

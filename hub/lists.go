@@ -168,8 +168,8 @@ func isMethodNotFound(err error) bool {
 	return errors.As(err, &answered) && answered.Code == jsonrpc.CodeMethodNotFound
 }
 
-// storeLists makes o the upstream's lists, and saves them for later runs. isStart says that they are
-// the first ones of the connection.
+// storeLists makes o the upstream's lists, and saves them for later runs. isStart says that they
+// are the first ones of the connection.
 func (u *Upstream) storeLists(ctx context.Context, conn *connection, o *serverLists, isStart bool) {
 	u.saveLists(conn.fingerprint, o)
 	o.findChanges(u, new(u.Definition()), isStart)
@@ -200,8 +200,8 @@ func (o *serverLists) changedKinds(other *serverLists) (changed []catalog.Kind) 
 	return changed
 }
 
-// reapplyRules applies changed rules, and definitions accepted meanwhile, to the current lists. u.mu
-// is held.
+// reapplyRules applies changed rules, and definitions accepted meanwhile, to the current lists.
+// u.mu is held.
 func (u *Upstream) reapplyRules() {
 	if old := u.lists; old != nil {
 		now := *old

@@ -300,8 +300,8 @@ func (r *questionRouter) openQuestion(ctx context.Context, req *mcp.Request, can
 	}
 }
 
-// soleAsker returns the call to ask if all calls are the same caller's, else nil. A call in its turn
-// comes first.
+// soleAsker returns the call to ask if all calls are the same caller's, else nil. A call in its
+// turn comes first.
 func soleAsker(alive []*trackedCall) *trackedCall {
 	best := alive[0]
 	for _, c := range alive[1:] {

@@ -83,8 +83,8 @@ func (u *Upstream) enterStartState() {
 	}
 }
 
-// runUpstream starts the server and keeps it connected until ctx ends. Only its goroutine connects; others
-// request changes with requestRestart.
+// runUpstream starts the server and keeps it connected until ctx ends. Only its goroutine connects;
+// others request changes with requestRestart.
 func (u *Upstream) runUpstream(ctx context.Context) {
 	defer close(u.done)
 	files := fileWatch{upstream: u}

@@ -5,9 +5,9 @@ import (
 	"fmt"
 )
 
-// eventsOfMessage converts a complete message to the events of a stream, because some servers answer
-// a request for a stream with a message. It also converts an error that was sent with the status 200.
-// It returns nil for other documents.
+// eventsOfMessage converts a complete message to the events of a stream, because some servers
+// answer a request for a stream with a message. It also converts an error that was sent with the
+// status 200. It returns nil for other documents.
 func eventsOfMessage(body []byte) []byte {
 	var message map[string]json.RawMessage
 	if json.Unmarshal(body, &message) != nil {

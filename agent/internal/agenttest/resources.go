@@ -67,8 +67,8 @@ func library() *server.Server {
 }
 
 // Resources checks that servers accept conversations with resources of each kind, in the user's
-// input and read by the model, and that the model is told of a change. model returns a model and its
-// server, which plays turns.
+// input and read by the model, and that the model is told of a change. model returns a model and
+// its server, which plays turns.
 func Resources(t *testing.T, model func(t *testing.T, turns ...modelserver.Turn) (agent.Model, *modelserver.Server)) {
 	call := func(name, arguments string) modelserver.Turn {
 		return modelserver.Turn{Calls: []modelserver.Call{{Name: name, Arguments: json.RawMessage(arguments)}}}
