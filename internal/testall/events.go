@@ -29,7 +29,33 @@ type testCounts struct {
 // for example because it does not compile, has no name.
 type testOutcome struct {
 	packagePath, name string
-	reason            string // the message of t.Skip
+	reason            string   // the message of t.Skip
+	output            []string // the last lines that a failed test printed, at most outputLines
+}
+
+// Bounds of the output that the summary repeats for a failed test.
+const (
+	outputLines = 25
+	lineBytes   = 400
+)
+
+// testOutput keeps the last lines of each running test and the reasons of skips.
+type testOutput struct {
+	skipReason map[string]string
+	lines      map[string][]string
+}
+
+func (o *testOutput) addLine(key, line string) {
+	if skipMessage.MatchString(line) {
+		o.skipReason[key] = strings.TrimSpace(line)
+	}
+	line = strings.TrimRight(line, "\n")
+	if len(line) > lineBytes {
+		line = line[:lineBytes] + "…"
+	}
+	if o.lines[key] = append(o.lines[key], line); len(o.lines[key]) > outputLines {
+		o.lines[key] = o.lines[key][1:]
+	}
 }
 
 // readEvents reads every file in folder.
@@ -52,8 +78,8 @@ func (c *testCounts) readFile(name string) error {
 		return err
 	}
 	defer f.Close()
-	lastOutput := map[string]string{} // of each test, to find the reason of a skip
-	started := map[string]int{}       // how often each test started
+	printed := &testOutput{skipReason: map[string]string{}, lines: map[string][]string{}}
+	started := map[string]int{} // how often each test started
 	lines := bufio.NewReader(f)
 	for {
 		line, err := lines.ReadBytes('\n')
@@ -62,31 +88,31 @@ func (c *testCounts) readFile(name string) error {
 		}
 		var e testEvent
 		if json.Unmarshal(line, &e) == nil {
-			c.addEvent(e, lastOutput, started)
+			c.addEvent(e, printed, started)
 		}
 	}
 }
 
-func (c *testCounts) addEvent(e testEvent, lastOutput map[string]string, started map[string]int) {
+func (c *testCounts) addEvent(e testEvent, printed *testOutput, started map[string]int) {
 	key := e.Package + " " + e.Test
 	switch e.Action {
 	case "run":
 		started[key]++
 		c.runs = max(c.runs, started[key])
 	case "output":
-		if skipMessage.MatchString(e.Output) {
-			lastOutput[key] = strings.TrimSpace(e.Output)
-		}
+		printed.addLine(key, e.Output)
 	case "pass":
 		if e.Test != "" {
 			c.passed++
 		}
+		delete(printed.lines, key)
 	case "skip":
 		if e.Test != "" {
-			c.skipped = append(c.skipped, testOutcome{e.Package, e.Test, lastOutput[key]})
+			c.skipped = append(c.skipped, testOutcome{packagePath: e.Package, name: e.Test, reason: printed.skipReason[key]})
 		}
 	case "fail":
-		c.addFailure(e)
+		c.addFailure(e, printed.lines[key])
+		delete(printed.lines, key)
 	}
 }
 
@@ -95,12 +121,12 @@ var skipMessage = regexp.MustCompile(`^\s*\w+_test\.go:\d+: `)
 
 // addFailure keeps the innermost failing tests only. Go reports subtests before their parents, and
 // a package after its tests.
-func (c *testCounts) addFailure(e testEvent) {
+func (c *testCounts) addFailure(e testEvent, output []string) {
 	covered := slices.ContainsFunc(c.failed, func(o testOutcome) bool {
 		return o.packagePath == e.Package && (e.Test == "" || strings.HasPrefix(o.name, e.Test+"/"))
 	})
 	if !covered {
-		c.failed = append(c.failed, testOutcome{packagePath: e.Package, name: e.Test})
+		c.failed = append(c.failed, testOutcome{packagePath: e.Package, name: e.Test, output: output})
 	}
 }
 

@@ -46,6 +46,9 @@ func TestReadEvents(t *testing.T) {
 	if !slices.Equal(commands, want) {
 		t.Errorf("repeat with %q, want %q", commands, want)
 	}
+	if len(counts.failed) == 0 || !slices.Equal(counts.failed[0].output, []string{"    start_test.go:3: boom"}) {
+		t.Errorf("failed: %q", counts.failed)
+	}
 	if len(counts.skipped) != 1 || counts.skipped[0].reason != "redis_test.go:9: Redis is missing" {
 		t.Errorf("skipped: %v", counts.skipped)
 	}
@@ -56,12 +59,12 @@ func TestSummaryNamesEveryFailure(t *testing.T) {
 	ok := writeSummary(&out, []stageResult{
 		{name: "vet"},
 		{name: "fuzz", failed: true, repeat: []string{"go test -fuzz '^FuzzScan$' ./jsonrpc"}},
-		{name: "unit", failed: true, repeat: []string{"go test ./hub"}, tests: testCounts{passed: 7, failed: []testOutcome{{}}}},
+		{name: "unit", failed: true, repeat: []string{"go test ./hub"}, tests: testCounts{passed: 7, failed: []testOutcome{{output: []string{"start_test.go:3: boom"}}}}},
 	})
 	if ok {
 		t.Error("two stages failed, and the summary says ok")
 	}
-	for _, want := range []string{"failed in fuzz, repeat with: go test -fuzz '^FuzzScan$' ./jsonrpc\n", "failed in unit, repeat with: go test ./hub\n", "\n8 passed, 2 failed, 0 skipped\n"} {
+	for _, want := range []string{"failed in fuzz, repeat with: go test -fuzz '^FuzzScan$' ./jsonrpc\n", "failed in unit, repeat with: go test ./hub\n", "start_test.go:3: boom\n", "\n8 passed, 2 failed, 0 skipped\n"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("the summary lacks %q:\n%s", want, &out)
 		}

@@ -1,6 +1,7 @@
 // Command testall runs the stages of make test or make long one after another, also when one of
 // them fails, and ends with a summary: the result, the time and the counts of each stage, every
-// test that was skipped with its reason, and every failure with the command that repeats it.
+// test that was skipped with its reason, and every failure with the command that repeats it and the
+// last lines that the test printed.
 //
 // Usage, from the root of the repository:
 //
@@ -138,6 +139,9 @@ func writeSummary(w io.Writer, results []stageResult) bool {
 		for _, command := range r.repeat {
 			fmt.Fprintf(w, "failed in %s, repeat with: %s\n", r.name, command)
 		}
+	}
+	for _, test := range total.failed {
+		fmt.Fprintf(w, "--- output of %s %s\n%s\n", test.packagePath, test.name, strings.Join(test.output, "\n"))
 	}
 	if ok {
 		fmt.Fprintln(w, "every stage passed")
