@@ -134,6 +134,13 @@ func (l *clientLoad) recordCall(name string, took time.Duration, err error) {
 	l.tallies[name] = n
 }
 
+// countErrors returns the number of failed calls of a tool so far.
+func (l *clientLoad) countErrors(tool string) int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.tallies[tool].errors
+}
+
 // awaitAnswers waits until each kind of call has 20 answers.
 func (l *clientLoad) awaitAnswers() {
 	l.t.Helper()

@@ -251,7 +251,7 @@ func TestUpWithStrangeServers(t *testing.T) {
 	p.writeFile(p.userFile(), `{"mcpServers": {
 		"steady": `+p.scriptEntry("steady", execScript)+`,
 		"mortal": `+p.scriptEntry("mortal", execScript)+`,
-		"silent": {"command": "/bin/sh", "args": ["-c", "exec cat > /dev/null"]},
+		"silent": {"command": "/bin/sh", "args": ["-c", "exec cat > /dev/null"], "startTimeout": "1h"},
 		"flood": `+p.scriptEntry("flood", `(while :; do yes "All work and no play" | head -c 4000000; sleep 0.1; done >&2) & `+execScript)+`,
 		"grows": {"type": "http", "url": "`+newGrowingServer(t, grown)+`"}
 	}}`)
@@ -265,29 +265,31 @@ func TestUpWithStrangeServers(t *testing.T) {
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
 	killed := 0
-	for range 4 {
+	polltest.UntilNil(t, func() error {
 		<-tick.C
 		if pids, _ := p.readLog("mortal"); syscall.Kill(pids[len(pids)-1], syscall.SIGKILL) == nil {
 			killed++
 		}
-	}
+		if n := c.countErrors("mortal__echo"); killed < 4 || n == 0 {
+			return fmt.Errorf("mortal was killed %d times, and %d of its calls failed", killed, n)
+		}
+		return nil
+	})
 	p.awaitStates(others)
 	for what, n := range c.stopCalls() {
 		switch {
 		case n.answers == 0:
 			t.Errorf("%s is never answered: %+v", what, n)
-		case what == "mortal__echo" && n.errors == 0:
-			t.Errorf("%s: too little happened to test it: %+v", what, n)
 		case what != "mortal__echo" && n.errors > 0:
 			t.Errorf("%s: %+v", what, n)
 		}
 	}
-	if killed < 2 {
-		t.Errorf("it was killed %d times: too little happened to test it", killed)
-	}
-	if n := strings.Count(p.expectSuccess("", "tools", "--url", url+"/mcp"), "grows__more_"); n != grown {
-		t.Errorf("%d tools of one that has grown to %d", n, grown)
-	}
+	polltest.UntilNil(t, func() error {
+		if n := strings.Count(p.expectSuccess("", "tools", "--url", url+"/mcp"), "grows__more_"); n != grown {
+			return fmt.Errorf("%d tools of a server that has grown to %d", n, grown)
+		}
+		return nil
+	})
 	if now, _ := p.readLog("steady"); !slices.Equal(now, steady) {
 		t.Errorf("a server was restarted that nothing was done to: %v, then %v", steady, now)
 	}

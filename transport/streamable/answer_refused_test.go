@@ -29,6 +29,7 @@ func TestRefusedAnswerFailsItsCall(t *testing.T) {
 			who, err := server.Ask[person](ctx, "who", "Who?")
 			return who.Name, err
 		})
+		server.Tool(s, "say", "Speaks.", func(context.Context, struct{}) (string, error) { return "fine", nil })
 		h := streamable.Handler(s, &streamable.Options{ServerOptions: transport.ServerOptions{AskTimeout: time.Hour}})
 		t.Cleanup(func() { _ = h.Shutdown(context.Background()) })
 		return h
@@ -54,6 +55,9 @@ func TestRefusedAnswerFailsItsCall(t *testing.T) {
 		_, err = client.Call[string](t.Context(), c, "ask", nil)
 		if err == nil || !strings.Contains(err.Error(), "did not accept the answer to its elicitation/create") || !strings.Contains(err.Error(), "sticky sessions") {
 			t.Errorf("%s: %v", revision, err)
+		}
+		if got, err := client.Call[string](t.Context(), c, "say", nil); err != nil || got != "fine" {
+			t.Errorf("%s: the call after the refused answer: %q, %v", revision, got, err)
 		}
 		c.Close()
 	}
