@@ -25,6 +25,7 @@ import (
 	"github.com/dowel-mcp/dowel/client"
 	"github.com/dowel-mcp/dowel/hub"
 	"github.com/dowel-mcp/dowel/internal/config"
+	"github.com/dowel-mcp/dowel/transport"
 )
 
 // Choices are the user's decisions that no project's file may take. Its methods are called
@@ -59,6 +60,8 @@ type Options struct {
 	// MissingGrace is how long a file may be missing, or empty, before that counts: some programs
 	// remove a file before they write it again. 0 means [DefaultMissingGrace].
 	MissingGrace time.Duration
+	// Tap returns the tap for the connections to a server. nil taps none.
+	Tap func(server string) transport.Tap
 	// Logger receives problems of files. nil means [slog.Default].
 	Logger *slog.Logger
 }
@@ -186,6 +189,11 @@ func (s *Source) buildDefinitions() (all []hub.Definition) {
 				d.Hold = hub.Hold{Status: hub.Disabled, Reason: switchedOff}
 			}
 			all = append(all, d)
+		}
+	}
+	for i := range all {
+		if s.opts.Tap != nil {
+			all[i].Options.Wire.Tap = s.opts.Tap(all[i].Name)
 		}
 	}
 	return all

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"iter"
 	"net"
 	"net/http"
@@ -147,7 +148,12 @@ func (c *Client) call(ctx context.Context, method, path string, into any) error 
 
 // sendRequest returns the response of a request that succeeds, or the running dowel's error.
 func (c *Client) sendRequest(ctx context.Context, method, path string) (*http.Response, error) {
-	r, err := http.NewRequestWithContext(ctx, method, base+path, nil)
+	return c.sendBody(ctx, method, path, nil)
+}
+
+// sendBody is sendRequest with a body, which may be nil.
+func (c *Client) sendBody(ctx context.Context, method, path string, body io.Reader) (*http.Response, error) {
+	r, err := http.NewRequestWithContext(ctx, method, base+path, body)
 	if err != nil {
 		return nil, err
 	}

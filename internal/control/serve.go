@@ -29,9 +29,9 @@ type Controller interface {
 var ErrNoServer = errors.New("there is no such server")
 
 // Handler returns the HTTP handler of a running dowel. Only the user may reach it. mcp serves the
-// gateway at /mcp; nil serves none. Streams of events and logs end with life, which tells their
-// readers that this dowel ends.
-func Handler(life context.Context, c Controller, h *hub.Hub, gateway http.Handler) http.Handler {
+// gateway at /mcp; nil serves none. frames has the frames of the hub's servers, or is nil. Streams
+// of events, logs and frames end with life, which tells their readers that this dowel ends.
+func Handler(life context.Context, c Controller, h *hub.Hub, frames *Frames, gateway http.Handler) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /v1/status", func(w http.ResponseWriter, r *http.Request) { writeJSON(w, c.Status()) })
 	mux.HandleFunc("POST /v1/reload", refuseOwnServers(func(w http.ResponseWriter, r *http.Request) { writeOutcome(w, c.Reload(r.Context())) }))
@@ -41,6 +41,9 @@ func Handler(life context.Context, c Controller, h *hub.Hub, gateway http.Handle
 	mux.HandleFunc("POST /v1/token/renew", refuseOwnServers(func(w http.ResponseWriter, r *http.Request) { writeToken(w, r, c, true) }))
 	mux.HandleFunc("POST /v1/servers/{name}/{verb}", refuseOwnServers(func(w http.ResponseWriter, r *http.Request) {
 		writeOutcome(w, c.Do(r.Context(), r.PathValue("name"), r.PathValue("verb")))
+	}))
+	mux.HandleFunc("POST /v1/servers/{name}/frames", refuseOwnServers(func(w http.ResponseWriter, r *http.Request) {
+		streamFrames(w, r, h, frames, life)
 	}))
 	mux.HandleFunc("GET /v1/servers/{name}/logs", func(w http.ResponseWriter, r *http.Request) { streamLogs(w, r, h, life) })
 	mux.HandleFunc("GET /v1/events", func(w http.ResponseWriter, r *http.Request) { serveEvents(w, r, h, life) })

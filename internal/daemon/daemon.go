@@ -78,6 +78,7 @@ type Daemon struct {
 	options Options
 	// Hub holds the servers. It is closed when the daemon stops.
 	Hub      *hub.Hub
+	frames   control.Frames // of the hub's servers
 	source   *configured.Source
 	info     mcp.Implementation
 	gateway  *gateway.Gateway // set when the settings are known
@@ -116,7 +117,7 @@ func newDaemon(o Options) (*Daemon, error) {
 	d.ctx, d.cancel = context.WithCancel(context.Background())
 	d.info = mcp.Implementation{Name: "dowel", Title: "dowel", Version: version.Number()}
 	d.Hub = hub.New(&hub.Options{Info: d.info, Cache: newCatalogCache(), Watch: configured.WatchFiles, Logger: o.Logger})
-	d.source = configured.New(d.Hub, configured.Options{Config: where, Choices: store, Fallback: BuiltInServers(), Logger: o.Logger})
+	d.source = configured.New(d.Hub, configured.Options{Config: where, Choices: store, Fallback: BuiltInServers(), Tap: d.frames.Tap, Logger: o.Logger})
 	return d, nil
 }
 

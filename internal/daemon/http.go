@@ -98,7 +98,7 @@ func (d *Daemon) serveControl(l net.Listener) func(context.Context) error {
 		Guard:      streamable.Guard{Off: true}, Middleware: d.gatewayMiddleware(),
 	})
 	events, endEvents := context.WithCancel(context.Background())
-	server := &http.Server{Handler: control.Handler(events, d, d.Hub, handler), ReadHeaderTimeout: 10 * time.Second, ConnContext: control.ConnContext}
+	server := &http.Server{Handler: control.Handler(events, d, d.Hub, &d.frames, handler), ReadHeaderTimeout: 10 * time.Second, ConnContext: control.ConnContext}
 	served := make(chan struct{})
 	go func() {
 		defer close(served)

@@ -40,6 +40,7 @@ type Connection struct {
 	*factory.Factory
 	TargetFlags
 	wire           bool
+	wireLog        *wireLog // nil without --wire
 	revision       string
 	ConnectTimeout time.Duration
 	idleTimeout    time.Duration
@@ -54,7 +55,7 @@ type Connection struct {
 func (conn *Connection) AddFlags(cmd *cobra.Command) {
 	conn.TargetFlags.AddFlags(cmd)
 	flags := cmd.Flags()
-	flags.BoolVar(&conn.wire, "wire", false, "show the messages on the wire on stderr, as they pass")
+	flags.BoolVar(&conn.wire, "wire", false, "show the messages on the wire on stderr, as they pass, those of the running dowel too")
 	flags.StringVar(&conn.revision, "revision", "", "speak this protocol `revision` (default: what the server speaks)")
 	conn.AddCallFlags(flags, "the server's", "the server", "the server")
 }
@@ -91,7 +92,8 @@ func (conn *Connection) DialOptions(t Target) (client.Options, error) {
 	}
 	t.applyDefinition(&o)
 	if conn.wire {
-		o.Wire.Tap = newWireLog(conn.Stderr, conn.JSON).logFrame
+		conn.wireLog = newWireLog(conn.Stderr, conn.JSON)
+		o.Wire.Tap = conn.wireLog.logFrame
 	}
 	if WatchWire != nil {
 		o.Wire.Tap = WatchWire(o.Wire.Tap)
@@ -208,6 +210,7 @@ func (conn *Connection) DoWithOptions(ctx context.Context, t Target, o client.Op
 	if t.close != nil {
 		defer t.close()
 	}
+	defer conn.followServer(ctx, t)()
 	c, err := client.Dial(ctx, t.Dial, &o)
 	if err != nil {
 		return exit.ConnectError{Server: t.Label(), Err: Unwrapped(err)}
@@ -218,6 +221,21 @@ func (conn *Connection) DoWithOptions(ctx context.Context, t Target, o client.Op
 		conn.Warn("%v", closing)
 	}
 	return err
+}
+
+// followServer shows the frames between the running dowel and its server t too if --wire is given.
+// The caller calls stop when the connection is closed.
+func (conn *Connection) followServer(ctx context.Context, t Target) (stop func()) {
+	if conn.wireLog == nil || t.running == nil {
+		return func() {}
+	}
+	conn.wireLog.nameLegs(t.Name)
+	stop, err := t.running.FollowFrames(ctx, t.Name, conn.wireLog.logFarFrame)
+	if err != nil {
+		conn.Warn("the messages between the running dowel and %s are not shown: %v", t.Name, err)
+		return func() {}
+	}
+	return stop
 }
 
 // Unwrapped returns the error of a dial without its prefix. The prefix names the server, and

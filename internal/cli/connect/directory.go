@@ -121,7 +121,8 @@ func (d *Directory) findTarget(name string) (t Target, ok bool, err error) {
 		return t, true, exit.ConnectError{Server: name, Err: fmt.Errorf("it %s: %s", StatusWords(hold.Status), hold.Reason)}
 	case d.running != nil:
 		at := d.running.Gateway() + "/" + name
-		return Target{Name: name, Origin: "the dowel that is running", Dial: streamable.URL{URL: at, Client: d.running.HTTP()}}, true, nil
+		dial := streamable.URL{URL: at, Client: d.running.HTTP()}
+		return Target{Name: name, Origin: "the dowel that is running", Dial: dial, running: d.running}, true, nil
 	}
 	def := d.Definitions[name]
 	return Target{Name: name, Origin: def.Origin, Dial: def.Target, Options: def.Options}, true, nil

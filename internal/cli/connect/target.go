@@ -15,6 +15,7 @@ import (
 	"github.com/dowel-mcp/dowel/internal/builtin"
 	"github.com/dowel-mcp/dowel/internal/builtin/shell"
 	"github.com/dowel-mcp/dowel/internal/cli/exit"
+	"github.com/dowel-mcp/dowel/internal/control"
 	"github.com/dowel-mcp/dowel/internal/modelkeys"
 	"github.com/dowel-mcp/dowel/internal/secretmask"
 	"github.com/dowel-mcp/dowel/internal/suggest"
@@ -35,6 +36,8 @@ type Target struct {
 	Header http.Header
 	// Options holds the options of the definition in the configuration.
 	Options client.Options
+	// running is the running dowel that has the server under this name, or nil.
+	running *control.Client
 	// close releases resources of the target. It may be nil.
 	close func()
 }
