@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"github.com/dowel-mcp/dowel/internal/modelkeys"
+	"github.com/dowel-mcp/dowel/internal/process"
+	"github.com/dowel-mcp/dowel/internal/stacktrace"
 	"github.com/dowel-mcp/dowel/transport/stdio"
 )
 
@@ -61,9 +63,10 @@ var complaints = []complaint{
 	// Arguments.
 	{mustCompile(`(?im)unknown (?:option|flag|argument|command)s?:? ['"\x60]?([^\s'"\x60]+)|unrecognized arguments?: (\S+)|flag provided but not defined: (\S+)|unexpected argument '([^']+)'`), "the program does not know the argument $1$2$3$4", "Correct the argument $1$2$3$4."},
 	{mustCompile(`(?im)^\s*usage:|required (?:option|argument)|the following arguments are required`), "the program asks for other arguments", "Complete the arguments as the program's usage says."},
-	// The server itself.
-	{mustCompile(`(?m)^panic: |^Traceback \(most recent|^fatal error: |thread '[^']*' panicked`), "the server crashed", "Update the server, or report these lines to its author."},
 }
+
+// panicMessage matches errors that only the author of a server can correct.
+var panicMessage = mustCompile(`^(?:panic|fatal error): `)
 
 // mustCompile shortens the tables.
 func mustCompile(pattern string) *regexp.Regexp { return regexp.MustCompile(pattern) }
@@ -117,10 +120,23 @@ func (e *evidence) matchComplaint() (finding, bool) {
 	if name := e.findMissingVariable(words); name != "" {
 		return finding{stepHandshake, name + " is not set", "Give " + name + " a value in the server's environment."}, true
 	}
+	if message := e.crashMessage(); panicMessage.MatchString(message) {
+		return finding{stepHandshake, "the server crashed: " + message, "Update the server, or report this error to its author."}, true
+	} else if message != "" {
+		return finding{stepHandshake, message, "Correct the cause that this error names, or report it to the server's author."}, true
+	}
 	if len(e.stdoutLines) > 0 {
 		return e.describeStdout(), true
 	}
 	return finding{}, false
+}
+
+// crashMessage returns the uncaught error on the server's stderr, or "".
+func (e *evidence) crashMessage() string {
+	if exit := e.exitError(); exit != nil {
+		return process.CrashMessage(exit)
+	}
+	return stacktrace.Message(strings.Join(e.stderrLines, "\n"))
 }
 
 var groupReference = mustCompile(`\$(\d)`)

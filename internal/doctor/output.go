@@ -7,6 +7,7 @@ import (
 	"sync"
 	"unicode"
 
+	"github.com/dowel-mcp/dowel/internal/stacktrace"
 	"github.com/dowel-mcp/dowel/jsonrpc"
 	"github.com/dowel-mcp/dowel/transport"
 )
@@ -132,10 +133,11 @@ func dropFirstLine(text string) string {
 	return rest
 }
 
-// lastLines returns the last non-empty lines of a text, at most keptLines.
+// lastLines returns the last non-empty lines of a text, at most keptLines, without the frames of
+// stack traces.
 func lastLines(text string) []string {
 	var lines []string
-	for line := range strings.Lines(text) {
+	for line := range strings.Lines(stacktrace.Condense(text)) {
 		if line = stripControls(strings.TrimRight(line, "\r\n")); strings.TrimSpace(line) != "" {
 			lines = append(lines, line)
 		}

@@ -8,6 +8,8 @@ import (
 	"os/exec"
 	"sync"
 	"time"
+
+	"github.com/dowel-mcp/dowel/internal/stacktrace"
 )
 
 const (
@@ -183,9 +185,11 @@ func (c *Child) ExitError() error {
 // PID returns the process id. On POSIX it is also the id of the process group and session.
 func (c *Child) PID() int { return c.tree.pid }
 
-// StderrTail returns the last lines of stderr as valid UTF-8, without control characters and
-// terminal escape sequences.
-func (c *Child) StderrTail(lines int) string { return stripControls(c.stderr.lastLines(lines)) }
+// StderrTail returns the last lines of stderr as valid UTF-8, without the frames of stack traces,
+// control characters and terminal escape sequences.
+func (c *Child) StderrTail(lines int) string {
+	return lastLines(stacktrace.Condense(stripControls(string(c.stderr.snapshot()))), lines)
+}
 
 // runLifecycle runs from the start of the child to its end. Only this goroutine changes its
 // state.
@@ -233,7 +237,9 @@ func (c *Child) publishExit(quiet <-chan struct{}, closed bool) {
 	if isClosed(c.tree.exited) {
 		exit.State = c.tree.state
 	}
-	exit.Stderr = c.StderrTail(tailLines)
+	text := stripControls(string(c.stderr.snapshot()))
+	exit.crash = stacktrace.Message(text)
+	exit.Stderr = lastLines(stacktrace.Condense(text), tailLines)
 	if cut := len(exit.Stderr) - tailBytes; cut > 0 {
 		exit.Stderr = "…" + stripControls(exit.Stderr[cut:])
 	}

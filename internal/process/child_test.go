@@ -449,7 +449,7 @@ func TestStderrTail(t *testing.T) {
 	l := newStderrLog(defaultRing, nil)
 	l.Write([]byte("one\ntwo\n\nthree\r\n"))
 	for lines, want := range []string{"", "three", "\nthree", "two\n\nthree", "one\ntwo\n\nthree", "one\ntwo\n\nthree"} {
-		if got := l.lastLines(lines); got != want {
+		if got := lastLines(string(l.snapshot()), lines); got != want {
 			t.Errorf("tail(%d) = %q, want %q", lines, got, want)
 		}
 	}
@@ -484,5 +484,23 @@ func writeScript(t *testing.T, file, body string) {
 	}
 	if err := os.WriteFile(file, []byte("#!/bin/sh\n"+body+"\n"), 0o755); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// The error of a trace that is longer than the kept lines stays, in the lines and on its own.
+func TestExitErrorKeepsCrash(t *testing.T) {
+	t.Parallel()
+	script := `echo "Error: boom: API key missing" >&2
+i=0; while [ $i -lt 30 ]; do echo "    at f (/srv/x.js:$i:7)" >&2; i=$((i+1)); done
+echo >&2; echo "Node.js v22.23.3" >&2; exit 1`
+	child, err := Command{Path: "/bin/sh", Args: []string{"-c", script}}.Start(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer child.Close()
+	_ = child.Wait()
+	exit := child.exit
+	if exit.Stderr != "Error: boom: API key missing" || CrashMessage(exit) != "Error: boom: API key missing" {
+		t.Errorf("%q, %q", exit.Stderr, CrashMessage(exit))
 	}
 }

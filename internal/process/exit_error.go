@@ -7,6 +7,8 @@ import (
 	"strings"
 	"sync"
 	"unicode"
+
+	"github.com/dowel-mcp/dowel/internal/stacktrace"
 )
 
 // ExitError is the exit of a child. It is an error even if the exit status is 0, because the
@@ -18,10 +20,21 @@ type ExitError struct {
 	// State holds the exit status or signal. It is nil if the status is unknown, because the
 	// process could not be killed or other code of this program has reaped it.
 	State *os.ProcessState
-	// Stderr holds the last lines of stderr, at most 10 lines and 2 KiB.
+	// Stderr holds the last lines of stderr, at most 10 lines and 2 KiB. The frames of stack traces
+	// are left out, so that the error before them is kept.
 	Stderr string
 	// Closed reports whether the exit followed a call of Close.
 	Closed bool
+
+	crash string // the uncaught error that stderr tells; "" if it tells none
+}
+
+// CrashMessage returns the uncaught error in the stderr of an exited process on one line, or "".
+func CrashMessage(e *ExitError) string {
+	if e.crash != "" {
+		return e.crash
+	}
+	return stacktrace.Message(e.Stderr)
 }
 
 // ExitCode returns the exit status, or -1 if a signal ended the process or State is nil.

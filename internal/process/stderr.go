@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"strings"
 	"sync"
 	"time"
 )
@@ -127,16 +128,17 @@ func (l *stderrLog) snapshot() []byte {
 	return append(bytes.Clone(l.ring[l.next:]), l.ring[:l.next]...)
 }
 
-func (l *stderrLog) lastLines(lines int) string {
+// lastLines returns the last lines of text.
+func lastLines(text string, lines int) string {
 	if lines <= 0 {
 		return ""
 	}
-	b := bytes.TrimRight(l.snapshot(), "\r\n")
-	from := len(b)
+	text = strings.TrimRight(text, "\r\n")
+	from := len(text)
 	for ; lines > 0 && from >= 0; lines-- {
-		from = bytes.LastIndexByte(b[:from], '\n')
+		from = strings.LastIndexByte(text[:from], '\n')
 	}
-	return string(b[from+1:])
+	return text[from+1:]
 }
 
 // waitWithin reports whether done was closed within d.

@@ -70,8 +70,8 @@ type Command struct {
 type Child interface {
 	// PID returns the process id. On POSIX it is also the id of the process group and session.
 	PID() int
-	// StderrTail returns the last lines of stderr as valid UTF-8, without control characters and
-	// terminal escape sequences. At most 64 KiB are kept.
+	// StderrTail returns the last lines of stderr as valid UTF-8, without the frames of stack
+	// traces, control characters and terminal escape sequences. At most 64 KiB are kept.
 	StderrTail(lines int) string
 	// Exited returns a channel that is closed when the process has exited.
 	Exited() <-chan struct{}
@@ -94,7 +94,7 @@ func ChildOf(t mcp.Transport) Child {
 //
 //   - Command, the Path of the [Command];
 //   - State, the [*os.ProcessState], or nil if the exit status is unknown;
-//   - Stderr, the last lines of stderr, at most 10 lines and 2 KiB;
+//   - Stderr, the last lines of stderr without the frames of stack traces, at most 10 lines and 2 KiB;
 //   - Closed, which reports whether the exit followed the end of the connection.
 //
 // The method ExitCode returns the exit status, or -1 if a signal ended the process.
