@@ -68,10 +68,10 @@ type RequestHandler struct {
 
 // OnRequest returns a handler for one method that servers ask with: a method of an extension, or
 // one that client and server agreed on. A legacy server asks live, a modern one through an input
-// request; fn answers both. fn may be called concurrently; its context ends with the call that led to the
-// question. The result must be a JSON object. If fn returns an [*mcp.Error], the
-// server gets its code. Declare the method in Extensions or in Answers.Capabilities of [Options] if
-// the server needs to know of it.
+// request; fn answers both. fn may be called concurrently; its context ends with the call that led
+// to the question. The result must be a JSON object. If fn returns an [*mcp.Error], the server gets
+// its code. Declare the method in Extensions or in Answers.Capabilities of [Options] if the server
+// needs to know of it.
 func OnRequest[P, R any](method mcp.Method[P, R], fn func(ctx context.Context, params P) (R, error)) RequestHandler {
 	return RequestHandler{method: method.Name, answer: func(ctx context.Context, req *mcp.Request) (*mcp.Result, error) {
 		return answerTyped(req, func(p *P) (any, error) { return fn(ctx, *p) })

@@ -60,8 +60,8 @@ func (c *Client) Watch(ctx context.Context, filter mcp.SubscriptionFilter) (*Wat
 }
 
 // OnChange is [Client.Watch] with a function in place of a loop: handle gets each change, one at a
-// time, in both eras of the protocol. If the watch ends with an error, as [Watch.Changes] describes,
-// the last call has that error and no change. A call of handle may still be running when
+// time, in both eras of the protocol. If the watch ends with an error, as [Watch.Changes]
+// describes, the last call has that error and no change. A call of handle may still be running when
 // [Watch.Close] returns. [Client.Close] waits for it, so handle must not call that.
 func (c *Client) OnChange(ctx context.Context, filter mcp.SubscriptionFilter, handle func(Change, error)) (*Watch, error) {
 	w, err := c.Watch(ctx, filter)

@@ -24,8 +24,9 @@ type AuditOptions struct {
 	OnError func(error)
 }
 
-// Audit returns a middleware that writes a line of JSON to w for each call of a tool, use of a prompt
-// and read of a resource. Each line is one Write, and writes do not overlap. Its members are:
+// Audit returns a middleware that writes a line of JSON to w for each call of a tool, use of a
+// prompt and read of a resource. Each line is one Write, and writes do not overlap. Its members
+// are:
 //
 //	time       when the request came
 //	client     the principal of the request, else the name that the client gives itself

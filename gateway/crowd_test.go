@@ -15,7 +15,8 @@ import (
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
-// crowdMember is a client that makes calls which ask its user. Each question carries the client's name.
+// crowdMember is a client that makes calls which ask its user. Each question carries the client's
+// name.
 type crowdMember struct {
 	name   string
 	c      *client.Client
@@ -23,8 +24,8 @@ type crowdMember struct {
 	useAsk func(ctx context.Context, text string) (string, error)
 }
 
-// newCrowdMember dials a client with its own user. Revisions before 2025-06-18 have no elicitation, so their
-// calls ask for sampling.
+// newCrowdMember dials a client with its own user. Revisions before 2025-06-18 have no elicitation,
+// so their calls ask for sampling.
 func newCrowdMember(t *testing.T, f *front, up, down end, name string) *crowdMember {
 	a := &crowdMember{name: name}
 	note := func(question string) {

@@ -32,8 +32,8 @@ const maxClients = 10000
 
 // Limit returns a middleware that holds clients to the limits. A call above the rate waits up to 10
 // seconds. What exceeds the limits is refused: a tool call with a result that a model understands,
-// everything else with an error. A client is a principal, else a session; clients with neither count
-// as one.
+// everything else with an error. A client is a principal, else a session; clients with neither
+// count as one.
 func Limit(o Limits) mcp.Middleware {
 	l := &limiter{opts: o, clients: map[string]*usage{}}
 	return func(next mcp.Handler) mcp.Handler {
@@ -92,8 +92,8 @@ type usage struct {
 	last    time.Time
 }
 
-// startRequest counts a request. It returns how long the request must wait, or why it is refused. The
-// caller calls done at the request's end.
+// startRequest counts a request. It returns how long the request must wait, or why it is refused.
+// The caller calls done at the request's end.
 func (l *limiter) startRequest(caller hub.Caller, isCall bool) (wait time.Duration, done func(), refusal string) {
 	key := caller.Principal
 	if key == "" {

@@ -25,8 +25,8 @@ type resourceFollower struct {
 	cancel           context.CancelFunc
 }
 
-// followResource keeps the subscription open until ctx ends or the upstream is held. It reports all resources
-// as changed after an interruption.
+// followResource keeps the subscription open until ctx ends or the upstream is held. It reports all
+// resources as changed after an interruption.
 func (f *resourceFollower) followResource(ctx context.Context) {
 	defer f.reportHonoured(nil)
 	params, err := mcp.Encode(&mcp.ListenParams{Notifications: mcp.SubscriptionFilter{

@@ -48,8 +48,9 @@ func crowdOf(most time.Duration) (definitions []hub.Definition, longest time.Dur
 	return definitions, longest
 }
 
-// TestCrowd starts 200 servers of 20 tools each and checks that they start at the same time: all are
-// ready soon after the slowest server's delay. Time is fake, so the machine's speed does not matter.
+// TestCrowd starts 200 servers of 20 tools each and checks that they start at the same time: all
+// are ready soon after the slowest server's delay. Time is fake, so the machine's speed does not
+// matter.
 func TestCrowd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		definitions, longest := crowdOf(slowest)

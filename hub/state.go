@@ -80,6 +80,6 @@ type State struct {
 	Next    time.Time
 }
 
-// Diagnosis explains a failed start or a lost connection: a summary, advice for the user, and what is
-// known of the process. It contains no secrets of the definition.
+// Diagnosis explains a failed start or a lost connection: a summary, advice for the user, and what
+// is known of the process. It contains no secrets of the definition.
 type Diagnosis = doctor.Diagnosis

@@ -98,8 +98,8 @@ func (w *worker) runTask(words ...string) output {
 	return output{words, stdout.String(), stderr.String(), cmd.ProcessState.ExitCode(), time.Since(start)}
 }
 
-// expectPlayed fails the test if the model server refused a request or did not play all turns of its
-// script.
+// expectPlayed fails the test if the model server refused a request or did not play all turns of
+// its script.
 func (w *worker) expectPlayed() {
 	w.t.Helper()
 	for _, r := range w.model.Requests() {
@@ -289,7 +289,8 @@ func (n *textWatcher) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Resources of the reference servers: one of a template in the task, one of a list that the model reads, and two that do not exist.
+// Resources of the reference servers: one of a template in the task, one of a list that the model
+// reads, and two that do not exist.
 func TestAgentResources(t *testing.T) {
 	t.Parallel()
 	const script = `{"key": "k", "turns": [

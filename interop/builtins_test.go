@@ -17,8 +17,8 @@ import (
 // caller calls a tool with another SDK's client and returns the texts of the result.
 type caller func(tool string, arguments map[string]any) (string, error)
 
-// newCallers returns the clients of other SDKs in both eras by name, each with its own process of the
-// server.
+// newCallers returns the clients of other SDKs in both eras by name, each with its own process of
+// the server.
 func newCallers(t *testing.T, command ...string) map[string]caller {
 	return map[string]caller{
 		"go-sdk, modern": gosdkCaller(t, modernRevision, command), "go-sdk, legacy": gosdkCaller(t, "2025-11-25", command),

@@ -52,8 +52,8 @@ func (c cli) command(ctx context.Context, server []string, words ...string) *exe
 	return cmd
 }
 
-// runWith runs dowel with a server, given by its command or URL. It fails the test if a process outlives
-// the run.
+// runWith runs dowel with a server, given by its command or URL. It fails the test if a process
+// outlives the run.
 func (c cli) runWith(server []string, words ...string) output {
 	c.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), runLimit)
@@ -74,8 +74,8 @@ func (c cli) runWith(server []string, words ...string) output {
 	return output{words, stdout.String(), stderr.String(), cmd.ProcessState.ExitCode(), time.Since(start)}
 }
 
-// expectSuccess runs dowel with a server and fails the test unless it succeeds and stdout contains each text
-// of want.
+// expectSuccess runs dowel with a server and fails the test unless it succeeds and stdout contains
+// each text of want.
 func (c cli) expectSuccess(server, words []string, want ...string) output {
 	c.t.Helper()
 	out := c.runWith(server, words...)
@@ -90,8 +90,8 @@ func (c cli) expectSuccess(server, words []string, want ...string) output {
 	return out
 }
 
-// expectFailure runs dowel with a server and fails the test unless dowel fails and its output contains each
-// text of want.
+// expectFailure runs dowel with a server and fails the test unless dowel fails and its output
+// contains each text of want.
 func (c cli) expectFailure(server, words []string, want ...string) {
 	c.t.Helper()
 	out := c.runWith(server, words...)
@@ -135,7 +135,8 @@ func memberValues(value any, key string) []any {
 	return found
 }
 
-// expectMember fails the test unless some member of a JSON value, at any depth, has this key and value.
+// expectMember fails the test unless some member of a JSON value, at any depth, has this key and
+// value.
 func expectMember(t *testing.T, value any, key string, want any) {
 	t.Helper()
 	if !slices.Contains(scalars(memberValues(value, key)), want) {

@@ -57,8 +57,8 @@ const (
 	overSSE   = "sse"  // HTTP+SSE of 2024-11-05
 )
 
-// typeScriptClients returns the clients on the TypeScript SDKs by name, as command lines without the server's
-// command or URL at the end.
+// typeScriptClients returns the clients on the TypeScript SDKs by name, as command lines without
+// the server's command or URL at the end.
 func typeScriptClients(t *testing.T, server, carrier string) map[string][]string {
 	all := map[string][]string{
 		"TypeScript v1":      {"node", scriptPath(t, "client-v1.mjs")},
@@ -91,8 +91,8 @@ func goClient(t *testing.T, name, carrier, revision string, without ...string) [
 	return []string{binaryPath(t, name), "-carrier", carrier, "-version", revision, "-without", strings.Join(without, ",")}
 }
 
-// goClientsOfDowel returns the clients on the Go SDKs, in all revisions that a carrier has, for dowel's
-// everything server.
+// goClientsOfDowel returns the clients on the Go SDKs, in all revisions that a carrier has, for
+// dowel's everything server.
 func goClientsOfDowel(t *testing.T, carrier string) map[string][]string {
 	all := map[string][]string{}
 	for _, name := range []string{"gosdk-client", "mcpgo-client"} {

@@ -16,9 +16,9 @@ import (
 // recoveryLimit bounds each call of a client during a restart of its server.
 const recoveryLimit = 120 * time.Second
 
-// patientRestart makes a client reconnect for about as long as recoveryLimit. The default of five attempts
-// may be too few on a busy machine, where a server starts slowly, and two deaths within a minute
-// share them.
+// patientRestart makes a client reconnect for about as long as recoveryLimit. The default of five
+// attempts may be too few on a busy machine, where a server starts slowly, and two deaths within a
+// minute share them.
 var patientRestart = client.Restart{Max: 30, Cap: 2 * time.Second}
 
 // restarted are the servers that the tests kill and start again, each with the path of its endpoint

@@ -25,7 +25,8 @@ var updateRefused = flag.Bool("update-refused", false, "record what the clients 
 type refusedClient struct {
 	name, folder string   // of the program, and the folder of its npm packages
 	words        []string // of its command line; URL stands for the gateway's
-	// config is its configuration file below the home, and how to write it. header is empty, or the wrong token.
+	// config is its configuration file below the home, and how to write it. header is empty, or the
+	// wrong token.
 	config string
 	write  func(url, header string) string
 	// headerWords are added to the command line for a wrong token.
@@ -59,8 +60,8 @@ func headersMember(header string) string {
 	return fmt.Sprintf(`, "headers": {"Authorization": %q}`, header)
 }
 
-// Clients of others with no token and with a wrong one show what testdata/refused has. No client opens a browser or reaches
-// anything but a 404 where it looks for a login.
+// Clients of others with no token and with a wrong one show what testdata/refused has. No client
+// opens a browser or reaches anything but a 404 where it looks for a login.
 func TestRefusedClients(t *testing.T) { testRefused(t, "refused-few.txt", fewRefused) }
 
 func testRefused(t *testing.T, golden string, clients []refusedClient) {
@@ -155,7 +156,8 @@ func (r *recorder) refuse(t *testing.T, c refusedClient, token string) string {
 	return title + shown + r.takeRequests(t, c.name)
 }
 
-// isolatedEnv returns an environment with an empty home, in which no client reaches its maker or opens a browser unseen.
+// isolatedEnv returns an environment with an empty home, in which no client reaches its maker or
+// opens a browser unseen.
 func isolatedEnv(t *testing.T, home, opened string) []string {
 	t.Helper()
 	bin := t.TempDir()
@@ -192,8 +194,8 @@ func (r *recorder) clean(output, home string) string {
 	return kept.String()
 }
 
-// takeRequests returns the requests since the last call, sorted and each once. It fails the test if a client that looks for a
-// login finds anything.
+// takeRequests returns the requests since the last call, sorted and each once. It fails the test if
+// a client that looks for a login finds anything.
 func (r *recorder) takeRequests(t *testing.T, client string) string {
 	t.Helper()
 	r.mu.Lock()

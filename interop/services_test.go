@@ -26,8 +26,8 @@ type service struct {
 	output  bytes.Buffer
 }
 
-// startService starts a server and waits until it serves. command returns the server's command for a port.
-// The server ends with the test.
+// startService starts a server and waits until it serves. command returns the server's command for
+// a port. The server ends with the test.
 func startService(t *testing.T, command func(port string) []string) *service {
 	t.Helper()
 	port := freePort(t)

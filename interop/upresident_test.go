@@ -151,8 +151,8 @@ func (r *resident) wait() {
 	_ = r.up.Wait() // ProcessState has the result
 }
 
-// stopDowel ends dowel with Ctrl-C and checks that all processes end. At least the given number must
-// run before, dowel included.
+// stopDowel ends dowel with Ctrl-C and checks that all processes end. At least the given number
+// must run before, dowel included.
 func (r *resident) stopDowel(processes int) {
 	r.t.Helper()
 	if running := len(markedProcesses(r.t, r.mark)); running < processes {
@@ -187,8 +187,8 @@ var (
 
 const ownComment = "// what I have written myself"
 
-// writeConfigs writes dowel's own file and the files of five tools, and starts the servers over HTTP. It
-// returns the paths of the files: dowel's own first, the project's second.
+// writeConfigs writes dowel's own file and the files of five tools, and starts the servers over
+// HTTP. It returns the paths of the files: dowel's own first, the project's second.
 func (r *resident) writeConfigs() []string {
 	t := r.t
 	stream, old := startService(t, everythingService(t, "streamableHttp")), startService(t, everythingService(t, "sse"))

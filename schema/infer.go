@@ -26,8 +26,8 @@ type Describer interface {
 func For[T any]() (*Schema, error) { return cachedSchema(cacheKey{typ: reflect.TypeFor[T]()}) }
 
 // ForOutput returns the schema of the values of T that [Encode] writes. Objects stay open for
-// members that a later version adds. Null is allowed (anyOf) where a nil pointer in a field, an item
-// or a map becomes null. At the root, a nil pointer does not match.
+// members that a later version adds. Null is allowed (anyOf) where a nil pointer in a field, an
+// item or a map becomes null. At the root, a nil pointer does not match.
 func ForOutput[T any]() (*Schema, error) {
 	return cachedSchema(cacheKey{typ: reflect.TypeFor[T](), output: true})
 }

@@ -13,9 +13,9 @@ import (
 
 // Errors of asking. Use [errors.Is] to find them.
 var (
-	// ErrInputRequired reports that the client must answer a question first. The handler must return
-	// it; the server sends the question and runs the handler again with the answer. If the handler
-	// returns something else, the server sends the question all the same.
+	// ErrInputRequired reports that the client must answer a question first. The handler must
+	// return it; the server sends the question and runs the handler again with the answer. If the
+	// handler returns something else, the server sends the question all the same.
 	ErrInputRequired = errors.New("input required")
 	// ErrDeclined reports that the user declined.
 	ErrDeclined = errors.New("the user declined")
@@ -28,8 +28,8 @@ var (
 )
 
 // Ask asks the user to fill in a form. The fields of the struct T become the form's fields; if T is
-// a string, bool, number or a named type of these, the form has one field, without a label. Package schema
-// documents the tags of form fields. [AskRaw] takes a hand-written form.
+// a string, bool, number or a named type of these, the form has one field, without a label. Package
+// schema documents the tags of form fields. [AskRaw] takes a hand-written form.
 //
 // Until the answer arrives, the error is [ErrInputRequired]: return it. It is [ErrDeclined] or
 // [ErrCancelled] if the user refuses, an [*mcp.CapabilityError] if the client cannot ask its user,
@@ -91,9 +91,9 @@ type openQuestion struct {
 	request     mcp.InputRequest
 }
 
-// prepareQuestion returns the question to send to the client, or nil if it has an answer. It adds to
-// needs the capabilities that the client must have for the question. The error is errURLPending if
-// the user has agreed to visit a URL but has not finished there.
+// prepareQuestion returns the question to send to the client, or nil if it has an answer. It adds
+// to needs the capabilities that the client must have for the question. The error is errURLPending
+// if the user has agreed to visit a URL but has not finished there.
 func (c *call) prepareQuestion(ctx context.Context, q Question, needs *mcp.ClientCapabilities) (*openQuestion, error) {
 	if q.key == "" {
 		return nil, errors.New("a question needs a key")

@@ -26,10 +26,11 @@ const (
 // messages at or above the log level of its request, and none if the request has no log level.
 // Outside a handler the logger discards everything. A message without attributes is sent as a
 // string; a message with attributes is sent as an object with the member message. The attribute
-// "logger", outside of groups, names the logger. Never log secrets, personal data or internals here.
+// "logger", outside of groups, names the logger. Never log secrets, personal data or internals
+// here.
 //
-// The protocol has more levels than package slog: notice is slog.Level(2), critical 12, alert 16 and
-// emergency 20.
+// The protocol has more levels than package slog: notice is slog.Level(2), critical 12, alert 16
+// and emergency 20.
 func Log(ctx context.Context) *slog.Logger {
 	c := callFrom(ctx)
 	if c == nil || !c.wantsLogs() {

@@ -22,8 +22,8 @@ type extraMethods struct {
 // whole result, else its value. If P is json.RawMessage, fn gets the parameters as they arrived;
 // [RequestFrom] has the rest of the request. fn gets the context of a handler, but it cannot ask
 // questions. Handle panics if the method belongs to the protocol, in any revision, or already has a
-// handler. To change the protocol's own methods, or to serve all methods that the server lacks, wrap
-// the server in middleware.
+// handler. To change the protocol's own methods, or to serve all methods that the server lacks,
+// wrap the server in middleware.
 func Handle[P, R any](s *Server, method mcp.Method[P, R], fn func(ctx context.Context, params P) (R, error)) {
 	err := s.methods.addMethod(method.Name, func(ctx context.Context, req *mcp.Request) (*mcp.Result, error) {
 		var p P

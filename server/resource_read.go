@@ -149,9 +149,9 @@ func URI(ctx context.Context) string {
 	return ""
 }
 
-// resourceContents converts content into the contents of the resource with the URI: text stays text,
-// images and audio become binary data with their MIME type, and an embedded resource stays itself.
-// mimeType is used if the content has none.
+// resourceContents converts content into the contents of the resource with the URI: text stays
+// text, images and audio become binary data with their MIME type, and an embedded resource stays
+// itself. mimeType is used if the content has none.
 func resourceContents(c mcp.Content, uri, mimeType string) mcp.ResourceContents {
 	if c.MIMEType != "" {
 		mimeType = c.MIMEType

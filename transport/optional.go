@@ -11,8 +11,8 @@ package transport
 // TryWriter is implemented by a Conn that can often send a frame without waiting.
 //
 // The serving side asserts it to send a list change on the goroutine that caused it: without it,
-// the change wakes the goroutine of each subscription. The calling side asserts it to answer the server's pings and
-// to refuse its requests: without it, each of these answers takes a goroutine.
+// the change wakes the goroutine of each subscription. The calling side asserts it to answer the
+// server's pings and to refuse its requests: without it, each of these answers takes a goroutine.
 type TryWriter interface {
 	// TryWrite sends frame and reports true, or leaves frame to the caller and reports false if
 	// sending would have to wait or the Conn is closed.

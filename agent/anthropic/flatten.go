@@ -16,8 +16,8 @@ var topKeywords = []string{"$ref", "allOf", "anyOf", "oneOf"}
 // maxNesting limits the depth to which combinations are followed.
 const maxNesting = 16
 
-// Limits of following combinations. Without them, a few combinations that refer to one another could
-// expand to any number of schemas.
+// Limits of following combinations. Without them, a few combinations that refer to one another
+// could expand to any number of schemas.
 const (
 	maxShapes = 1000
 	maxRead   = 16 << 20 // bytes
@@ -58,8 +58,8 @@ func (d *definition) flattenTop() error {
 	return nil
 }
 
-// inlineRef replaces a reference at the top by its target, if the two have no keyword in common. Many
-// generators write a schema that is only a reference to one of its definitions.
+// inlineRef replaces a reference at the top by its target, if the two have no keyword in common.
+// Many generators write a schema that is only a reference to one of its definitions.
 func (d *definition) inlineRef() {
 	for range maxNesting {
 		w := schemaWalker{definition: d, resolved: map[string]map[string]json.RawMessage{}} // a new walker, since the schema has changed
@@ -130,7 +130,8 @@ func (w *schemaWalker) shapeOf(schema map[string]json.RawMessage, depth int) sha
 	return s
 }
 
-// shapeOfRef returns the shape of a reference's target. The shape of a recursive reference is empty.
+// shapeOfRef returns the shape of a reference's target. The shape of a recursive reference is
+// empty.
 func (w *schemaWalker) shapeOfRef(ref json.RawMessage, depth int) shape {
 	at := string(ref)
 	target := w.resolveRef(ref)

@@ -34,15 +34,15 @@ func readEnviron(t *testing.T, pid int) string {
 	return string(text)
 }
 
-// hasKept reports whether a server has written the environment of its parent to a file, which follows
-// its own.
+// hasKept reports whether a server has written the environment of its parent to a file, which
+// follows its own.
 func hasKept(folder, name string) bool {
 	text, err := os.ReadFile(filepath.Join(folder, name))
 	return err == nil && bytes.Count(text, []byte("KEPT=kept")) == 2
 }
 
-// No process of dowel has a model key in /proc/PID/environ, whichever command it runs, and no server
-// inherits one, unless its entry names it.
+// No process of dowel has a model key in /proc/PID/environ, whichever command it runs, and no
+// server inherits one, unless its entry names it.
 func TestKeysAreHidden(t *testing.T) {
 	t.Parallel()
 	self, err := os.Executable()

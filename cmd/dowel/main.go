@@ -1,5 +1,5 @@
-// Command dowel talks to the servers of the Model Context Protocol: it lists what they offer, calls, reads and watches
-// it, shows the wire, and serves the servers that are built into it.
+// Command dowel talks to the servers of the Model Context Protocol: it lists what they offer,
+// calls, reads and watches it, shows the wire, and serves the servers that are built into it.
 package main
 
 import (

@@ -54,8 +54,8 @@ type Lists[U Upstream] struct {
 	Caches [Kinds]mcp.Cache
 }
 
-// New returns an empty catalog of these upstreams. The caller adds their lists in the same order, or
-// says that they are missing, and then calls [Catalog.AssignNames].
+// New returns an empty catalog of these upstreams. The caller adds their lists in the same order,
+// or says that they are missing, and then calls [Catalog.AssignNames].
 func New[U Upstream, S any](upstreams []U) *Catalog[U, S] {
 	c := &Catalog[U, S]{shared: map[string]bool{}, servers: map[string]U{}, byLocal: map[localName[U]]*Item[U]{}}
 	for k := range Kinds {
@@ -235,8 +235,8 @@ func (c *Catalog[U, S]) FindResource(uri string) (U, string) {
 	return none, uri
 }
 
-// NarrowestCache returns the shorter lifetime and the narrower scope of two hints, for a result that
-// combines two others.
+// NarrowestCache returns the shorter lifetime and the narrower scope of two hints, for a result
+// that combines two others.
 func NarrowestCache(a, b mcp.Cache) mcp.Cache {
 	a.TTL = min(a.TTL, b.TTL)
 	if b.Scope != mcp.CachePublic {

@@ -61,8 +61,8 @@ func (item *Item[U]) wireDefinition() json.RawMessage {
 	return rawjson.Set(raw, "_meta", wrapObject(members))
 }
 
-// DefinitionWithServer returns the definition of a resource or template under WireName, with the name
-// of its server in _meta. Unlike the name of a tool, a URI does not tell it.
+// DefinitionWithServer returns the definition of a resource or template under WireName, with the
+// name of its server in _meta. Unlike the name of a tool, a URI does not tell it.
 func (item *Item[U]) DefinitionWithServer() json.RawMessage {
 	members, _ := foreignMeta(item.Definition)
 	if len(members) > 0 {

@@ -45,8 +45,8 @@ func (u *testUser) request(method, url string, header http.Header) (int, string)
 	return resp.StatusCode, string(body)
 }
 
-// Requests that another user or a web page can send to the loopback address are refused: without the
-// token, from pages of other ports, and from other sites.
+// Requests that another user or a web page can send to the loopback address are refused: without
+// the token, from pages of other ports, and from other sites.
 func TestUpRefusesStrangers(t *testing.T) {
 	t.Parallel()
 	p := newTestUser(t)
@@ -94,8 +94,8 @@ func TestUpRefusesStrangers(t *testing.T) {
 	}
 }
 
-// gateway.open lets every program of this machine in, but only at a loopback address, and only if the
-// user's own file says so.
+// gateway.open lets every program of this machine in, but only at a loopback address, and only if
+// the user's own file says so.
 func TestOpenGateway(t *testing.T) {
 	t.Parallel()
 	p := newTestUser(t)
@@ -117,8 +117,8 @@ func TestOpenGateway(t *testing.T) {
 	q.expectFailure(exit.Failed, "remove one of the two", "up", "--http", "0")
 }
 
-// A client with a token of its own reaches its own gateway only, until the token is removed from the
-// file.
+// A client with a token of its own reaches its own gateway only, until the token is removed from
+// the file.
 func TestClientOwnToken(t *testing.T) {
 	t.Parallel()
 	p := newTestUser(t)

@@ -22,8 +22,8 @@ func (u *testUser) changingEntry(more string) (entry, tools string) {
 	return `{"command": "` + testBinary(u.t) + `", "args": ["` + changingWord + `", "` + tools + `"]` + more + `}`, tools
 }
 
-// envScript is a model's script of three runs that call the tool env of the server a. The second one
-// ends at the call.
+// envScript is a model's script of three runs that call the tool env of the server a. The second
+// one ends at the call.
 const envScript = `{"turns": [
 	{"calls": [{"name": "a__env", "arguments": {"name": "HOME"}}]}, {"expect": ["it ran"], "text": "done"},
 	{"calls": [{"name": "a__env", "arguments": {"name": "HOME"}}]},
@@ -96,8 +96,8 @@ func TestApprovalCountsForItsDefinition(t *testing.T) {
 	}
 }
 
-// A server cannot make a tool read-only by changing it, unless the user accepts the change. A change
-// of the description alone does not stop a tool that was read-only before.
+// A server cannot make a tool read-only by changing it, unless the user accepts the change. A
+// change of the description alone does not stop a tool that was read-only before.
 func TestChangedHintsDoNotCount(t *testing.T) {
 	const (
 		readOnly = `[{"name":"env","description":"Reads.","inputSchema":{"type":"object"},"annotations":{"readOnlyHint":true}}]`
@@ -131,8 +131,8 @@ func TestChangedHintsDoNotCount(t *testing.T) {
 	}
 }
 
-// With "definitions": "hold", which is the default of a project's servers, a changed tool is neither
-// listed nor called until the user accepts it.
+// With "definitions": "hold", which is the default of a project's servers, a changed tool is
+// neither listed nor called until the user accepts it.
 func TestHeldDefinitions(t *testing.T) {
 	for _, project := range []bool{false, true} {
 		t.Run(map[bool]string{true: "project", false: "user"}[project], func(t *testing.T) {

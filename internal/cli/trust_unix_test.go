@@ -65,8 +65,8 @@ func TestTrustRevoked(t *testing.T) {
 	p.expectSuccess("You have not allowed any server of a project", "trust", "--list")
 }
 
-// Each command that meets a changed server of a project names the changes, without values, and says how
-// to allow it. The state file holds no value.
+// Each command that meets a changed server of a project names the changes, without values, and says
+// how to allow it. The state file holds no value.
 func TestTrustOfChangedFiles(t *testing.T) {
 	t.Parallel()
 	p := newTestUser(t)

@@ -46,8 +46,8 @@ func (r *fileReader) readDefinitionsChoice(n *node) (c definitionsChoice) {
 	return c
 }
 
-// HoldsChanges reports whether changed definitions of a server are withheld: as its entry says, else
-// as the user's file says for all servers, else if the server is a project's.
+// HoldsChanges reports whether changed definitions of a server are withheld: as its entry says,
+// else as the user's file says for all servers, else if the server is a project's.
 func (set *Set) HoldsChanges(s *Server) bool {
 	switch {
 	case s.Definitions != "":

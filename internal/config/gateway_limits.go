@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// GatewayLimits bound what the clients of the gateway hold, all of them together and each of them. 0
-// means the gateway's default.
+// GatewayLimits bound what the clients of the gateway hold, all of them together and each of them.
+// 0 means the gateway's default.
 type GatewayLimits struct {
 	Bytes, ClientBytes         int64
 	Streams, ClientStreams     int

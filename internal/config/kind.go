@@ -147,8 +147,8 @@ func urlHint(k Kind) string {
 	return "write a URL such as https://example.com/mcp"
 }
 
-// urlProblem describes the problem of the URL of a server, or returns "". It does not quote the URL,
-// which may hold a secret.
+// urlProblem describes the problem of the URL of a server, or returns "". It does not quote the
+// URL, which may hold a secret.
 func urlProblem(text string, k Kind) string {
 	u, err := url.Parse(strings.TrimSpace(text))
 	switch {

@@ -158,16 +158,17 @@ func (f fact) digest(key []byte) string {
 	return hex.EncodeToString(mac.Sum(nil))
 }
 
-// ChangesSince returns the difference to earlier facts, one change a line, or nil without a difference.
+// ChangesSince returns the difference to earlier facts, one change a line, or nil without a
+// difference.
 func (t TrustFacts) ChangesSince(earlier TrustFacts) []string {
 	key := []byte("compares two facts of this process")
 	return t.Changes(earlier.Agree(key, false), key)
 }
 
 // Changes returns the differences to what the user agreed to, one a line, or nil if the agreement
-// covers the facts: "- " and a fact that does not hold any more, "+ " and a new one, "~ " and a fact
-// with another value or content. A file that does not exist any more counts as unchanged. key is
-// the key of the agreement, which must have Digests; see [Server.LegacyChanges] for others.
+// covers the facts: "- " and a fact that does not hold any more, "+ " and a new one, "~ " and a
+// fact with another value or content. A file that does not exist any more counts as unchanged. key
+// is the key of the agreement, which must have Digests; see [Server.LegacyChanges] for others.
 func (t TrustFacts) Changes(a Agreement, key []byte) (changes []string) {
 	var now []string
 	for _, f := range t.facts {

@@ -84,8 +84,8 @@ func (f *fileFinder) addCommand(command string, args []string) {
 	}
 }
 
-// addArgument adds the file that an argument names, as PATH or FLAG=PATH, if it is code or if any is
-// true. It reports whether it has added one.
+// addArgument adds the file that an argument names, as PATH or FLAG=PATH, if it is code or if any
+// is true. It reports whether it has added one.
 func (f *fileFinder) addArgument(arg string, any bool) bool {
 	path := f.locate(arg)
 	if _, value, joined := strings.Cut(arg, "="); path == "" && joined {

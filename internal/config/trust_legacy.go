@@ -9,9 +9,9 @@ import (
 // Older versions kept an unkeyed hash of facts that left out the values of variables and the
 // content of files. Their agreements stay valid.
 
-// LegacyChanges returns what has changed since a user agreed with a dowel that kept no digests, like
-// [TrustFacts.Changes]. It returns nil if the agreement covers the entry. Values of variables are not
-// shown.
+// LegacyChanges returns what has changed since a user agreed with a dowel that kept no digests,
+// like [TrustFacts.Changes]. It returns nil if the agreement covers the entry. Values of variables
+// are not shown.
 func (s *Server) LegacyChanges(a Agreement) (changes []string) {
 	now := s.legacyFacts()
 	if a.Hash == hashJSON(now) {

@@ -43,8 +43,8 @@ type Choices interface {
 	Trust(file, server string, a config.Agreement) error
 	// TrustKey returns the key of the digests in agreements.
 	TrustKey() ([]byte, error)
-	// DefinitionLog returns the log of a server's definitions, or nil. file is the project's file that
-	// defines the server, or empty for servers of the user.
+	// DefinitionLog returns the log of a server's definitions, or nil. file is the project's file
+	// that defines the server, or empty for servers of the user.
 	DefinitionLog(file, server string) client.DefinitionLog
 }
 

@@ -36,8 +36,8 @@ const (
 )
 
 // endGrace loads the files after the grace of a missing or empty file. A program that rewrites the
-// file often may have removed it just now, so one look does not tell that the file is gone. endGrace
-// looks several times. If the file appears, it has another grace.
+// file often may have removed it just now, so one look does not tell that the file is gone.
+// endGrace looks several times. If the file appears, it has another grace.
 func (s *Source) endGrace(path string) {
 	stays := staysBlank(path)
 	s.mu.Lock()
@@ -69,8 +69,8 @@ func (s *Source) readsFileBeingWritten() (soon bool) {
 	return soon
 }
 
-// inGrace reports whether a program may still be writing a file that is missing or empty. If so, the
-// files are loaded again after the grace. s.mu is held.
+// inGrace reports whether a program may still be writing a file that is missing or empty. If so,
+// the files are loaded again after the grace. s.mu is held.
 func (s *Source) inGrace(path string) bool {
 	if s.watch == nil || s.stayedBlank[path] {
 		return false

@@ -14,8 +14,8 @@ type Untrusted struct {
 	*config.Server
 	// Facts say what the server can do.
 	Facts config.TrustFacts
-	// Changes are the differences to the facts that the user agreed to earlier, one a line. They are
-	// nil if the user has never agreed.
+	// Changes are the differences to the facts that the user agreed to earlier, one a line. They
+	// are nil if the user has never agreed.
 	Changes []string
 }
 
@@ -36,8 +36,8 @@ func DefinitionLog(c Choices, server *config.Server) client.DefinitionLog {
 }
 
 // checkTrust reports whether a server needs the user's trust, which is the case for a project's
-// server without an agreement that covers its facts. The agreement of an older dowel is completed by
-// the facts that it lacks. s.mu is held.
+// server without an agreement that covers its facts. The agreement of an older dowel is completed
+// by the facts that it lacks. s.mu is held.
 func (s *Source) checkTrust(server *config.Server) (u Untrusted, needed bool) {
 	if server.Scope != config.Project {
 		return Untrusted{}, false
@@ -108,9 +108,9 @@ func (s *Source) Project() (all []Untrusted) {
 	return all
 }
 
-// Trust stores that the user agrees to a project's server as seen, and applies it. If the server has
-// changed meanwhile, Trust returns an error and stores nothing. With folder, the agreement does not
-// cover the content of the project's files.
+// Trust stores that the user agrees to a project's server as seen, and applies it. If the server
+// has changed meanwhile, Trust returns an error and stores nothing. With folder, the agreement does
+// not cover the content of the project's files.
 func (s *Source) Trust(seen Untrusted, folder bool) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

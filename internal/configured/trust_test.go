@@ -44,8 +44,8 @@ func TestTrustOfFiles(t *testing.T) {
 	w.expect("env started", "code needs trust", "wide started")
 }
 
-// Trust from an older dowel stays valid. The first load records the values and files as they are, and
-// says so; changes after that need new trust.
+// Trust from an older dowel stays valid. The first load records the values and files as they are,
+// and says so; changes after that need new trust.
 func TestOldTrust(t *testing.T) {
 	w := newWorld(t)
 	var log bytes.Buffer

@@ -8,7 +8,8 @@ import (
 	"github.com/dowel-mcp/dowel/internal/config/watch"
 )
 
-// WatchFiles watches files for a hub: give it to [hub.Options].Watch. It uses the system's notifications and looks at the files from time to time.
+// WatchFiles watches files for a hub: give it to [hub.Options].Watch. It uses the system's
+// notifications and looks at the files from time to time.
 func WatchFiles(paths []string, changed func(cause string), failed func(error)) (stop func()) {
 	watcher := watch.New(watch.Options{Warn: failed})
 	if err := watcher.Set(watch.Targets{Globs: paths}); err != nil {

@@ -1,9 +1,9 @@
-// Package control lets other processes of the same user talk to a running dowel: HTTP with JSON over
-// a Unix socket, or a named pipe on Windows, that only the user can open.
+// Package control lets other processes of the same user talk to a running dowel: HTTP with JSON
+// over a Unix socket, or a named pipe on Windows, that only the user can open.
 //
-// A process becomes the running dowel with [Listen], of which only one succeeds at a time, and serves
-// a [Controller] with [Handler]. The others use a [Client]. The status page of [Page] shows the same
-// over the gateway's HTTP.
+// A process becomes the running dowel with [Listen], of which only one succeeds at a time, and
+// serves a [Controller] with [Handler]. The others use a [Client]. The status page of [Page] shows
+// the same over the gateway's HTTP.
 package control
 
 import (
@@ -93,8 +93,8 @@ type Server struct {
 	Next    time.Time `json:"next,omitzero"`
 	// Quarantined are broken and withheld items with the reason.
 	Quarantined []Quarantined `json:"quarantined,omitempty"`
-	// Changed are definitions that differ from the accepted ones, sorted by kind and name. The first
-	// 20 have their differences.
+	// Changed are definitions that differ from the accepted ones, sorted by kind and name. The
+	// first 20 have their differences.
 	Changed []Changed `json:"changed,omitempty"`
 }
 

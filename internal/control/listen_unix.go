@@ -25,8 +25,8 @@ func Path(runtime, state string) string {
 }
 
 // Listen makes this process the running dowel: it listens at a path that only the user can open. It
-// takes over the socket of a dowel that was killed. If a dowel is running or still ending, the error
-// is [ErrRunning].
+// takes over the socket of a dowel that was killed. If a dowel is running or still ending, the
+// error is [ErrRunning].
 //
 // If the folder of path cannot be written, such as in a read-only home, the socket is in a private
 // folder below [os.TempDir], where clients of path look too; [Place.Fallback] tells why.

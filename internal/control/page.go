@@ -8,8 +8,8 @@ import (
 //go:embed page.html
 var page []byte
 
-// Page returns the status page: HTML at /, and its data as JSON at /status.json. It only reads. Guard
-// it like the gateway.
+// Page returns the status page: HTML at /, and its data as JSON at /status.json. It only reads.
+// Guard it like the gateway.
 func Page(c Controller) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, r *http.Request) {

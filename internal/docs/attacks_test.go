@@ -11,8 +11,8 @@ import (
 
 var testFunction = regexp.MustCompile(`(?m)^func (Test\w+)\(t `)
 
-// attack/README.md has a row for each number from 1 on. Each row names tests that exist, or says that the attack is open. Each
-// test of the folder is named.
+// attack/README.md has a row for each number from 1 on. Each row names tests that exist, or says
+// that the attack is open. Each test of the folder is named.
 func TestAttacksHaveTests(t *testing.T) {
 	t.Parallel()
 	text := page(t, "attack/README.md")

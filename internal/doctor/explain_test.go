@@ -308,7 +308,8 @@ func TestMask(t *testing.T) {
 	}
 }
 
-// A server that asks for the key of a model, which it does not inherit, gets the line for its entry.
+// A server that asks for the key of a model, which it does not inherit, gets the line for its
+// entry.
 func TestExplainModelKey(t *testing.T) {
 	p := Server{Name: "s", Target: stdio.Command{Path: "server"}}
 	d := Explain(&stdio.ExitError{Command: "server", Stderr: "KeyError: 'OPENAI_API_KEY'"}, p)

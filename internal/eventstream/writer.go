@@ -245,7 +245,8 @@ func (w *Writer) isFull(n int) bool {
 	return w.pending != nil && len(w.pending.bytes)+n > w.opts.MaxQueue
 }
 
-// waitForRoom waits until n bytes fit into the queue. If they exceed a limit, the stream is cut off.
+// waitForRoom waits until n bytes fit into the queue. If they exceed a limit, the stream is cut
+// off.
 func (w *Writer) waitForRoom(n int) error {
 	if err := w.writeError(); err != nil {
 		return err

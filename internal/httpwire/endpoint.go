@@ -1,7 +1,8 @@
 // Package httpwire holds the code that the transports over HTTP share: transport/streamable,
-// transport/sse and, for the request that opens a connection, transport/websocket. The server side reads bodies ([BodyReader]) and answers outside the protocol
-// ([Refuse], [WriteDocument]). The client side reads a URL, its header fields and its HTTP client
-// ([Endpoint]) and keeps credentials away from other origins ([GuardRedirects], [SameOrigin]).
+// transport/sse and, for the request that opens a connection, transport/websocket. The server side
+// reads bodies ([BodyReader]) and answers outside the protocol ([Refuse], [WriteDocument]). The
+// client side reads a URL, its header fields and its HTTP client ([Endpoint]) and keeps credentials
+// away from other origins ([GuardRedirects], [SameOrigin]).
 //
 // It is a package of its own so that programs without HTTP do not link net/http.
 package httpwire

@@ -12,8 +12,8 @@ import (
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
-// ClientOf returns the client of a request. Without a client in its context and without a principal,
-// that is the connection.
+// ClientOf returns the client of a request. Without a client in its context and without a
+// principal, that is the connection.
 func ClientOf(r *http.Request, p mcp.Principal) quota.Client {
 	return quota.ClientOf(r.Context(), p.ID, r.RemoteAddr)
 }
@@ -21,8 +21,8 @@ func ClientOf(r *http.Request, p mcp.Principal) quota.Client {
 // retryLimit is how long a client is asked to wait after a limit was exceeded.
 const retryLimit = 5 * time.Second
 
-// RefuseLimit answers a request that would exceed a limit: with status 429 if the limit is one of the
-// client, and 503 otherwise. id is zero if the request has none. An error of another kind is
+// RefuseLimit answers a request that would exceed a limit: with status 429 if the limit is one of
+// the client, and 503 otherwise. id is zero if the request has none. An error of another kind is
 // answered with status 503.
 func RefuseLimit(w http.ResponseWriter, id jsonrpc.ID, err error) {
 	status := http.StatusServiceUnavailable

@@ -1,5 +1,5 @@
-// Package layers tests the order of the packages: imports point down, and packages of one layer do not
-// import each other.
+// Package layers tests the order of the packages: imports point down, and packages of one layer do
+// not import each other.
 package layers
 
 import (
@@ -14,8 +14,8 @@ import (
 
 const module = "github.com/dowel-mcp/dowel/"
 
-// layers lists the packages from the top to the bottom. A name includes the packages below it in the
-// tree that are not listed themselves. A package may import packages of lower layers, and the
+// layers lists the packages from the top to the bottom. A name includes the packages below it in
+// the tree that are not listed themselves. A package may import packages of lower layers, and the
 // exceptions below.
 var layers = [][]string{
 	{"cmd", "conformance", "examples"},
@@ -110,8 +110,8 @@ func checkImports(t *testing.T, path string) {
 	}
 }
 
-// layerOf returns the listed package that a folder belongs to and its layer, counted from the top. The
-// layer is -1 if the folder belongs to none.
+// layerOf returns the listed package that a folder belongs to and its layer, counted from the top.
+// The layer is -1 if the folder belongs to none.
 func layerOf(folder string) (string, int) {
 	best, layer := "", -1
 	for i, packages := range layers {

@@ -14,8 +14,8 @@ func IsBatch(frame []byte) bool {
 	return pos < len(frame) && frame[pos] == '['
 }
 
-// SplitBatch splits a batch into its messages, at most most. The error is an [*mcp.Error]: its code is
-// [jsonrpc.CodeParse] after a syntax error, else [jsonrpc.CodeInvalidRequest].
+// SplitBatch splits a batch into its messages, at most most. The error is an [*mcp.Error]: its code
+// is [jsonrpc.CodeParse] after a syntax error, else [jsonrpc.CodeInvalidRequest].
 func SplitBatch(frame []byte, most int) (messages []json.RawMessage, err error) {
 	if err := rawjson.CheckAll(frame); err != nil {
 		return nil, &jsonrpc.Error{Code: jsonrpc.CodeParse, Message: err.Error()}

@@ -48,7 +48,8 @@ func mergeObjects(a, b map[string]json.RawMessage) map[string]json.RawMessage {
 	return both
 }
 
-// MissingCapabilities returns the part of want that is not in have. any reports whether it is not empty.
+// MissingCapabilities returns the part of want that is not in have. any reports whether it is not
+// empty.
 func MissingCapabilities(have, want mcp.ClientCapabilities) (missing mcp.ClientCapabilities, any bool) {
 	if want.Roots != nil && have.Roots == nil {
 		missing.Roots, any = want.Roots, true

@@ -2,8 +2,8 @@ package mcpwire
 
 import "github.com/dowel-mcp/dowel/mcp"
 
-// Announcer is an [mcp.Peer] that can often send a change without waiting. TryChange reports whether
-// it sent the change; if not, call Change.
+// Announcer is an [mcp.Peer] that can often send a change without waiting. TryChange reports
+// whether it sent the change; if not, call Change.
 type Announcer interface {
 	TryChange(c mcp.Notification) bool
 }

@@ -6,8 +6,8 @@ import (
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
-// MetaMissing is a key in the _meta of a gateway's list. Its value is an array of the upstreams with
-// items that are missing from the list: objects with server, status and reason.
+// MetaMissing is a key in the _meta of a gateway's list. Its value is an array of the upstreams
+// with items that are missing from the list: objects with server, status and reason.
 const MetaMissing = "dowel/missing"
 
 // CheckPinned returns an error if dowel does not know a revision that the user has pinned. "" means

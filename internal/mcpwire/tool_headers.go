@@ -72,9 +72,9 @@ func (h *toolHeader) compareValues(values []string, arguments json.RawMessage) s
 	return ""
 }
 
-// matchesArgument compares strings and booleans literally, and numbers by value. It uses the type of
-// the value in the body; if that is not the declared type, the validation of the arguments refuses
-// it. Arrays and objects cannot be mirrored and match nothing.
+// matchesArgument compares strings and booleans literally, and numbers by value. It uses the type
+// of the value in the body; if that is not the declared type, the validation of the arguments
+// refuses it. Arrays and objects cannot be mirrored and match nothing.
 func matchesArgument(value string, body []byte) bool {
 	switch body = bytes.TrimSpace(body); body[0] {
 	case '"':

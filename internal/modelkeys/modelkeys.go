@@ -1,8 +1,8 @@
 // Package modelkeys keeps the keys of model providers away from the processes that dowel starts.
 //
-// [Hide] moves the keys from the environment of this process to this package: child processes do not
-// inherit them, and on Linux /proc/PID/environ of this process does not show them. Code of dowel that
-// needs a key, or resolves a ${VARIABLE}, uses [LookupEnv].
+// [Hide] moves the keys from the environment of this process to this package: child processes do
+// not inherit them, and on Linux /proc/PID/environ of this process does not show them. Code of
+// dowel that needs a key, or resolves a ${VARIABLE}, uses [LookupEnv].
 package modelkeys
 
 import (

@@ -15,8 +15,8 @@ const Limit = 2 * time.Minute
 
 const pause = 2 * time.Millisecond
 
-// Until waits until condition returns true. After [Limit] it ends the test and prints awaited, which
-// names the condition.
+// Until waits until condition returns true. After [Limit] it ends the test and prints awaited,
+// which names the condition.
 func Until(t testing.TB, awaited string, condition func() bool) {
 	t.Helper()
 	for end := time.Now().Add(Limit); !condition(); time.Sleep(pause) {
@@ -38,9 +38,9 @@ func UntilNil(t testing.TB, check func() error) {
 	}
 }
 
-// UntilLongEnough calls try with limit, and with twice the limit after each error, until try returns
-// nil. It is for a test in which a time limit must expire, but not before the first part of the
-// work is done. If try fails with [Limit], UntilLongEnough ends the test with the error.
+// UntilLongEnough calls try with limit, and with twice the limit after each error, until try
+// returns nil. It is for a test in which a time limit must expire, but not before the first part of
+// the work is done. If try fails with [Limit], UntilLongEnough ends the test with the error.
 func UntilLongEnough(t testing.TB, limit time.Duration, try func(limit time.Duration) error) {
 	t.Helper()
 	for {
@@ -55,8 +55,8 @@ func UntilLongEnough(t testing.TB, limit time.Duration, try func(limit time.Dura
 	}
 }
 
-// Within calls f and waits for its return. After [Limit] it ends the test and prints every goroutine.
-// f runs on a goroutine of its own, so it must not end the test.
+// Within calls f and waits for its return. After [Limit] it ends the test and prints every
+// goroutine. f runs on a goroutine of its own, so it must not end the test.
 func Within(t testing.TB, f func()) {
 	t.Helper()
 	done := make(chan struct{})

@@ -67,7 +67,8 @@ func init() {
 	}
 }
 
-// holdStreams is a daemon: a process that left its tree but not the pipes. It ends by itself after a while.
+// holdStreams is a daemon: a process that left its tree but not the pipes. It ends by itself after
+// a while.
 func holdStreams() {
 	if _, err := syscall.Setsid(); err != nil {
 		os.Exit(1)
@@ -94,7 +95,8 @@ setsid sh -c 'setsid sh -c "sleep 1000 & echo \$!" & wait'
 sleep 0.2; echo up
 `
 
-// playParent starts a few trees and prints all process ids, its watcher's included. It never ends by itself.
+// playParent starts a few trees and prints all process ids, its watcher's included. It never ends
+// by itself.
 func playParent() {
 	for name := range trees {
 		if name == "leader leaves" {

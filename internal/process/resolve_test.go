@@ -293,7 +293,8 @@ func TestChildFindsTheSiblingsOfItsProgram(t *testing.T) {
 	}
 }
 
-// A program on PATH can need one that is not: its interpreter is looked for everywhere too, and the child finds it.
+// A program on PATH can need one that is not: its interpreter is looked for everywhere too, and the
+// child finds it.
 func TestChildFindsItsInterpreter(t *testing.T) {
 	path := os.Getenv("PATH")
 	m := newMachine(t, "")

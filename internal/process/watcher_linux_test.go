@@ -14,9 +14,9 @@ import (
 	"github.com/dowel-mcp/dowel/internal/polltest"
 )
 
-// A parent can die at any moment of Start: before the fork, between fork and exec, before the registration (when only
-// the direct child is covered, by the kernel), and after it.
-// Every process that it could have started is found by a variable in its environment.
+// A parent can die at any moment of Start: before the fork, between fork and exec, before the
+// registration (when only the direct child is covered, by the kernel), and after it. Every process
+// that it could have started is found by a variable in its environment.
 func TestParentDiesDuringStart(t *testing.T) {
 	const key = "STDIO_TEST_MARK"
 	mark := fmt.Sprintf("%d-%d", os.Getpid(), time.Now().UnixNano())

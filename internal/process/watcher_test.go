@@ -19,7 +19,8 @@ import (
 
 func parse(line string, pid *int) (int, error) { return fmt.Sscanf(line, "escaped %d", pid) }
 
-// plainSelf starts the test binary in a role by plain means, so that what is tested is not also what ends it.
+// plainSelf starts the test binary in a role by plain means, so that what is tested is not also
+// what ends it.
 func plainSelf(t *testing.T, role string, args ...string) (*exec.Cmd, io.Reader) {
 	t.Helper()
 	c := self(role, args...)
@@ -52,7 +53,8 @@ func TestNothingOutlivesAKilledParent(t *testing.T) {
 			}
 			cmd.Process.Signal(sig)
 			allGone(t, pids)
-			// The watcher and the children are the only ones that could hold this pipe; its end is the proof.
+			// The watcher and the children are the only ones that could hold this pipe; its end is
+			// the proof.
 			if _, err := io.ReadAll(out); err != nil {
 				t.Error(err)
 			}
@@ -60,7 +62,8 @@ func TestNothingOutlivesAKilledParent(t *testing.T) {
 	}
 }
 
-// The watcher lives through what ends others: a terminal's signals, and a hand that kills it is met by another watcher.
+// The watcher lives through what ends others: a terminal's signals, and a hand that kills it is met
+// by another watcher.
 func TestWatcherIsHardToKill(t *testing.T) {
 	polltest.NoLeaks(t)
 	child := start(t, sh(trees["two sleepers"]))
@@ -196,7 +199,8 @@ func TestWatchScript(t *testing.T) {
 					t.Errorf("group %d was ended by %v, want %v", i, got, want)
 				}
 			}
-			// A group that ended in time is missed by kill, which says so; nothing else may be wrong.
+			// A group that ended in time is missed by kill, which says so; nothing else may be
+			// wrong.
 			for line := range strings.Lines(said.String()) {
 				if !strings.Contains(strings.ToLower(line), "no such process") {
 					t.Errorf("the script said %q", line)

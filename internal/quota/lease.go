@@ -46,8 +46,8 @@ const stallTime = 2 * time.Second
 // Resize changes the number of bytes. A smaller number never fails and counts as progress. For a
 // larger one that exceeds a limit, connections that have stalled are cut off: of the same client at
 // its own limit, and at the limit of the process of clients that hold at least as much as this one
-// does already. If that does not make enough room, Resize returns a [LimitError] and changes nothing.
-// A first message may have any size if nothing else waits.
+// does already. If that does not make enough room, Resize returns a [LimitError] and changes
+// nothing. A first message may have any size if nothing else waits.
 func (l *Lease) Resize(bytes int64) error { return l.resize(bytes, false) }
 
 // Extend is [Lease.Resize] for a lease that counts a single message, which may have any size if
@@ -133,8 +133,8 @@ func (q *Quota) makeRoom(l *Lease, by int64, isOneMessage bool) error {
 	return nil
 }
 
-// evictStalled cuts off stalled connections until a number of bytes is free, of the clients with the
-// most bytes first. If that is not possible, it cuts off none and returns false. q.mu is held.
+// evictStalled cuts off stalled connections until a number of bytes is free, of the clients with
+// the most bytes first. If that is not possible, it cuts off none and returns false. q.mu is held.
 func (q *Quota) evictStalled(newcomer *Lease, needed int64, mayEvict func(Client) bool, limit *LimitError) bool {
 	var stalled []*Lease
 	for l := q.oldest; l != nil && time.Since(l.lastProgress) >= stallTime; l = l.newer {

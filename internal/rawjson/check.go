@@ -11,8 +11,8 @@ import (
 	"fmt"
 )
 
-// MaxDepth bounds the nesting that [Check] accepts. It is higher than the limits of single items, so
-// that one deep item of a list does not make the whole message unreadable.
+// MaxDepth bounds the nesting that [Check] accepts. It is higher than the limits of single items,
+// so that one deep item of a list does not make the whole message unreadable.
 const MaxDepth = 1000
 
 // ErrDepth is wrapped by the error for a value nested deeper than [MaxDepth].

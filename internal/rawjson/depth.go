@@ -1,7 +1,7 @@
 package rawjson
 
-// Depth returns how deeply objects and arrays are nested in data, which has passed [Check]. A string
-// or number has depth 0.
+// Depth returns how deeply objects and arrays are nested in data, which has passed [Check]. A
+// string or number has depth 0.
 func Depth(data []byte) (deepest int) {
 	depth := 0
 	for pos := 0; pos < len(data); pos++ {

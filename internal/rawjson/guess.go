@@ -17,8 +17,8 @@ func lazyPattern(p string) func() *regexp.Regexp {
 	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(p) })
 }
 
-// GuessID guesses the id of a JSON-RPC message that cannot be parsed from its first and last bytes. It
-// returns the raw id, or nil if it finds none.
+// GuessID guesses the id of a JSON-RPC message that cannot be parsed from its first and last bytes.
+// It returns the raw id, or nil if it finds none.
 func GuessID(head, tail []byte) []byte {
 	found := idFirst().FindSubmatch(head)
 	if found == nil {

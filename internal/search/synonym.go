@@ -5,9 +5,9 @@ import (
 	"sync"
 )
 
-// Synonyms among tools. Each line is a class of words; a hyphen joins the words of a phrase. Classes
-// are not transitive: a word in two classes does not join them. A class must hold for tools in
-// general; synonyms of a single tool belong in its description.
+// Synonyms among tools. Each line is a class of words; a hyphen joins the words of a phrase.
+// Classes are not transitive: a word in two classes does not join them. A class must hold for tools
+// in general; synonyms of a single tool belong in its description.
 const (
 	// closeClasses are words that mean the same.
 	closeClasses = `

@@ -47,8 +47,8 @@ func splitURL(raw string) (before, user, host, query string) {
 	return before, user, raw, query
 }
 
-// ModelError returns an error that wraps err, with the secrets of the URL raw of a model and the keys
-// hidden in its text. It returns err itself if the text holds no secrets, and nil for nil.
+// ModelError returns an error that wraps err, with the secrets of the URL raw of a model and the
+// keys hidden in its text. It returns err itself if the text holds no secrets, and nil for nil.
 func ModelError(err error, raw string, keys ...string) error {
 	if err == nil {
 		return nil
@@ -60,9 +60,9 @@ func ModelError(err error, raw string, keys ...string) error {
 	return &maskedError{text, err}
 }
 
-// ModelText hides the secrets of the URL raw of a model and the keys in a text. A long key keeps its last four
-// characters, by which its owner recognises it. Keys under eight bytes are not hidden: they are
-// placeholders for servers without keys, such as "ollama" or "none".
+// ModelText hides the secrets of the URL raw of a model and the keys in a text. A long key keeps
+// its last four characters, by which its owner recognises it. Keys under eight bytes are not
+// hidden: they are placeholders for servers without keys, such as "ollama" or "none".
 func ModelText(text, raw string, keys ...string) string {
 	var pairs []string
 	for _, key := range keys {

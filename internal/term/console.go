@@ -161,8 +161,8 @@ func (c *Console) Hold() (release func()) {
 	}
 }
 
-// CompleteAgain presses Tab for the user if Tab was the last key. Call it when Complete can return more
-// than before.
+// CompleteAgain presses Tab for the user if Tab was the last key. Call it when Complete can return
+// more than before.
 func (c *Console) CompleteAgain() {
 	select {
 	case c.keys.tabs <- struct{}{}:

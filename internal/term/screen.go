@@ -207,7 +207,8 @@ func (s *Screen) Clean(text string) string {
 var escapeSequence = regexp.MustCompile(`\x1b(\[[0-?]*[ -/]*[@-~]|[\]PX^_][^\x07\x1b]*(\x07|\x1b\\)?)`)
 
 // Printable removes control sequences, control characters, bidirectional overrides and characters
-// of zero width from text. It keeps line breaks, tabs, and the joiners that scripts and emoji need. Use [Reveal] if the user decides about the text.
+// of zero width from text. It keeps line breaks, tabs, and the joiners that scripts and emoji need.
+// Use [Reveal] if the user decides about the text.
 func Printable(text string) string {
 	if !strings.ContainsFunc(text, isControl) && utf8.ValidString(text) {
 		return text

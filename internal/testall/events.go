@@ -130,7 +130,8 @@ func (c *testCounts) addFailure(e testEvent, output []string) {
 	}
 }
 
-// repeatCommand returns the shell command that runs the test alone, from the root of the repository.
+// repeatCommand returns the shell command that runs the test alone, from the root of the
+// repository.
 func (o testOutcome) repeatCommand(race bool) string {
 	folder := "." + strings.TrimPrefix(o.packagePath, modulePath)
 	prefix := ""

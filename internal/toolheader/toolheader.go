@@ -32,9 +32,9 @@ func (h Header) Lookup(arguments json.RawMessage) json.RawMessage {
 }
 
 // List lists the arguments that a tool's input schema marks by x-mcp-header, in their order. The
-// error names the first mark that breaks the rules: a name that is not an HTTP token or that another
-// property has in any case, a type other than string, integer and boolean, or a place that cannot be
-// reached through properties alone. An error makes the whole tool definition invalid.
+// error names the first mark that breaks the rules: a name that is not an HTTP token or that
+// another property has in any case, a type other than string, integer and boolean, or a place that
+// cannot be reached through properties alone. An error makes the whole tool definition invalid.
 func List(schema json.RawMessage) ([]Header, error) {
 	if !jsontext.Value(schema).IsValid() {
 		return nil, errors.New("malformed JSON, or two members of one name")

@@ -43,8 +43,8 @@ func (e *expression) writeTo(b *strings.Builder, vars Values) error {
 	return nil
 }
 
-// expandWhole writes a value without the explode modifier (*): items are separated by commas, and the
-// name of the variable appears once.
+// expandWhole writes a value without the explode modifier (*): items are separated by commas, and
+// the name of the variable appears once.
 func (v variable) expandWhole(b *strings.Builder, how operatorRule, value Value) {
 	items := value.items
 	if value.kind == isText {
@@ -78,8 +78,8 @@ func (v variable) cutPrefix(text string) string {
 	return text[:end]
 }
 
-// expandExploded writes a value with the explode modifier (*): each item, or each key with its value,
-// like a separate variable.
+// expandExploded writes a value with the explode modifier (*): each item, or each key with its
+// value, like a separate variable.
 func (v variable) expandExploded(b *strings.Builder, how operatorRule, value Value) {
 	width := 1
 	if value.kind == isPairs {

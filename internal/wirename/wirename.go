@@ -22,9 +22,9 @@ const Separator = "__"
 // gateway.
 const reserved = "dowel"
 
-// Keys of a definition's _meta. They hold the server and the server's own name of the tool or prompt,
-// if the name alone does not tell them; see [Marked]. The definition of a resource or template always
-// has the server.
+// Keys of a definition's _meta. They hold the server and the server's own name of the tool or
+// prompt, if the name alone does not tell them; see [Marked]. The definition of a resource or
+// template always has the server.
 const (
 	MetaServer = "dowel/server"
 	MetaThing  = "dowel/name"
@@ -91,8 +91,8 @@ func Plain(name string) string {
 // resourceScheme begins the URIs of resources that name their server.
 const resourceScheme = "dowel://"
 
-// ResourceURI returns the URI under which a hub reads a server's resource even if other servers have
-// a resource with the same URI.
+// ResourceURI returns the URI under which a hub reads a server's resource even if other servers
+// have a resource with the same URI.
 func ResourceURI(server, uri string) string { return resourceScheme + Host(server) + "/" + uri }
 
 // SplitResourceURI returns the parts of a result of [ResourceURI]. host is the server's name in the

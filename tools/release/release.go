@@ -203,7 +203,8 @@ func (r *release) writeCompletions(ctx context.Context, folder string) error {
 	return nil
 }
 
-// writeChecksums lists the SHA-256 of each file of the release, in the form that sha256sum -c reads.
+// writeChecksums lists the SHA-256 of each file of the release, in the form that sha256sum -c
+// reads.
 func (r *release) writeChecksums() error {
 	var lines []string
 	err := filepath.WalkDir(r.out, func(path string, d os.DirEntry, err error) error {

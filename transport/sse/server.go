@@ -84,8 +84,8 @@ func (s *Server) serveGET(w http.ResponseWriter, r *http.Request) {
 }
 
 // Shutdown refuses further streams and requests with status 503, waits up to DrainTimeout for the
-// calls in flight and their questions, and ends the streams. If ctx ends first, Shutdown cuts off the
-// streams and returns the cause of ctx.
+// calls in flight and their questions, and ends the streams. If ctx ends first, Shutdown cuts off
+// the streams and returns the cause of ctx.
 func (s *Server) Shutdown(ctx context.Context) error {
 	return s.sessions.Shutdown(ctx, func(ss *session) { ss.cancel(httpwire.ErrShutdown) }, func(ss *session) { ss.hangUp(httpwire.ErrShutdown) })
 }

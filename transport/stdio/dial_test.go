@@ -174,7 +174,8 @@ func TestDialErrors(t *testing.T) {
 	})
 }
 
-// The death of a connected server fails its calls with its exit and its last words, and is told once.
+// The death of a connected server fails its calls with its exit and its last words, and is told
+// once.
 func TestDeathOfADialedServer(t *testing.T) {
 	for name, death := range map[string]string{
 		"exit":     `echo "out of memory" >&2; exit 7`,

@@ -30,7 +30,8 @@ import (
 
 func TestMain(m *testing.M) { mcptest.Main(m) }
 
-// serveKey makes the test binary a server on its standard streams; its value says for how long at most.
+// serveKey makes the test binary a server on its standard streams; its value says for how long at
+// most.
 const serveKey = "DOWEL_STDIO_TEST_SERVE"
 
 func init() {

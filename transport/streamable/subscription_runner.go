@@ -9,10 +9,10 @@ import (
 // A subscriptionRunner runs one subscription of a session stream: a call of the handler that lasts
 // until it is cancelled and writes changes to the stream.
 //
-// A subscription occupies a goroutine for its whole life. While a GET is open, the goroutine of that
-// GET runs it, so that an open stream costs no second one. Otherwise the stream starts a goroutine. So
-// the subscription changes its runner when a GET begins or ends. A handover between two runners must
-// neither lose a change nor send one twice:
+// A subscription occupies a goroutine for its whole life. While a GET is open, the goroutine of
+// that GET runs it, so that an open stream costs no second one. Otherwise the stream starts a
+// goroutine. So the subscription changes its runner when a GET begins or ends. A handover between
+// two runners must neither lose a change nor send one twice:
 //
 //   - The new subscription is active before the old one is cancelled, so no change falls between them.
 //   - A handler may hold back a change for a moment, to coalesce it with others. So both run for

@@ -57,8 +57,8 @@ func TestNoFirstMessage(t *testing.T) {
 	}
 }
 
-// A client that reads nothing loses the connection instead of holding up its calls, and Write waits for
-// one that reads late.
+// A client that reads nothing loses the connection instead of holding up its calls, and Write waits
+// for one that reads late.
 func TestUnreadAnswers(t *testing.T) {
 	const size = 8 << 20 // more than the buffers of the sockets
 	for name, limit := range map[string]time.Duration{"never read": 100 * time.Millisecond, "read late": time.Minute} {

@@ -23,8 +23,8 @@ func modernCall(id int, method, params string) string {
 		`"io.modelcontextprotocol/clientCapabilities":{}},%s}}`, id, method, mcp.LatestRevision, params)
 }
 
-// Answers to many calls of one connection, which its client does not read, are bounded. What exceeds
-// the limit is answered with an error, and each call gets an answer once the client reads.
+// Answers to many calls of one connection, which its client does not read, are bounded. What
+// exceeds the limit is answered with an error, and each call gets an answer once the client reads.
 func TestUnreadAnswersAreBounded(t *testing.T) {
 	t.Parallel()
 	const calls, size, most = 40, 1 << 20, 3 << 20

@@ -29,9 +29,9 @@ type Server struct {
 	connections httpwire.Registry[*serverConn]
 }
 
-// Handler returns an endpoint that serves h. It may be mounted at any path, by convention "/ws". nil
-// options mean the defaults; Handler does not keep the pointer. Call [Server.Shutdown] before the
-// program ends.
+// Handler returns an endpoint that serves h. It may be mounted at any path, by convention "/ws".
+// nil options mean the defaults; Handler does not keep the pointer. Call [Server.Shutdown] before
+// the program ends.
 func Handler(h mcp.Handler, opts *Options) *Server {
 	s := &Server{handler: h}
 	if opts != nil {
@@ -108,8 +108,8 @@ func (s *Server) Shutdown(ctx context.Context) error {
 // errSilent ends a connection without a first message.
 var errSilent = errors.New("the client has sent no message")
 
-// firstMessage bounds how long a client may hold a connection open before its first message. It is a
-// variable for tests.
+// firstMessage bounds how long a client may hold a connection open before its first message. It is
+// a variable for tests.
 var firstMessage = time.Minute
 
 // serverConn is a connection of a [Server], a [transport.Conn].

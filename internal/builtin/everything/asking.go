@@ -11,8 +11,8 @@ import (
 	"github.com/dowel-mcp/dowel/server"
 )
 
-// addAsking adds tools that ask the client's model or its user. In a legacy session the question is a
-// request of the server, in a modern one a result that requires input; handlers are the same for
+// addAsking adds tools that ask the client's model or its user. In a legacy session the question is
+// a request of the server, in a modern one a result that requires input; handlers are the same for
 // both.
 func addAsking(s *server.Server) {
 	server.Tool(s, "test_sampling", "Asks the client's model.", askModel, hints)

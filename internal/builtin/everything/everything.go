@@ -16,8 +16,8 @@ import (
 // Version is the version that the server reports.
 const Version = "1.0.0"
 
-// New returns a server. The options are the options of [server.New]; use a small PageSize to see lists
-// with several pages. Info and Instructions have defaults.
+// New returns a server. The options are the options of [server.New]; use a small PageSize to see
+// lists with several pages. Info and Instructions have defaults.
 func New(opts ...server.Options) *server.Server {
 	var o server.Options
 	if len(opts) > 0 {

@@ -23,8 +23,8 @@ type (
 	}
 )
 
-// addInputRequired adds the tools with which the conformance suite tests results that require input.
-// Their handlers ask like all others.
+// addInputRequired adds the tools with which the conformance suite tests results that require
+// input. Their handlers ask like all others.
 func addInputRequired(s *server.Server) {
 	server.Tool(s, "test_streaming_elicitation", "Asks the user for a name, on the stream of the call.", func(ctx context.Context, _ none) (string, error) {
 		return formatGreeting(server.Ask[named](ctx, "user_name", "What is your name?"))
@@ -70,8 +70,8 @@ func listRoots(roots []mcp.Root) string {
 	return strings.Join(uris, ", ")
 }
 
-// askConfirmation does not check the request state, because the server rejects a changed state before
-// it calls a handler.
+// askConfirmation does not check the request state, because the server rejects a changed state
+// before it calls a handler.
 func askConfirmation(ctx context.Context, _ none) (string, error) {
 	answer, err := server.Ask[confirmed](ctx, "confirm", "Please confirm")
 	if err != nil {

@@ -7,8 +7,8 @@ import (
 	"github.com/dowel-mcp/dowel/server"
 )
 
-// From 2026-07-28 on, structured content may be any JSON value; in older revisions, values other than
-// objects are sent as text only. A result of the type string becomes text; a named string type
+// From 2026-07-28 on, structured content may be any JSON value; in older revisions, values other
+// than objects are sent as text only. A result of the type string becomes text; a named string type
 // becomes structured content.
 type (
 	word   string

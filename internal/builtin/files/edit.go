@@ -71,8 +71,8 @@ func (s *Server) editFile(_ context.Context, in editIn) (*mcp.CallToolResult, er
 	return textAndStructured(out.summary(in.DryRun), out)
 }
 
-// editOnce reads, changes and replaces a file. It returns errConflict if another program changes the
-// file meanwhile.
+// editOnce reads, changes and replaces a file. It returns errConflict if another program changes
+// the file meanwhile.
 func (s *Server) editOnce(p place, in editIn) (Edited, error) {
 	at, old, err := s.resolveTarget(p)
 	if err != nil {
@@ -114,7 +114,8 @@ func (d *document) applyEdit(in editIn) (text string, count int, err error) {
 	return text, count, nil
 }
 
-// describeChange sets the diff, cut after maxDiff bytes, and the numbers of added and removed lines.
+// describeChange sets the diff, cut after maxDiff bytes, and the numbers of added and removed
+// lines.
 func (out *Edited) describeChange(old, changed string) {
 	diff := diffOf(old, changed)
 	out.Added, out.Removed = diff.added, diff.removed

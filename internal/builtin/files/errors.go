@@ -33,8 +33,8 @@ func (s *Server) explainError(p place, err error) error {
 	return err
 }
 
-// isEscape reports whether err is the error of an [os.Root] for a path that leads outside. Package os
-// does not export that error, so isEscape compares its text.
+// isEscape reports whether err is the error of an [os.Root] for a path that leads outside. Package
+// os does not export that error, so isEscape compares its text.
 func isEscape(err error) bool {
 	return strings.Contains(rootCause(err).Error(), "path escapes from parent")
 }
@@ -88,7 +88,8 @@ func (s *Server) suggestPaths(p place) string {
 	return "; the folder " + s.roots.displayPath(at) + " contains " + listNames(names, 10)
 }
 
-// nearestNames returns at most maxSuggestions names that are similar to name, the most similar first.
+// nearestNames returns at most maxSuggestions names that are similar to name, the most similar
+// first.
 func nearestNames(name string, names []string) []string {
 	type candidate struct {
 		name     string

@@ -24,16 +24,16 @@
 // files are an error.
 //
 // A write is atomic: it renames a temporary file. The file keeps its permissions and, if the system
-// allows it, its owner; it loses hard links, ACLs and extended attributes. Concurrent changes of one
-// file run one after another. An edit does not overwrite a change by another program.
+// allows it, its owner; it loses hard links, ACLs and extended attributes. Concurrent changes of
+// one file run one after another. An edit does not overwrite a change by another program.
 //
 // # Limits
 //
-// The tool read returns at most [MaxText] bytes of text, or an image or sound of at most [MaxMedia].
-// A resource has at most [MaxResource], an edited file [MaxEdit], a searched file [MaxSearched]. The
-// results of list and search state what they omit. At most [MaxWatched] files and folders are
-// watched, each only while a client is subscribed to it. The watcher uses the notifications of the
-// operating system, and also checks every [DefaultPoll].
+// The tool read returns at most [MaxText] bytes of text, or an image or sound of at most
+// [MaxMedia]. A resource has at most [MaxResource], an edited file [MaxEdit], a searched file
+// [MaxSearched]. The results of list and search state what they omit. At most [MaxWatched] files
+// and folders are watched, each only while a client is subscribed to it. The watcher uses the
+// notifications of the operating system, and also checks every [DefaultPoll].
 package files
 
 import (

@@ -13,16 +13,16 @@ const (
 	// maxHashed is the size in bytes up to which files are compared by content; larger ones are
 	// compared by size and modification time.
 	maxHashed = 1 << 20
-	// maxNamed is the number of entries up to which folders are compared by the names in them; larger
-	// ones are compared by modification time.
+	// maxNamed is the number of entries up to which folders are compared by the names in them;
+	// larger ones are compared by modification time.
 	maxNamed = 10_000
 	// racy is the resolution of modification times, with a margin. If a file was modified less than
 	// this before it was hashed, a later change may have the same time.
 	racy = 2 * time.Second
 )
 
-// fingerprint is the state of a file or folder at one moment. The zero value means that it is missing
-// or cannot be read.
+// fingerprint is the state of a file or folder at one moment. The zero value means that it is
+// missing or cannot be read.
 type fingerprint struct {
 	info fs.FileInfo
 	sum  string    // checksum of the content or of the names; empty if size and time are compared
@@ -83,8 +83,8 @@ func (p place) sumOfContent() string {
 	return string(hash.Sum([]byte("file ")))
 }
 
-// sumOfNames returns a checksum of the names and kinds of the entries in a folder, or "" if they are
-// too many.
+// sumOfNames returns a checksum of the names and kinds of the entries in a folder, or "" if they
+// are too many.
 func (p place) sumOfNames() string {
 	all, err := p.listChildren(nil)
 	if err != nil || len(all) > maxNamed {

@@ -37,8 +37,8 @@ func ignoresAt(p place) *ignores {
 	return ignoresAt(p.parent()).addFolder(p)
 }
 
-// addFolder returns the rules for a folder in which above applies. It returns above if the folder has
-// no .gitignore file.
+// addFolder returns the rules for a folder in which above applies. It returns above if the folder
+// has no .gitignore file.
 func (above *ignores) addFolder(folder place) *ignores {
 	at := folder.child(ignoreFile)
 	info, err := at.root.Lstat(at.name)
@@ -109,8 +109,8 @@ func (ig *ignores) isIgnored(name string, folder bool) bool {
 // glob selects files by their paths.
 type glob struct{ pattern string }
 
-// newGlob parses a pattern. A pattern without a slash matches names in all folders. It returns false
-// if the pattern is invalid.
+// newGlob parses a pattern. A pattern without a slash matches names in all folders. It returns
+// false if the pattern is invalid.
 func newGlob(pattern string) (glob, bool) {
 	pattern = strings.TrimPrefix(path.Clean("/"+pattern), "/")
 	if !strings.Contains(pattern, "/") {

@@ -71,8 +71,8 @@ func encodingOf(start []byte) string {
 	return ""
 }
 
-// isMedia reports whether the bytes are a known binary format. Some of these have no NUL among their
-// first bytes.
+// isMedia reports whether the bytes are a known binary format. Some of these have no NUL among
+// their first bytes.
 func isMedia(start []byte) bool {
 	mimeType := http.DetectContentType(start)
 	return !strings.HasPrefix(mimeType, "text/") && mimeType != "application/octet-stream" && mimeType != "application/postscript"
@@ -111,8 +111,8 @@ var mediaTypes = map[string]string{
 	".mp3": "audio/mpeg", ".avif": "image/avif", ".heic": "image/heic", ".tif": "image/tiff", ".tiff": "image/tiff",
 }
 
-// textTypes holds the MIME types of text, by file extension. The tables of operating systems differ,
-// and some say that .ts is a video.
+// textTypes holds the MIME types of text, by file extension. The tables of operating systems
+// differ, and some say that .ts is a video.
 var textTypes = map[string]string{
 	".css": "text/css", ".csv": "text/csv", ".htm": "text/html", ".html": "text/html", ".js": "text/javascript", ".json": "application/json",
 	".md": "text/markdown", ".mjs": "text/javascript", ".svg": "image/svg+xml", ".toml": "application/toml", ".xml": "application/xml",

@@ -30,8 +30,8 @@ type window struct {
 
 func (w *window) nextOffset() int64 { return w.start + int64(len(w.content)) }
 
-// readWindow reads lines from the byte start on: at most limit lines, and at most the lines that fit
-// into most bytes. line is the number of the first line; 0 if unknown.
+// readWindow reads lines from the byte start on: at most limit lines, and at most the lines that
+// fit into most bytes. line is the number of the first line; 0 if unknown.
 func (t text) readWindow(start int64, line, limit, most int) (window, error) {
 	w := window{start: start, line: line}
 	buf := make([]byte, min(int64(most), max(t.size-start, 0)))
@@ -108,8 +108,8 @@ func (t text) endsLine() bool {
 	return n == 1 && last[0] == '\n'
 }
 
-// findTail returns the offset of the last lines: at most the given number, and at most the lines that
-// fit into most bytes. first is true if the offset is the start of the text.
+// findTail returns the offset of the last lines: at most the given number, and at most the lines
+// that fit into most bytes. first is true if the offset is the start of the text.
 func (t text) findTail(lines, most int) (start int64, first bool, err error) {
 	from := max(t.size-int64(most), 0)
 	buf := make([]byte, t.size-from)

@@ -82,8 +82,8 @@ type listed struct {
 	order string // the path with separators that sort before everything else
 }
 
-// listLevel lists the folders in l.next and replaces them by the folders found. If mustRead is true,
-// a folder that cannot be read is an error.
+// listLevel lists the folders in l.next and replaces them by the folders found. If mustRead is
+// true, a folder that cannot be read is an error.
 func (l *lister) listLevel(ctx context.Context, mustRead bool) error {
 	folders := l.next
 	l.next = nil

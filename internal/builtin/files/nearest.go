@@ -125,8 +125,8 @@ func pairsOf(line string) pairs {
 	return p
 }
 
-// similarity returns the similarity of two lines, from 0 to 1: the Sørensen–Dice coefficient of their
-// pairs. Lines of less than two characters, such as a bracket, count as not similar.
+// similarity returns the similarity of two lines, from 0 to 1: the Sørensen–Dice coefficient of
+// their pairs. Lines of less than two characters, such as a bracket, count as not similar.
 func (p pairs) similarity(other pairs) float64 {
 	if p.n == 0 || other.n == 0 {
 		return 0

@@ -91,8 +91,8 @@ func (h *hunk) lineEndBefore(lines []string, from int) string {
 	return ""
 }
 
-// findHunk returns the index at which a hunk matches: its line number or, if it does not match there,
-// the only other index.
+// findHunk returns the index at which a hunk matches: its line number or, if it does not match
+// there, the only other index.
 func (d *document) findHunk(h *hunk, lines []string, ended bool) (int, error) {
 	want := h.expectedLines()
 	if len(want) == 0 {
@@ -124,8 +124,8 @@ func (d *document) findHunk(h *hunk, lines []string, ended bool) (int, error) {
 	return 0, fmt.Errorf("its lines occur %d times, from the lines %s on: include more context, or give the line number in its @@ header", len(found), strings.Join(numbers, ", "))
 }
 
-// sameLine compares a line of the file with a line of a diff. In a file with mixed line ends, a CR at
-// the end does not count, because the diff may have lost it.
+// sameLine compares a line of the file with a line of a diff. In a file with mixed line ends, a CR
+// at the end does not count, because the diff may have lost it.
 func (d *document) sameLine(have, want string) bool {
 	return have == want || d.ends == endsMixed && strings.TrimSuffix(have, "\r") == strings.TrimSuffix(want, "\r")
 }

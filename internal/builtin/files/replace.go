@@ -124,8 +124,8 @@ func (r *replacement) writeTemporary(folder *os.Root) (name string, err error) {
 	return name, nil
 }
 
-// locks serializes changes of the same file. Two files may share a lock; their changes then wait for
-// each other without need.
+// locks serializes changes of the same file. Two files may share a lock; their changes then wait
+// for each other without need.
 type locks struct {
 	once  sync.Once
 	seed  maphash.Seed

@@ -16,9 +16,9 @@ var (
 )
 
 // resolveLinks follows the symbolic links of a path. So a change replaces the target of a link and
-// not the link, and each file has only one place. The part of a path that does not exist stays as it
-// is. The protection of files outside the root does not depend on resolveLinks: every access goes
-// through the [os.Root].
+// not the link, and each file has only one place. The part of a path that does not exist stays as
+// it is. The protection of files outside the root does not depend on resolveLinks: every access
+// goes through the [os.Root].
 func (p place) resolveLinks() (place, error) {
 	at, rest := ".", splitPath(p.name)
 	for links := 0; len(rest) > 0; {

@@ -49,8 +49,8 @@ func (s *Server) readResource(ctx context.Context, in struct {
 	return s.fileContents(p)
 }
 
-// placeOf returns the place for a value of the template's variable. It returns false if the place is
-// outside the roots.
+// placeOf returns the place for a value of the template's variable. It returns false if the place
+// is outside the roots.
 func (s *Server) placeOf(variable string) (place, bool) {
 	if strings.IndexByte(variable, 0) >= 0 {
 		return place{}, false

@@ -10,8 +10,8 @@ import (
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
-// contentOf reads a file to search. It returns nil if the file is skipped. The content is valid until
-// the next call.
+// contentOf reads a file to search. It returns nil if the file is skipped. The content is valid
+// until the next call.
 func (r *searcher) contentOf(p place) ([]byte, error) {
 	f, err := p.root.OpenFile(p.name, os.O_RDONLY|nonblock, 0)
 	if err != nil {

@@ -31,8 +31,8 @@ func uriOf(path string) string {
 	return b.String()
 }
 
-// pathOf is the reverse of URI. It also accepts other encodings of the same URI. The path is absolute
-// and clean.
+// pathOf is the reverse of URI. It also accepts other encodings of the same URI. The path is
+// absolute and clean.
 func pathOf(uri string) (string, bool) {
 	rest, ok := strings.CutPrefix(uri, scheme+"/")
 	if !ok {

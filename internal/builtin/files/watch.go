@@ -44,8 +44,8 @@ func newWatcher(poll time.Duration, tell func(target)) *watcher {
 	return &watcher{poll: poll, tell: tell, watched: map[target]*watched{}, folders: map[string]int{}}
 }
 
-// watchTarget watches a target until releaseTargets has been called for it as often. It returns false
-// if MaxWatched targets are watched already, or if the watcher is closed.
+// watchTarget watches a target until releaseTargets has been called for it as often. It returns
+// false if MaxWatched targets are watched already, or if the watcher is closed.
 func (w *watcher) watchTarget(t target) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -80,7 +80,8 @@ func notifyingFolder(t target) string {
 	return filepath.Join(at.root.real, filepath.Dir(at.name))
 }
 
-// releaseTargets undoes watchTarget. After the last target, it stops the loop and waits for its end.
+// releaseTargets undoes watchTarget. After the last target, it stops the loop and waits for its
+// end.
 func (w *watcher) releaseTargets(all []target) {
 	w.mu.Lock()
 	for _, t := range all {
@@ -105,7 +106,8 @@ func (w *watcher) releaseTargets(all []target) {
 	unused.stopLoop()
 }
 
-// closeWatcher releases all targets, and waits for the end of the loop. Later calls of watchTarget fail.
+// closeWatcher releases all targets, and waits for the end of the loop. Later calls of watchTarget
+// fail.
 func (w *watcher) closeWatcher() error {
 	w.mu.Lock()
 	w.closed = true

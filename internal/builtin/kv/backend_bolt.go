@@ -32,8 +32,8 @@ var (
 	expiriesBucket = []byte("expiries")
 )
 
-// Bolt opens the store in the file at path. It creates the file and its folders if they are missing.
-// Only one process can have the file open; if another one does, Bolt fails after a second.
+// Bolt opens the store in the file at path. It creates the file and its folders if they are
+// missing. Only one process can have the file open; if another one does, Bolt fails after a second.
 func Bolt(path string) (Store, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return nil, fmt.Errorf("kv: cannot create the folder of the data file: %w", err)
@@ -186,8 +186,8 @@ func (b *boltStore) findExpired(now time.Time) (entries [][]byte, next time.Time
 	return entries, next, err
 }
 
-// removeEntries removes entries of expiries and their pairs. A pair that has been set again meanwhile
-// has another entry, and stays.
+// removeEntries removes entries of expiries and their pairs. A pair that has been set again
+// meanwhile has another entry, and stays.
 func (b *boltStore) removeEntries(entries [][]byte) error {
 	var removed []string
 	b.writing.Lock()

@@ -20,10 +20,10 @@ const DefaultPrefix = "dowel:kv:"
 const openWait = 5 * time.Second
 
 // Redis opens the store in the Redis, or Valkey, at a URL such as
-// redis://user:password@host:6379/0, rediss:// with TLS or unix:///path/to/socket. Its names in Redis
-// begin with prefix; the default is [DefaultPrefix]. All processes with the same database and prefix
-// share one store and notify each other of changes. Redis needs no special configuration; a Redis
-// cluster is not supported. Redis fails after 5 seconds if it gets no answer.
+// redis://user:password@host:6379/0, rediss:// with TLS or unix:///path/to/socket. Its names in
+// Redis begin with prefix; the default is [DefaultPrefix]. All processes with the same database and
+// prefix share one store and notify each other of changes. Redis needs no special configuration; a
+// Redis cluster is not supported. Redis fails after 5 seconds if it gets no answer.
 func Redis(ctx context.Context, address, prefix string) (Store, error) {
 	opts, err := redis.ParseURL(address)
 	if err != nil {

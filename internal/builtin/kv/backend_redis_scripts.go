@@ -5,8 +5,8 @@ import "github.com/redis/go-redis/v9"
 // The scripts run atomically in Redis. Their KEYS are the name of the value, the sorted set of keys
 // and the sorted set of expiries; their ARGV are in each comment.
 
-// setScript stores a value. ARGV: key, value, time to live in milliseconds (0 for none), channel. It
-// returns 1 if the key is new.
+// setScript stores a value. ARGV: key, value, time to live in milliseconds (0 for none), channel.
+// It returns 1 if the key is new.
 var setScript = redis.NewScript(now + `
 local existed = redis.call('EXISTS', KEYS[1])
 local ttl = tonumber(ARGV[3])
@@ -32,7 +32,8 @@ end
 return existed
 `)
 
-// keysScript lists keys that have not expired. ARGV: from, to (in the syntax of ZRANGEBYLEX), limit.
+// keysScript lists keys that have not expired. ARGV: from, to (in the syntax of ZRANGEBYLEX),
+// limit.
 var keysScript = redis.NewScript(now + `
 local keys, from, limit = {}, ARGV[1], tonumber(ARGV[3])
 repeat

@@ -2,8 +2,8 @@
 // or several models can share it.
 //
 // It has the tools get, set, delete and list. Each pair is a resource kv://{key}; clients that
-// subscribe to it are notified of changes. A [Store] holds the pairs: [Bolt] in a file, [Redis] in a
-// Redis that several processes share, [Memory] in this process.
+// subscribe to it are notified of changes. A [Store] holds the pairs: [Bolt] in a file, [Redis] in
+// a Redis that several processes share, [Memory] in this process.
 //
 // # Limits
 //
@@ -58,7 +58,8 @@ func New(store Store, opts ...server.Options) (*Server, error) {
 	return s, nil
 }
 
-// Close ends all subscriptions and closes the store. The server must not be used during or after it.
+// Close ends all subscriptions and closes the store. The server must not be used during or after
+// it.
 func (s *Server) Close() error {
 	return errors.Join(s.Server.Close(), s.store.Close())
 }

@@ -50,8 +50,9 @@ func TestInterrupt(t *testing.T) {
 	})
 }
 
-// awaitSleep waits until the command runs sleep. A shell that is interrupted while it starts a program
-// may continue with the next one, as on a terminal; [TestInterruptAtAnyMoment] covers these moments.
+// awaitSleep waits until the command runs sleep. A shell that is interrupted while it starts a
+// program may continue with the next one, as on a terminal; [TestInterruptAtAnyMoment] covers these
+// moments.
 func (s session) awaitSleep() {
 	s.Helper()
 	if runtime.GOOS != "linux" {

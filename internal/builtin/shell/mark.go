@@ -141,16 +141,16 @@ func commandLine(token string, number, status int, command string) string {
 		token, number, streamFD, before, strings.ReplaceAll(command+"\n", `'`, `'\''`), streamFD, streamFD)
 }
 
-// endLine makes the shell report how a command ended. It is a separate line, because an interrupt or
-// an error discards the line that the shell is executing. It is sent after the command has begun,
-// because some shells also discard the lines that they have read ahead.
+// endLine makes the shell report how a command ended. It is a separate line, because an interrupt
+// or an error discards the line that the shell is executing. It is sent after the command has
+// begun, because some shells also discard the lines that they have read ahead.
 func endLine(token string, number int) string {
 	return fmt.Sprintf(`\command printf \\036%%s:%%s:%%s:%%s\\037 %s %d "$?" "$PWD" >&%s;set +e`+"\n", token, number, streamFD)
 }
 
-// againLine is an endLine for a shell that may have been interrupted while it read the previous one,
-// so that it takes any rest of that line for a command. If the rest has an open double quote, the
-// quote below closes it; otherwise the quote is in a comment.
+// againLine is an endLine for a shell that may have been interrupted while it read the previous
+// one, so that it takes any rest of that line for a command. If the rest has an open double quote,
+// the quote below closes it; otherwise the quote is in a comment.
 func againLine(token string, number int) string {
 	return "\n#\"\n" + endLine(token, number)
 }

@@ -158,8 +158,8 @@ func sandboxOptions(dir string, homes []string, network bool) []string {
 	return append(args, "--bind", dir, dir, "--chdir", dir)
 }
 
-// hideFolders returns the options of bwrap that put empty folders in place of existing ones. A folder
-// that holds the shell's own folder dir stays.
+// hideFolders returns the options of bwrap that put empty folders in place of existing ones. A
+// folder that holds the shell's own folder dir stays.
 func hideFolders(dir string, folders []string) (args []string) {
 	for _, folder := range folders {
 		folder, err := filepath.EvalSymlinks(folder)

@@ -28,9 +28,9 @@ func (sh *shell) runCommand(text string) (*command, error) {
 	}
 }
 
-// nextCommand returns a new command and makes it the running one. If the shell has been interrupted,
-// the new command is a settling one: the caller must pass it to settleInterrupt and then call
-// nextCommand again.
+// nextCommand returns a new command and makes it the running one. If the shell has been
+// interrupted, the new command is a settling one: the caller must pass it to settleInterrupt and
+// then call nextCommand again.
 func (sh *shell) nextCommand() (*command, error) {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
@@ -50,8 +50,8 @@ func (sh *shell) nextCommand() (*command, error) {
 	return c, nil
 }
 
-// settleInterrupt waits until the shell has handled an interrupt. If the interrupt arrived after the
-// end of its command, the shell may handle it while it reads the next line: it discards the
+// settleInterrupt waits until the shell has handled an interrupt. If the interrupt arrived after
+// the end of its command, the shell may handle it while it reads the next line: it discards the
 // beginning of that line and runs the rest. So settleInterrupt sends again lines, of which every
 // part is harmless, until the shell answers one. It returns true if the shell has answered or
 // ended, false after settleBound.
@@ -135,9 +135,9 @@ func (sh *shell) repeatInterrupt(c *command) {
 	}
 }
 
-// askAgain asks the shell once more how an interrupted command has ended, because the shell may have
-// discarded the endLine. It does nothing if another goroutine is writing to the shell, because that
-// can take long if the shell is stopped; awaitCommand calls askAgain again later.
+// askAgain asks the shell once more how an interrupted command has ended, because the shell may
+// have discarded the endLine. It does nothing if another goroutine is writing to the shell, because
+// that can take long if the shell is stopped; awaitCommand calls askAgain again later.
 func (sh *shell) askAgain(c *command) {
 	if sh.input.TryLock() {
 		defer sh.input.Unlock()

@@ -18,7 +18,8 @@
 //
 // The shell reports the end of a command by a mark with a random number, which it writes to a
 // descriptor that the command does not have. The server therefore need not wait until the output is
-// closed: a background process may keep it open, and what it prints later is part of a later result.
+// closed: a background process may keep it open, and what it prints later is part of a later
+// result.
 //
 // A command that exceeds its timeout continues: an empty command waits for it and returns the new
 // output, ctrl+c interrupts it, and restart ends the shell and opens another one under the same
@@ -46,8 +47,8 @@
 //
 // By default a command has the permissions of this process. With [Options].Sandbox it runs in a
 // bubblewrap sandbox. There it can write only to [Options].Dir and to a /tmp of its own, which is
-// empty at first. It sees only its own processes, a minimal environment, no sockets in /run, and not
-// the user's home folder, unless Dir is or contains that folder. It has a network only with
+// empty at first. It sees only its own processes, a minimal environment, no sockets in /run, and
+// not the user's home folder, unless Dir is or contains that folder. It has a network only with
 // [Options].Network. Processes that have left the session end with the sandbox too. All other files
 // that the user may read stay readable. The sandbox prevents accidents, and hides secrets in the
 // home folder and the environment; it does not stop an attacker.
@@ -116,7 +117,8 @@ type Options struct {
 	// Idle is the time without a call after which a shell ends. The default is [DefaultIdle]; with
 	// a negative value, shells never expire.
 	Idle time.Duration
-	// KeepDetached lets processes live on that have left the session of their shell, such as daemons.
+	// KeepDetached lets processes live on that have left the session of their shell, such as
+	// daemons.
 	KeepDetached bool
 	// MaxShells limits the number of open shells. The default is [DefaultMaxShells].
 	MaxShells int

@@ -134,9 +134,9 @@ func (in runIn) timeoutOr(usual time.Duration) time.Duration {
 	return time.Duration(*in.Timeout * float64(time.Second))
 }
 
-// waitResult waits for a command, at most for timeout, and returns its output and state. c is nil if
-// no command runs. Meanwhile it sends the output as progress notifications, without the first seen
-// characters that the shell has ever printed.
+// waitResult waits for a command, at most for timeout, and returns its output and state. c is nil
+// if no command runs. Meanwhile it sends the output as progress notifications, without the first
+// seen characters that the shell has ever printed.
 func (s *Server) waitResult(ctx context.Context, sh *shell, c *command, timeout time.Duration, seen int) (*mcp.CallToolResult, error) {
 	err := sh.awaitCommand(ctx, c, timeout, seen, func(elapsed time.Duration, printed string) {
 		server.Progress(ctx, elapsed.Seconds(), timeout.Seconds(), printed)

@@ -14,8 +14,8 @@ import (
 )
 
 const (
-	// maxBody bounds an answer of the API in bytes. The largest known answers, all alerts of a state
-	// with storms, are smaller than 2 MiB.
+	// maxBody bounds an answer of the API in bytes. The largest known answers, all alerts of a
+	// state with storms, are smaller than 2 MiB.
 	maxBody = 8 << 20
 	// maxRedirects is the maximal number of redirects of one request.
 	maxRedirects = 5
@@ -135,8 +135,8 @@ type statusError struct {
 	detail string // the API's explanation, or ""
 }
 
-// newStatusError returns the error for an answer. It reads the API's explanation, a problem document
-// (RFC 9457), from the body.
+// newStatusError returns the error for an answer. It reads the API's explanation, a problem
+// document (RFC 9457), from the body.
 func newStatusError(res *http.Response, body []byte, what string) error {
 	e := &statusError{status: res.StatusCode, what: what}
 	var problem struct {

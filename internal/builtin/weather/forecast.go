@@ -111,8 +111,8 @@ func (s *Server) getForecast(ctx context.Context, in forecastIn) (*mcp.CallToolR
 	return textAndStructured(f.summary(at), f)
 }
 
-// formatDegrees formats degrees with at most 4 decimals and without trailing zeros. The API redirects
-// requests in other formats.
+// formatDegrees formats degrees with at most 4 decimals and without trailing zeros. The API
+// redirects requests in other formats.
 func formatDegrees(degrees float64) string {
 	text := strings.TrimRight(strconv.FormatFloat(degrees, 'f', 4, 64), "0")
 	if text = strings.TrimSuffix(text, "."); text == "-0" {

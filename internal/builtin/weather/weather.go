@@ -1,8 +1,8 @@
-// Package weather is an MCP server for the weather in the United States: alerts and forecasts of the
-// National Weather Service, from its API at api.weather.gov, which needs no key.
+// Package weather is an MCP server for the weather in the United States: alerts and forecasts of
+// the National Weather Service, from its API at api.weather.gov, which needs no key.
 //
-// It has the tools get_alerts and get_forecast. Both return text for people and models, and the same
-// data as structured content.
+// It has the tools get_alerts and get_forecast. Both return text for people and models, and the
+// same data as structured content.
 package weather
 
 import (
@@ -33,7 +33,8 @@ type Options struct {
 	// UserAgent identifies the user of the API by a name and a contact address, which the API
 	// requires. The default is [DefaultUserAgent].
 	UserAgent string
-	// Timeout bounds each request to the API; a forecast takes two. The default is [DefaultTimeout].
+	// Timeout bounds each request to the API; a forecast takes two. The default is
+	// [DefaultTimeout].
 	Timeout time.Duration
 	// Transport carries the requests; the default is [http.DefaultTransport].
 	Transport http.RoundTripper

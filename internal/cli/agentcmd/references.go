@@ -50,9 +50,9 @@ func (r Reference) String() string { return term.Line(r.Server + ":" + r.URI) }
 // referenceTimeout bounds listing the resources for [Runtime.FindReference], which can do without.
 const referenceTimeout = 5 * time.Second
 
-// FindReference returns the resource that a mention names. ok is false if the mention does not begin
-// with the name of a server and a colon. It is an error if it begins with an unknown name before a
-// URL, or names a template without its values.
+// FindReference returns the resource that a mention names. ok is false if the mention does not
+// begin with the name of a server and a colon. It is an error if it begins with an unknown name
+// before a URL, or names a template without its values.
 func (r *Runtime) FindReference(ctx context.Context, m Mention) (ref Reference, ok bool, err error) {
 	if !m.MayBeResource() {
 		return ref, false, nil
@@ -134,8 +134,8 @@ func (r *Runtime) ListResources(ctx context.Context) ([]agent.Resource, error) {
 	return all, err
 }
 
-// listOwn returns the resources and templates of a server under its own URIs. It returns nil if they
-// do not arrive in time.
+// listOwn returns the resources and templates of a server under its own URIs. It returns nil if
+// they do not arrive in time.
 func (r *Runtime) listOwn(ctx context.Context, server string) []agent.Resource {
 	ctx, cancel := context.WithTimeout(ctx, referenceTimeout)
 	defer cancel()

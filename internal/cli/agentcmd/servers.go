@@ -374,8 +374,8 @@ func (s *serverSet) lookupSource(server string) string {
 	return sources[server]
 }
 
-// findChange returns how the current definition of a tool differs from the accepted one, or nil. The
-// hub that offers the tool decides.
+// findChange returns how the current definition of a tool differs from the accepted one, or nil.
+// The hub that offers the tool decides.
 func (s *serverSet) findChange(server, tool string) *control.Changed {
 	ctx, cancel := context.WithTimeout(context.Background(), connect.StatusTimeout)
 	defer cancel()

@@ -15,8 +15,8 @@ import (
 
 // completeInput completes the word before the cursor, byte offset at of text: a command, a prompt,
 // an argument of either, a file, or a resource. It returns the longer text, the new cursor and all
-// choices. The console calls it while the goroutine of runLoop waits for a line, so it may read that
-// goroutine's fields.
+// choices. The console calls it while the goroutine of runLoop waits for a line, so it may read
+// that goroutine's fields.
 func (c *conversation) completeInput(text string, at int) (longer string, to int, choices []string) {
 	head, tail := text[:at], text[at:]
 	start := strings.LastIndexByte(head, ' ') + 1

@@ -27,8 +27,8 @@ func plainChoices(words []string) (all []choice) {
 	return all
 }
 
-// completeReference returns the servers and resources that complete @SERVER:URI. Words that cannot be
-// typed without quotes are left out.
+// completeReference returns the servers and resources that complete @SERVER:URI. Words that cannot
+// be typed without quotes are left out.
 func (c *conversation) completeReference(typed string) (all []choice) {
 	resources := c.availableResources()
 	var servers []string
@@ -123,8 +123,8 @@ func unescape(text string) string {
 	return text
 }
 
-// completeVariable asks the server of a template for values of a variable. done precedes the value in
-// the URI.
+// completeVariable asks the server of a template for values of a variable. done precedes the value
+// in the URI.
 func (c *conversation) completeVariable(r agent.Resource, expression, done, value string, settled map[string]string) (all []choice) {
 	name := variableName(expression)
 	t, err := uritemplate.Parse("{" + expression + "}")

@@ -38,9 +38,9 @@ type lookup struct {
 	wanted bool          // arrived is called when it comes
 }
 
-// findAnswer returns the answer to the question with that key. ask asks the server for it. Without an
-// answer in time, findAnswer returns the last one, or the zero T. After an error the answer is the
-// zero T, since Tab cannot show errors.
+// findAnswer returns the answer to the question with that key. ask asks the server for it. Without
+// an answer in time, findAnswer returns the last one, or the zero T. After an error the answer is
+// the zero T, since Tab cannot show errors.
 func findAnswer[T any](l *lookups, key string, ask func(ctx context.Context) (T, error)) T {
 	e := l.startLookup(key, func(ctx context.Context) any {
 		answer, err := ask(ctx)
@@ -106,8 +106,8 @@ func (l *lookups) finishLookup(e *lookup, answer any) {
 	}
 }
 
-// wantAnswers calls arrived when answers come for which findAnswer did not wait. With false it stops
-// that, because the line is completed already.
+// wantAnswers calls arrived when answers come for which findAnswer did not wait. With false it
+// stops that, because the line is completed already.
 func (l *lookups) wantAnswers(wanted bool) {
 	l.mu.Lock()
 	came := false

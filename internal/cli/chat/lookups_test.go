@@ -60,7 +60,8 @@ func TestSlowLookup(t *testing.T) {
 	})
 }
 
-// completing returns a conversation with servers that have resources, and have completed id for "1".
+// completing returns a conversation with servers that have resources, and have completed id for
+// "1".
 func completing(t *testing.T, resources ...agent.Resource) *conversation {
 	t.Helper()
 	ready := make(chan struct{})

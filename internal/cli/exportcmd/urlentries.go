@@ -16,8 +16,8 @@ import (
 	"github.com/dowel-mcp/dowel/internal/daemon"
 )
 
-// urlEntry is an entry of a tool's file that reaches dowel's gateway by its URL. Such an entry needs
-// the gateway's token, which must not get into a file that a project shares.
+// urlEntry is an entry of a tool's file that reaches dowel's gateway by its URL. Such an entry
+// needs the gateway's token, which must not get into a file that a project shares.
 type urlEntry struct {
 	path, name string
 	whole      bool // the URL leads to all servers, so that dowel up --stdio can take its place
@@ -46,8 +46,8 @@ func findURLEntries(tool string, o config.Options, addresses []*url.URL) (entrie
 	return entries
 }
 
-// gatewayAddresses returns the addresses of the gateway: the running one, or else the configured and
-// the default one.
+// gatewayAddresses returns the addresses of the gateway: the running one, or else the configured
+// and the default one.
 func gatewayAddresses(ctx context.Context, o config.Options) (addresses []*url.URL) {
 	texts := []string{"http://" + daemon.DefaultAddress}
 	ctx, cancel := context.WithTimeout(ctx, connect.StatusTimeout)

@@ -26,8 +26,8 @@ type ChangedLine struct {
 	Accepted bool                      `json:"accepted"`
 }
 
-// acceptDefinitions shows the changed definitions of servers, of all servers without names, and asks
-// whether they are accepted.
+// acceptDefinitions shows the changed definitions of servers, of all servers without names, and
+// asks whether they are accepted.
 func acceptDefinitions(ctx context.Context, f *factory.Factory, where factory.Places, names []string, opts Options) error {
 	store, err := f.OpenState()
 	if err != nil {
@@ -121,8 +121,8 @@ func showChanges(f *factory.Factory, server string, changes []client.DefinitionC
 	}
 }
 
-// confirmChanges asks whether the shown definitions of a server are accepted. Without a terminal, it
-// shows how to accept them.
+// confirmChanges asks whether the shown definitions of a server are accepted. Without a terminal,
+// it shows how to accept them.
 func confirmChanges(ctx context.Context, f *factory.Factory, server string, in *term.Lines, yes bool) (bool, error) {
 	if !yes && term.Terminal(f.Stdin) == nil {
 		fmt.Fprintln(f.Stdout, "  accept this on a terminal, or with: dowel trust --definitions "+term.Line(server)+" --yes")

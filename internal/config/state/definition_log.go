@@ -14,9 +14,9 @@ import (
 	"github.com/dowel-mcp/dowel/internal/atomicfile"
 )
 
-// DefinitionLog returns the log of a server's definitions, which is a file in the folder definitions
-// beside the state file. file is the project's file that defines the server, or empty for servers of
-// the user, whichever of the user's files defines them.
+// DefinitionLog returns the log of a server's definitions, which is a file in the folder
+// definitions beside the state file. file is the project's file that defines the server, or empty
+// for servers of the user, whichever of the user's files defines them.
 func (s *State) DefinitionLog(file, server string) client.DefinitionLog {
 	if file != "" {
 		file = absolutePath(file)

@@ -10,8 +10,8 @@ import (
 	"github.com/dowel-mcp/dowel/internal/config"
 )
 
-// Trusted returns the user's trust in a server that a file defines. ok is false if the server is not
-// trusted. Files are identified by their absolute path, so a moved file must be trusted again.
+// Trusted returns the user's trust in a server that a file defines. ok is false if the server is
+// not trusted. Files are identified by their absolute path, so a moved file must be trusted again.
 func (s *State) Trusted(file, name string) (a config.Agreement, ok bool) {
 	a, ok = s.current().Trust[absolutePath(file)][name]
 	return cloneAgreement(a), ok && isAgreement(a)

@@ -71,8 +71,8 @@ func (g *glob) skipsFolder(name string) bool {
 	return skippedFolders[name] && !slices.Contains(g.rest, name)
 }
 
-// matchesPath reports whether the pattern matches a path, or a folder that contains it. names are the
-// elements of the path below base.
+// matchesPath reports whether the pattern matches a path, or a folder that contains it. names are
+// the elements of the path below base.
 func (g *glob) matchesPath(names []string) bool { return matchElements(g.rest, names) }
 
 // matchElements reports whether a pattern matches a path or one of its parent folders.

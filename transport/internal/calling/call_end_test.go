@@ -59,7 +59,8 @@ func TestCancelledCall(t *testing.T) {
 	})
 }
 
-// Many calls, some of which are cancelled while their answers are on their way: no answer goes to another call.
+// Many calls, some of which are cancelled while their answers are on their way: no answer goes to
+// another call.
 func TestCancellationRacesOfCalls(t *testing.T) {
 	for _, r := range []mcp.Revision{r26, r25} {
 		dialer := memory.Dialer(mcp.HandlerFunc(func(c context.Context, req *mcp.Request) (*mcp.Result, error) {

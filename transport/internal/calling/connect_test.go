@@ -22,8 +22,9 @@ import (
 
 const methodNotFound = `"error":{"code":-32601,"message":"no such method"}`
 
-// probe is a server's behaviour while it is probed. An answer is the member of a response ("result":… or "error":…), "eof"
-// ends the connection, "" is silence, a frame in braces is sent as it is, and "5s …" comes later.
+// probe is a server's behaviour while it is probed. An answer is the member of a response
+// ("result":… or "error":…), "eof" ends the connection, "" is silence, a frame in braces is sent as
+// it is, and "5s …" comes later.
 type probe struct {
 	name                 string
 	discover, initialize string

@@ -128,8 +128,8 @@ func initialized(r mcp.Revision) string {
 	return `"result":{"protocolVersion":"` + string(r) + `","capabilities":{"tools":{"listChanged":true},"logging":{},"resources":{"subscribe":true,"listChanged":true},"prompts":{}},"serverInfo":{"name":"s","version":"1"},"instructions":"i"}`
 }
 
-// connected is a transport to a fake server of the revision, which answers what the handshake needs and gives the rest
-// to answer.
+// connected is a transport to a fake server of the revision, which answers what the handshake needs
+// and gives the rest to answer.
 func connected(t testing.TB, r mcp.Revision, in *recorder, opts transport.ClientOptions, answer func(f *fake, m jsonrpc.Message)) (mcp.Transport, *fake) {
 	t.Helper()
 	f := newFake(t, func(f *fake, m jsonrpc.Message) {

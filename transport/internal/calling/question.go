@@ -57,9 +57,9 @@ func (c *caller) handleQuestion(of context.Context, call jsonrpc.ID, msg jsonrpc
 	}()
 }
 
-// failAsker fails the call that waits for an answer which the server has not accepted: it would wait
-// until its limit. call is zero if the call is unknown. A load balancer that brings the answer to
-// another replica than the question's is the most likely reason.
+// failAsker fails the call that waits for an answer which the server has not accepted: it would
+// wait until its limit. call is zero if the call is unknown. A load balancer that brings the answer
+// to another replica than the question's is the most likely reason.
 func (c *caller) failAsker(call jsonrpc.ID, method string, err error) {
 	err = fmt.Errorf("the server did not accept the answer to its %s: %w; if replicas of the server share this address, keep each session "+
 		"at one of them (sticky sessions), or use a server of revision %s", method, err, mcp.Revision20260728)

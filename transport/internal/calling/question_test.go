@@ -16,7 +16,8 @@ import (
 	"github.com/dowel-mcp/dowel/transport/internal/transporttest"
 )
 
-// asked is a connection on which the server's questions are played: the last frames that the server gets.
+// asked is a connection on which the server's questions are played: the last frames that the server
+// gets.
 func asked(t *testing.T, r mcp.Revision, in *recorder, question string) (answer string) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -119,7 +120,8 @@ func TestQuestionIsCancelledByTheServer(t *testing.T) {
 
 type key struct{}
 
-// A question is answered in the context of the call that caused it, where there is only one that can have.
+// A question is answered in the context of the call that caused it, where there is only one that
+// can have.
 func TestContextOfQuestions(t *testing.T) {
 	for calls, want := range []string{"<nil>", "call 0", "<nil>"} {
 		synctest.Test(t, func(t *testing.T) {

@@ -12,8 +12,8 @@ import (
 	"github.com/dowel-mcp/dowel/transport"
 )
 
-// frameMeter counts the bytes of frames that wait for a connection. Many calls may wait for the same
-// one, so the connection itself bounds nothing.
+// frameMeter counts the bytes of frames that wait for a connection. Many calls may wait for the
+// same one, so the connection itself bounds nothing.
 type frameMeter struct {
 	account quota.Account
 	waiter  quota.Waiter
@@ -23,8 +23,8 @@ type frameMeter struct {
 	lease *quota.Lease // nil until more than quota.Uncounted bytes wait
 }
 
-// alwaysAccepted is the size in bytes up to which a frame is not refused. Such a frame tells a client
-// that another one was refused.
+// alwaysAccepted is the size in bytes up to which a frame is not refused. Such a frame tells a
+// client that another one was refused.
 const alwaysAccepted = 1 << 10
 
 // add counts a frame before it is written. A [quota.LimitError] says that it may not wait.

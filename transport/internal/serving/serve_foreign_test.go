@@ -10,7 +10,8 @@ import (
 	"github.com/dowel-mcp/dowel/transport"
 )
 
-// mayHoldEdgeMembers is a handler that answers every method that is not the core's with one result, and core methods as a world does.
+// mayHoldEdgeMembers is a handler that answers every method that is not the core's with one result,
+// and core methods as a world does.
 type mayHoldEdgeMembers struct {
 	*world
 	result     mcp.Result
@@ -98,7 +99,8 @@ func TestExtensionsOfTheHandler(t *testing.T) {
 	}
 }
 
-// Before 2025-11-25 a client could not declare that it includes context, and may be asked all the same.
+// Before 2025-11-25 a client could not declare that it includes context, and may be asked all the
+// same.
 func TestSamplingWithContext(t *testing.T) {
 	const question = `sampling/createMessage {"messages":[],"maxTokens":5,"includeContext":"thisServer"}`
 	tools["ask context"] = func(_ *world, _ ctx, _ *mcp.Request, p mcp.CallToolParams) (*mcp.Result, error) {

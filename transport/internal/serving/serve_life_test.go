@@ -90,7 +90,8 @@ func init() {
 	}
 }
 
-// A client that stops sending, as a shell's pipe does, still gets its answers; what would never end is cancelled.
+// A client that stops sending, as a shell's pipe does, still gets its answers; what would never end
+// is cancelled.
 func TestHalfOpenDrain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, conn := newWorld(), newHalfOpen()

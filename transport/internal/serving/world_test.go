@@ -16,7 +16,8 @@ import (
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
-// world is a server made by hand, without package server: each tool does one thing that the edge has to deal with.
+// world is a server made by hand, without package server: each tool does one thing that the edge
+// has to deal with.
 type world struct {
 	mu     sync.Mutex
 	log    []string // what the handlers saw

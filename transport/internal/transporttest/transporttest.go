@@ -1,5 +1,5 @@
-// Package transporttest holds what the tests of both machines need: a Conn that loses frames, and a comparison of JSON
-// with placeholders.
+// Package transporttest holds what the tests of both machines need: a Conn that loses frames, and a
+// comparison of JSON with placeholders.
 package transporttest
 
 import (
@@ -13,8 +13,8 @@ import (
 	"github.com/dowel-mcp/dowel/transport"
 )
 
-// LossyConn is a Conn whose Read returns a [transport.FrameError] for each frame that begins with "lose". The id of the lost
-// frame may follow, and then "method" or "response" for its kind.
+// LossyConn is a Conn whose Read returns a [transport.FrameError] for each frame that begins with
+// "lose". The id of the lost frame may follow, and then "method" or "response" for its kind.
 type LossyConn struct{ transport.Conn }
 
 // Read implements [transport.Conn].
@@ -58,7 +58,8 @@ func (f *FailingConn) Read() ([]byte, error) {
 
 var placeholder = regexp.MustCompile(`^\$\{.*\}$`)
 
-// MatchJSON reports whether frame is equal to want as JSON. A string "${name}" in want matches any value.
+// MatchJSON reports whether frame is equal to want as JSON. A string "${name}" in want matches any
+// value.
 func MatchJSON(want string, frame []byte) bool {
 	var a, b any
 	if json.Unmarshal([]byte(want), &a) != nil || json.Unmarshal(frame, &b) != nil {

@@ -1,0 +1,120 @@
+package cli
+
+import (
+	"path/filepath"
+	"syscall"
+	"testing"
+
+	"github.com/dowel-mcp/dowel/internal/cli/exit"
+	"github.com/dowel-mcp/dowel/internal/polltest"
+)
+
+// Ctrl-C cancels the call at the server, and the chat continues.
+func TestChatInterruptOfCall(t *testing.T) {
+	ownState(t)
+	trace := filepath.Join(t.TempDir(), "trace")
+	t.Setenv(traceVariable, trace)
+	p := startChat(t, newModel(t, `{"turns": [{"text": "I wait.", "calls": [{"name": "cli-test__wait"}]}, {"expect": ["and now"], "text": "we go on"}]}`), "--approve", "all")
+	p.typeText("go\r")
+	p.expect("1/100 waiting")
+	p.typeText("\x03")
+	p.expect("stopped; the conversation until then is kept")
+	if got := waitFor(t, trace, "cancelled"); got != "cancelled" {
+		t.Errorf("the server saw %q", got)
+	}
+	p.expect(prompt)
+	p.typeText("and now\r")
+	p.expect("we go on\r\n")
+	p.endChat()
+}
+
+// Ctrl-C at a question stops the call that asked it.
+func TestChatInterruptOfQuestion(t *testing.T) {
+	for _, tool := range []string{"add", "name"} {
+		t.Run(tool, func(t *testing.T) {
+			ownState(t)
+			words, waits, input := []string{}, "[y/s/server/a/e/n/?]", `{"a": 1, "b": 2}`
+			if tool == "name" {
+				words, waits, input = []string{"--approve", "all"}, "  >\x1b[0m \x1b[?2004h", "{}"
+			}
+			p := startChat(t, newModel(t, `{"turns": [{"calls": [{"name": "cli-test__`+tool+`", "arguments": `+input+`}]}, {"text": "we go on"}]}`), words...)
+			p.typeText("go\r")
+			p.expect(waits)
+			p.typeText("\x03")
+			p.expect("stopped; the conversation until then is kept")
+			p.expect(prompt)
+			p.typeText("and now\r")
+			p.expect("we go on\r\n")
+			p.endChat()
+		})
+	}
+}
+
+// Ctrl-C stops a reply. The received part stays in the chat.
+func TestChatInterruptOfReply(t *testing.T) {
+	ownState(t)
+	m := newModel(t, `{"turns": [{"delayMs": 600000, "text": "never"}, {"expectBody": ["first words"], "text": "we go on"}]}`)
+	p := startChat(t, m)
+	p.typeText("first words\r")
+	polltest.Until(t, "a request", func() bool { return len(m.Requests()) > 0 })
+	p.typeText("\x03")
+	p.expect("stopped")
+	p.expect(prompt)
+	p.typeText("and now\r")
+	p.expect("we go on\r\n")
+	p.endChat()
+}
+
+func TestChatInterruptTwice(t *testing.T) {
+	for _, test := range []struct{ name, said string }{{"at the prompt", ""}, {"in a call", "go\r"}} {
+		t.Run(test.name, func(t *testing.T) {
+			ownState(t)
+			script := `{"turns": []}`
+			if test.said != "" {
+				script = `{"turns": [{"calls": [{"name": "cli-test__wait"}]}]}`
+			}
+			p := startChat(t, newModel(t, script), "--approve", "all")
+			if test.said == "" {
+				p.typeText("some words\x03")
+				p.expect(prompt)
+				p.typeText("\x03")
+				p.expect("and so does Ctrl-C twice")
+				p.expect(prompt)
+			} else {
+				p.typeText(test.said)
+				p.expect("1/100 waiting")
+				p.typeText("\x03")
+				p.expect("stopped")
+				p.expect(prompt)
+			}
+			p.typeText("\x03")
+			p.expectExit(exit.Interrupted)
+		})
+	}
+}
+
+// After a typed line, Ctrl-C counts as the first one again.
+func TestChatInterruptApart(t *testing.T) {
+	ownState(t)
+	p := startChat(t, newModel(t, `{"turns": [{"calls": [{"name": "cli-test__wait"}]}, {"text": "we go on"}]}`), "--approve", "all")
+	p.typeText("go\r")
+	p.expect("1/100 waiting")
+	p.typeText("\x03")
+	p.expect("stopped")
+	p.converse(prompt, "/approve\r", "all: every tool runs", "", prompt, "\x03", "and so does Ctrl-C twice", "")
+	p.expect(prompt)
+	p.typeText("and now\r")
+	p.expect("we go on\r\n")
+	p.endChat()
+}
+
+// SIGTERM ends the chat and restores the terminal.
+func TestChatTerminated(t *testing.T) {
+	ownState(t)
+	p := startChat(t, newModel(t, `{"turns": []}`))
+	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	p.expect("stopping")
+	p.expectExit(128 + int(syscall.SIGTERM))
+}
