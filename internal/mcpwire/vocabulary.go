@@ -2,6 +2,7 @@ package mcpwire
 
 import (
 	"encoding/json"
+	"slices"
 
 	"github.com/dowel-mcp/dowel/mcp"
 )
@@ -15,14 +16,30 @@ func (v Vocabulary) ResultType(t mcp.ResultType) bool {
 	if t == mcp.ResultComplete || t == mcp.ResultInputRequired {
 		return true
 	}
-	for _, e := range v {
-		for _, known := range e.ResultTypes {
-			if known == t {
-				return true
-			}
+	return len(v.extensionsWith(t)) > 0
+}
+
+// MissingExtension returns the extensions with the result type t, of which a client with the
+// capabilities c declares none. ok is true if it declares one. Without an extension that has the
+// type, missing is empty and ok is false.
+func (v Vocabulary) MissingExtension(t mcp.ResultType, c mcp.ClientCapabilities) (missing mcp.ClientCapabilities, ok bool) {
+	extensions := v.extensionsWith(t)
+	for _, e := range extensions {
+		if _, declared := c.Extensions[e.ID]; declared {
+			return missing, true
 		}
 	}
-	return false
+	return mcp.ClientCapabilities{Extensions: extensions.Declare()}, false
+}
+
+// extensionsWith returns the extensions that have the result type.
+func (v Vocabulary) extensionsWith(t mcp.ResultType) (found Vocabulary) {
+	for _, e := range v {
+		if slices.Contains(e.ResultTypes, t) {
+			found = append(found, e)
+		}
+	}
+	return found
 }
 
 // InputRequest returns the capabilities that a client must declare to be asked r. ok is false if

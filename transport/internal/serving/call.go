@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
-	"strconv"
 	"sync"
 
 	"github.com/dowel-mcp/dowel/internal/mcpwire"
@@ -161,40 +160,6 @@ func (c *call) encodeResponse(res *mcp.Result, err error) (frame []byte, refused
 		}
 	}
 	return jsonrpc.AppendError(nil, c.id, refused), refused
-}
-
-// checkNotification returns an error if the params are not a JSON object.
-func checkNotification(n mcp.Notification) error {
-	if n.Params == nil {
-		return nil
-	}
-	return frames.CheckRaw("the params of "+n.Method, n.Params)
-}
-
-// Notify implements [mcp.Peer].
-func (c *call) Notify(_ context.Context, n mcp.Notification) error {
-	if err := checkNotification(n); err != nil {
-		return err
-	}
-	params := mcpwire.AdaptParams(c.req.Revision, n.Method, n.Params)
-	return c.sendFrame(func(dst []byte) []byte {
-		if n.Method == mcp.NotificationProgress && !c.req.Revision.Modern() && !c.progressRises(params) {
-			return nil
-		}
-		return jsonrpc.AppendNotification(dst, n.Method, params)
-	})
-}
-
-// progressRises reports whether progress is higher than the last reported value. A legacy client
-// sees one call even if the handler runs several times, and must not see its progress fall. The
-// caller holds c.mu.
-func (c *call) progressRises(params []byte) bool {
-	now, err := strconv.ParseFloat(string(rawjson.Lookup(params, "progress")), 64)
-	if err != nil || c.hasProgress && now <= c.highestProgress {
-		return false
-	}
-	c.hasProgress, c.highestProgress = true, now
-	return true
 }
 
 // Change implements [mcp.Peer].

@@ -23,6 +23,10 @@ type modern struct {
 
 func (m *modern) fillRequest(r *mcp.Request, f metaFields) *mcp.Error {
 	version, ok := readRevision(f.version)
+	if !ok && r.Method == mcpwire.MethodInitialize {
+		asked, _ := rawjson.String(rawjson.Lookup(r.Params, "protocolVersion"))
+		return refuseHandshake(asked, m.revisions) // the only hint that a legacy client shows its user
+	}
 	if !ok {
 		return mcp.InvalidParams("_meta must hold %s, the protocol version of the request: a string", mcpwire.MetaProtocolVersion)
 	}
@@ -64,6 +68,11 @@ func readRevision(raw []byte) (mcp.Revision, bool) {
 }
 
 func (m *modern) appendResult(dst []byte, c *call, res *mcp.Result) ([]byte, error) {
+	if !isCoreType(res.Type) {
+		if refused := c.checkExtensionType(res.Type); refused != nil {
+			return dst, refused
+		}
+	}
 	dst = append(frames.AppendResultHead(dst, c.id), `{"resultType":"`...)
 	if res.Type == "" {
 		dst = append(dst, mcp.ResultComplete...)

@@ -159,13 +159,24 @@ func (s *server) handleMessage(msg jsonrpc.Message, b *responseBatch) {
 }
 
 // answerMalformed returns the answer to a malformed frame, or nil if it gets no answer. A
-// malformed response is not answered: it fails the question with its id.
+// malformed notification is logged, because notifications are not answered. A malformed response
+// fails the question with its id.
 func (s *server) answerMalformed(frame []byte, id jsonrpc.ID, e *mcp.Error) []byte {
+	if e.Code != jsonrpc.CodeParse && isNotification(frame) {
+		s.logUnusable(e)
+		return nil
+	}
 	if e.Code == jsonrpc.CodeParse || rawjson.Lookup(frame, "method") != nil || rawjson.Lookup(frame, "result") == nil && rawjson.Lookup(frame, "error") == nil {
 		return s.encodeRefusal(id, e)
 	}
 	s.handleResponse(jsonrpc.Message{ID: id, Error: e})
 	return nil
+}
+
+// isNotification reports whether a JSON object has a method and no id.
+func isNotification(frame []byte) bool {
+	method, _ := rawjson.String(rawjson.Lookup(frame, "method"))
+	return method != "" && rawjson.Lookup(frame, "id") == nil
 }
 
 // encodeRefusal logs e and returns the error response to an unusable frame. It returns nil if the

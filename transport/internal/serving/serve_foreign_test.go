@@ -53,11 +53,18 @@ func TestResultsThatAreNotTheCores(t *testing.T) {
 		{"nothing", "acme/x", mcp.Result{}, `"result":{"resultType":"complete"}`, `"result":{}`},
 		{"an extension's type", "tools/call", mcp.Result{Type: "task", Raw: json.RawMessage(`{"taskId":"1","ttlMs":60000,"pollIntervalMs":5}`)},
 			`"result":{"resultType":"task","taskId":"1","ttlMs":60000,"pollIntervalMs":5}`, refused},
+		{"a type of an extension that the client has not declared", "tools/call", mcp.Result{Type: "vote", Raw: json.RawMessage(`{"voteId":"1"}`)},
+			`"error":{"code":-32021,"message":$M,"data":{"requiredCapabilities":{"extensions":{"com.acme/votes":{}}}}}`, strings.Replace(refused, "task", "vote", 1)},
+		{"a type of no extension", "tools/call", mcp.Result{Type: "guess", Raw: json.RawMessage(`{}`)},
+			`"error":{"code":-32603,"message":"the result is of type \"guess\", which no extension of the server has"}`, strings.Replace(refused, "task", "guess", 1)},
 	} {
-		h := mayHoldEdgeMembers{world: newWorld(), result: tt.result}
+		h := mayHoldEdgeMembers{world: newWorld(), result: tt.result, extensions: []mcp.Extension{
+			{ID: "com.acme/tasks", ResultTypes: []mcp.ResultType{"task"}}, {ID: "com.acme/votes", ResultTypes: []mcp.ResultType{"vote"}},
+		}}
+		declared := strings.Replace(modernMeta, "{}", `{"extensions":{"com.acme/tasks":{}}}`, 1)
 		t.Run(tt.name, func(t *testing.T) {
 			talk(t, h, transport.ServerOptions{}, `@lenient result-type
-				> {"jsonrpc":"2.0","id":1,"method":"`+tt.method+`","params":{"name":"t",$META}}
+				> {"jsonrpc":"2.0","id":1,"method":"`+tt.method+`","params":{"name":"t",`+declared+`}}
 				< {"jsonrpc":"2.0","id":1,`+tt.modern+`}`)
 			talk(t, h, transport.ServerOptions{}, "@lenient legacy\n$INIT 2025-06-18\n"+`> {"jsonrpc":"2.0","id":1,"method":"`+tt.method+`","params":{"name":"t"}}
 				< {"jsonrpc":"2.0","id":1,`+tt.legacy+`}`)

@@ -41,11 +41,12 @@ func TestUnusableFrames(t *testing.T) {
 		{"params are text", `{"jsonrpc":"2.0","id":1,"method":"tools/list","params":"a"}`, one},
 		{"a member twice", `{"jsonrpc":"2.0","id":1,"method":"tools/list","method":"tools/list"}`, one},
 		{"a method and a result", `{"jsonrpc":"2.0","id":1,"method":"tools/list","result":{}}`, one},
-		{"params of a notification are a list", `{"jsonrpc":"2.0","method":"notifications/cancelled","params":[]}`, invalid},
 		{"a batch", `[{"jsonrpc":"2.0","id":1,"method":"tools/list"},{"jsonrpc":"2.0","method":"x"}]`, one},
 		{"a batch of notifications", `[{"jsonrpc":"2.0","method":"x"}]`, invalid},
 		{"an empty batch", `[]`, invalid},
 		// only requests are answered
+		{"params of a notification are a list", `{"jsonrpc":"2.0","method":"notifications/cancelled","params":[]}`, ``},
+		{"a notification of version 1", `{"jsonrpc":"1.0","method":"notifications/cancelled"}`, ``},
 		{"a response to nothing", `{"jsonrpc":"2.0","id":77,"result":{}}`, ``},
 		{"an error to nothing", `{"jsonrpc":"2.0","id":77,"error":{"code":1,"message":"m"}}`, ``},
 		{"an error without id", `{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"m"}}`, ``},

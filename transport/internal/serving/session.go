@@ -63,13 +63,19 @@ func (e *edge) readInitialize(params []byte) (st SessionState, refused *mcp.Erro
 	}
 	revision := e.chooseRevision(mcp.Revision(p.ProtocolVersion))
 	if revision == "" {
-		refused = mcpwire.UnsupportedVersion(p.ProtocolVersion, e.opts.Revisions)
-		refused.Message = fmt.Sprintf("%s %q: this server speaks %v", refused.Message, p.ProtocolVersion, e.opts.Revisions)
-		return st, refused
+		return st, refuseHandshake(p.ProtocolVersion, e.opts.Revisions)
 	}
 	// Drop capabilities that the revision does not have.
 	known := mcpwire.AdaptParams(revision, mcpwire.MethodInitialize, params)
 	return SessionState{revision, rawjson.Lookup(known, "capabilities"), p.ClientInfo}, nil
+}
+
+// refuseHandshake returns the error for an initialize request that asks for a revision which the
+// edge does not speak. Its message names the revisions, because legacy clients do not read the data.
+func refuseHandshake(asked string, revisions []mcp.Revision) *mcp.Error {
+	refused := mcpwire.UnsupportedVersion(asked, revisions)
+	refused.Message = fmt.Sprintf("%s %q: this server speaks %v", refused.Message, asked, revisions)
+	return refused
 }
 
 func newSession(e *edge, st SessionState) *session {

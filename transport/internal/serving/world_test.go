@@ -267,6 +267,17 @@ func init() {
 			}
 			return text("done")
 		},
+		"notify": func(_ *world, ctx context.Context, req *mcp.Request, p mcp.CallToolParams) (*mcp.Result, error) {
+			var in struct{ Send []mcp.Notification }
+			if err := json.Unmarshal(p.Arguments, &in); err != nil {
+				return nil, err
+			}
+			var errs []string
+			for _, n := range in.Send {
+				errs = append(errs, fmt.Sprint(req.Peer.Notify(ctx, n)))
+			}
+			return text("%s", strings.Join(errs, ", "))
+		},
 		"change": func(_ *world, ctx context.Context, req *mcp.Request, _ mcp.CallToolParams) (*mcp.Result, error) {
 			return text("%v", req.Peer.Change(ctx, mcp.Notification{Method: mcp.NotificationToolsChanged}))
 		},
