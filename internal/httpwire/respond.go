@@ -12,7 +12,13 @@ import (
 // Refuse answers an HTTP request that contains no valid message, or that is rejected before its
 // message is read. The body is a JSON-RPC error without an id. reason is its message.
 func Refuse(w http.ResponseWriter, status int, reason string) {
-	body := jsonrpc.AppendError(nil, jsonrpc.ID{}, &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: reason})
+	RefuseRequest(w, jsonrpc.ID{}, status, reason)
+}
+
+// RefuseRequest is [Refuse] for a message that was read: the error has the id of the request. id is
+// zero for other messages.
+func RefuseRequest(w http.ResponseWriter, id jsonrpc.ID, status int, reason string) {
+	body := jsonrpc.AppendError(nil, id, &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: reason})
 	WriteDocument(w, status, body)
 }
 
@@ -22,10 +28,11 @@ func QuoteShort(s string) string {
 	return strconv.QuoteToASCII(s[:min(len(s), maxShown)])
 }
 
-// RefuseBusy answers with status 503 and asks the client to retry after the given time.
-func RefuseBusy(w http.ResponseWriter, reason string, retryAfter time.Duration) {
+// RefuseBusy answers with status 503 and asks the client to retry after the given time. id is zero
+// if there is no request, or if it was not read.
+func RefuseBusy(w http.ResponseWriter, id jsonrpc.ID, reason string, retryAfter time.Duration) {
 	w.Header().Set("Retry-After", strconv.Itoa(int(retryAfter.Seconds())))
-	Refuse(w, http.StatusServiceUnavailable, reason)
+	RefuseRequest(w, id, http.StatusServiceUnavailable, reason)
 }
 
 // WriteDocument answers an HTTP request with one JSON document. A client that reads nothing for 30

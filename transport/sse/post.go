@@ -43,7 +43,7 @@ func (s *Server) servePOST(w http.ResponseWriter, r *http.Request) {
 
 func (s *Server) refuseUnknown(w http.ResponseWriter) {
 	if s.sessions.IsClosing() {
-		httpwire.RefuseBusy(w, httpwire.ErrShutdown.Error(), retryAfter)
+		httpwire.RefuseBusy(w, jsonrpc.ID{}, httpwire.ErrShutdown.Error(), retryAfter)
 		return
 	}
 	httpwire.Refuse(w, http.StatusNotFound, "the session is unknown, or its stream has ended: open a stream with GET and initialize again")
@@ -53,7 +53,7 @@ func (s *Server) refuseUnknown(w http.ResponseWriter) {
 // JSON here, because an error on the stream would have no id. During a shutdown it refuses
 // requests, but not the answers that calls in flight wait for.
 func (s *Server) checkMessage(w http.ResponseWriter, r *http.Request, frame []byte) bool {
-	request := true
+	request, id := true, jsonrpc.ID{}
 	if !mcpwire.IsBatch(frame) {
 		msg, err := jsonrpc.Parse(frame, nil)
 		var refused *jsonrpc.Error
@@ -62,10 +62,12 @@ func (s *Server) checkMessage(w http.ResponseWriter, r *http.Request, frame []by
 			httpwire.Refuse(w, http.StatusBadRequest, "the body is not JSON: "+refused.Message)
 			return false
 		}
-		request = err != nil || msg.IsRequest()
+		if request = err != nil || msg.IsRequest(); request {
+			id = msg.ID
+		}
 	}
 	if request && s.sessions.IsClosing() {
-		httpwire.RefuseBusy(w, httpwire.ErrShutdown.Error(), retryAfter)
+		httpwire.RefuseBusy(w, id, httpwire.ErrShutdown.Error(), retryAfter)
 		return false
 	}
 	return true

@@ -75,7 +75,7 @@ func (s *Server) serveGET(w http.ResponseWriter, r *http.Request) {
 	defer s.opts.Quota.CloseStream(client)
 	ss := newSession(s, w, principal, client)
 	if err := s.sessions.Add(ss.id, ss); err != nil {
-		httpwire.RefuseBusy(w, err.Error(), retryAfter)
+		httpwire.RefuseBusy(w, jsonrpc.ID{}, err.Error(), retryAfter)
 		return
 	}
 	defer s.sessions.Remove(ss.id)

@@ -256,15 +256,15 @@ func (c *carrier) checkSession(m *calling.Outbound, r *http.Request, resp *http.
 }
 
 // isSessionDenied reports whether an answer says that the session does not exist. Its status should
-// be 404. Servers made after an example of the TypeScript SDK answer 400, the reference servers
-// among them.
+// be 404. Servers made after an example of the TypeScript SDK answer 400 with an error without an
+// id, the reference servers among them. An error with an id answers the request itself. The error's
+// code means nothing here, because revision 2026-07-28 gives codes from -32000 to -32019 no meaning.
 func isSessionDenied(e *HTTPError) bool {
 	if e.Status != http.StatusBadRequest || !bytes.Contains(bytes.ToLower(e.Body), []byte("session")) {
 		return false
 	}
-	const serverError = -32000
 	msg, err := jsonrpc.Parse(e.Body, nil)
-	return err != nil || msg.Error != nil && msg.Error.Code == serverError
+	return err != nil || msg.Error != nil && msg.ID.IsZero()
 }
 
 // reportLostSession reports the loss of a session once.

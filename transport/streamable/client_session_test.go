@@ -28,6 +28,8 @@ func TestSessionDenied(t *testing.T) {
 		"400, as in an example":      {400, `{"jsonrpc":"2.0","id":null,"error":{"code":-32000,"message":"Bad Request: No valid session ID provided"}}`, true},
 		"400 in plain words":         {400, "Invalid or missing session ID", true},
 		"400 of something else":      {400, "Bad Request", false},
+		"an error without an id":     {400, `{"jsonrpc":"2.0","id":null,"error":{"code":-32003,"message":"no such session"}}`, true},
+		"an error of the handler":    {400, `{"jsonrpc":"2.0","id":%s,"error":{"code":-32000,"message":"the session of the database is closed"}}`, false},
 		"an error of the parameters": {400, `{"jsonrpc":"2.0","id":%s,"error":{"code":-32602,"message":"session is not an argument"}}`, false},
 	} {
 		t.Run(name, func(t *testing.T) {

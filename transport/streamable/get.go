@@ -23,7 +23,7 @@ func (s *Server) serveGET(w http.ResponseWriter, r *http.Request) {
 		httpwire.Refuse(w, http.StatusNotAcceptable, "Accept must list text/event-stream")
 		return
 	}
-	ss := s.findSession(w, r)
+	ss := s.findSession(w, r, jsonrpc.ID{})
 	if ss == nil {
 		return
 	}
@@ -72,13 +72,13 @@ func (s *Server) serveDELETE(w http.ResponseWriter, r *http.Request) {
 		s.refuseMethod(w, "DELETE belongs to legacy sessions: this revision has no sessions")
 		return
 	}
-	ss := s.findSession(w, r)
+	ss := s.findSession(w, r, jsonrpc.ID{})
 	if ss == nil {
 		return
 	}
 	if err := s.sessions.removeSession(r.Context(), ss, errDeleted); err != nil {
 		s.opts.Logger.Error("the end of a session could not be stored", "err", err)
-		httpwire.RefuseBusy(w, "the session has ended here, but that could not be stored", retryShutdown)
+		httpwire.RefuseBusy(w, jsonrpc.ID{}, "the session has ended here, but that could not be stored", retryShutdown)
 		return
 	}
 	w.WriteHeader(http.StatusNoContent)

@@ -75,6 +75,10 @@ func TestModernRequests(t *testing.T) {
 		{"a response", `{"jsonrpc":"2.0","id":7,"result":{}}`, []string{"Mcp-Protocol-Version", modernVersion}, 400, -32600},
 		{"a batch", "[" + listBody + "]", modernFields("tools/list"), 400, -32600},
 		{"a null id", strings.Replace(listBody, `"id":7`, `"id":null`, 1), modernFields("tools/list"), 400, -32600},
+		{"neither version nor session", `{"jsonrpc":"2.0","id":7,"method":"tools/list"}`, nil, 400, -32600},
+		{"an unknown session", `{"jsonrpc":"2.0","id":7,"method":"tools/list"}`, []string{"Mcp-Session-Id", "x"}, 404, -32600},
+		{"a session of a revision that is not spoken", `{"jsonrpc":"2.0","id":7,"method":"tools/list"}`, []string{"Mcp-Session-Id", "x", "Mcp-Protocol-Version", "2024-01-01"}, 400, -32600},
+		{"a notification without a session", `{"jsonrpc":"2.0","method":"notifications/x"}`, nil, 400, -32600},
 		{"no JSON", `{"jsonrpc":`, modernFields("tools/list"), 400, -32700},
 		{"an empty body", ``, modernFields("tools/list"), 400, -32700},
 		{"invalid UTF-8", strings.Replace(listBody, "tools", "\xff", 1), modernFields("tools/list"), 400, -32700},
@@ -98,8 +102,8 @@ func TestModernRequests(t *testing.T) {
 			if id := got.header.Get("Mcp-Session-Id"); id != "" {
 				t.Errorf("a session was opened: %s", id)
 			}
-			if carriesID(test.code) && !strings.Contains(got.body, `"id":7`) {
-				t.Errorf("the error has not the id of the request: %s", got.body)
+			if has, want := strings.Contains(got.body, `"id":7`), carriesID(test.name, test.code); has != want && test.code != 0 {
+				t.Errorf("the error has the id of the request: %v, want %v: %s", has, want, got.body)
 			}
 		})
 	}
@@ -141,8 +145,15 @@ func (e extended) ServeMCP(context.Context, *mcp.Request) (*mcp.Result, error) {
 	return &mcp.Result{}, nil
 }
 
-// carriesID reports whether an error with the code has the id of its request.
-func carriesID(code int) bool { return code != 0 && code != -32700 && code != -32600 }
+// carriesID reports whether an error with the code has the id of its request: the id was read, and
+// the message is a request.
+func carriesID(name string, code int) bool {
+	switch name {
+	case "neither version nor session", "an unknown session", "a session of a revision that is not spoken":
+		return true
+	}
+	return code != 0 && code != -32700 && code != -32600
+}
 
 // A client that accepts only event streams must get one.
 func TestStreamAlone(t *testing.T) {
@@ -155,6 +166,22 @@ func TestStreamAlone(t *testing.T) {
 		if !strings.Contains(got.header.Get(name), want) {
 			t.Errorf("%s is %q", name, got.header.Get(name))
 		}
+	}
+	asking := modernBody("tools/call", `"name":"ask","arguments":{}`)
+	got = send(t, http.MethodPost, web.URL+"/mcp", asking, modernFields("tools/call", "Mcp-Name", "ask", "Accept", "", "Accept", "text/event-stream")...)
+	if got.status != 400 || code(t, got.body) != mcp.CodeMissingCapability {
+		t.Errorf("a missing capability: %d %s", got.status, got.body)
+	}
+}
+
+// A legacy client learns from a server without sessions which revisions it speaks.
+func TestARefusedHandshakeNamesTheRevisions(t *testing.T) {
+	_, web := serve(t, world(nil), streamable.Options{Sessions: streamable.SessionOptions{Disabled: true}})
+	initialize := `{"jsonrpc":"2.0","id":7,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}`
+	got := send(t, http.MethodPost, web.URL+"/mcp", initialize)
+	const message = `Unsupported protocol version \"2025-06-18\": this server speaks [2026-07-28]`
+	if got.status != 400 || code(t, got.body) != mcp.CodeUnsupportedProtocolVersion || !strings.Contains(got.body, message) || !strings.Contains(got.body, `"id":7`) {
+		t.Errorf("%d %s", got.status, got.body)
 	}
 }
 

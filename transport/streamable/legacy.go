@@ -22,7 +22,11 @@ func (s *Server) postLegacy(w http.ResponseWriter, r *http.Request, msg jsonrpc.
 		s.openSession(w, r, msg)
 		return
 	}
-	ss := s.findSession(w, r)
+	var id jsonrpc.ID
+	if msg.IsRequest() {
+		id = msg.ID
+	}
+	ss := s.findSession(w, r, id)
 	if ss == nil {
 		return
 	}
@@ -55,7 +59,7 @@ func (s *Server) openSession(w http.ResponseWriter, r *http.Request, msg jsonrpc
 		if err := ss.saveUse(r.Context()); err != nil {
 			s.opts.Logger.Error("a session could not be stored", "err", err)
 			s.sessions.dropSession(ss, errUnknownSession)
-			httpwire.RefuseBusy(w, "sessions cannot be stored at the moment", retryShutdown)
+			httpwire.RefuseBusy(w, msg.ID, "sessions cannot be stored at the moment", retryShutdown)
 			return
 		}
 	}
@@ -68,16 +72,17 @@ type discardWriter struct{}
 
 func (discardWriter) Write([]byte) error { return nil }
 
-// findSession returns the session of a request. If it is nil, the request has been answered.
-func (s *Server) findSession(w http.ResponseWriter, r *http.Request) *session {
+// findSession returns the session of an HTTP request. If it is nil, the request has been answered,
+// with id as the id of the error; id is zero if the HTTP request carries no request of the protocol.
+func (s *Server) findSession(w http.ResponseWriter, r *http.Request, id jsonrpc.ID) *session {
 	ids, version := r.Header[mcpwire.HeaderSessionID], r.Header.Get(mcpwire.HeaderProtocolVersion)
 	switch {
 	case len(ids) != 1 || ids[0] == "":
-		httpwire.Refuse(w, http.StatusBadRequest, "the request needs the Mcp-Session-Id from the answer to initialize, or "+
+		httpwire.RefuseRequest(w, id, http.StatusBadRequest, "the request needs the Mcp-Session-Id from the answer to initialize, or "+
 			"the _meta of revision "+string(mcp.LatestRevision))
 		return nil
 	case version != "" && !s.speaksLegacy(version):
-		httpwire.Refuse(w, http.StatusBadRequest, "this server has no sessions of the revision in MCP-Protocol-Version")
+		httpwire.RefuseRequest(w, id, http.StatusBadRequest, "this server has no sessions of the revision in MCP-Protocol-Version")
 		return nil
 	}
 	ss, err := s.sessions.findSession(r, ids[0], s.opts.Principal(r))
@@ -86,12 +91,12 @@ func (s *Server) findSession(w http.ResponseWriter, r *http.Request) *session {
 	case err == nil:
 		return ss
 	case errors.As(err, &limit):
-		httpwire.RefuseLimit(w, jsonrpc.ID{}, limit)
+		httpwire.RefuseLimit(w, id, limit)
 	case errors.Is(err, errUnknownSession):
-		httpwire.Refuse(w, http.StatusNotFound, err.Error())
+		httpwire.RefuseRequest(w, id, http.StatusNotFound, err.Error())
 	default:
 		s.opts.Logger.Error("a session could not be looked up", "err", err)
-		httpwire.RefuseBusy(w, "sessions cannot be looked up at the moment", retryShutdown)
+		httpwire.RefuseBusy(w, id, "sessions cannot be looked up at the moment", retryShutdown)
 	}
 	return nil
 }
@@ -144,7 +149,7 @@ func (ss *session) serveRequest(msg jsonrpc.Message, a *answerStream) []byte {
 func (s *Server) postBatch(w http.ResponseWriter, r *http.Request, frame []byte, accept acceptedTypes) {
 	refused := mcp.Errorf(jsonrpc.CodeInvalidRequest, "batches belong to revision %s only", mcp.Revision20250326)
 	if s.isClosed() {
-		httpwire.RefuseBusy(w, httpwire.ErrShutdown.Error(), retryShutdown)
+		httpwire.RefuseBusy(w, jsonrpc.ID{}, httpwire.ErrShutdown.Error(), retryShutdown)
 		return
 	}
 	if s.opts.Sessions.Disabled || len(r.Header[mcpwire.HeaderSessionID]) == 0 {
@@ -152,7 +157,7 @@ func (s *Server) postBatch(w http.ResponseWriter, r *http.Request, frame []byte,
 		s.refuseMessage(w, jsonrpc.ID{}, refused)
 		return
 	}
-	ss := s.findSession(w, r)
+	ss := s.findSession(w, r, jsonrpc.ID{})
 	if ss == nil {
 		return
 	}

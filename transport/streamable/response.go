@@ -105,11 +105,13 @@ func (r *response) writableStream() *eventstream.Writer {
 	return r.eventWriter()
 }
 
-// finishResponse sends the result or error of the request.
+// finishResponse sends the result or error of the request. An error with a status of its own is a
+// document even for a client that accepts only event streams, unless the stream is open already:
+// then the status has been sent.
 func (r *response) finishResponse(answer serving.Outgoing) {
 	r.mu.Lock()
 	r.finished = true
-	if !r.accept.json && answer.Frame != nil {
+	if !r.accept.json && answer.Frame != nil && httpStatus(answer.Error) == http.StatusOK {
 		r.eventWriter()
 	}
 	stream := r.stream

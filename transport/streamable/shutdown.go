@@ -76,17 +76,20 @@ func (s *Server) cancelCalls() {
 
 // serveDuringShutdown serves the messages that calls in flight wait for, and refuses all others.
 func (s *Server) serveDuringShutdown(w http.ResponseWriter, r *http.Request) {
+	var id jsonrpc.ID
 	if r.Method == http.MethodPost && r.Header.Get(mcpwire.HeaderSessionID) != "" && !s.namesModernRevision(r) {
 		out := s.readMessage(w, r)
 		if out == nil {
 			return
 		}
-		if !out.in.Message.IsRequest() && !s.isModern(r, out.in.Params) {
+		if out.in.Message.IsRequest() {
+			id = out.in.ID
+		} else if !s.isModern(r, out.in.Params) {
 			s.postLegacy(w, r, out.in.Message, out.accept)
 			return
 		}
 	}
-	httpwire.RefuseBusy(w, httpwire.ErrShutdown.Error(), retryShutdown)
+	httpwire.RefuseBusy(w, id, httpwire.ErrShutdown.Error(), retryShutdown)
 }
 
 func (s *Server) isClosed() bool {

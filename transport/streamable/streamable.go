@@ -21,6 +21,7 @@ package streamable
 import (
 	"log/slog"
 	"net/http"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -117,6 +118,12 @@ func (o *Options) setDefaults(h mcp.Handler) {
 		o.Logger = slog.Default()
 	}
 	o.Quota = quota.Or(o.Quota)
+	if o.Sessions.Disabled {
+		if o.Revisions == nil {
+			o.Revisions = mcp.Revisions()
+		}
+		o.Revisions = slices.DeleteFunc(slices.Clone(o.Revisions), func(r mcp.Revision) bool { return !r.Modern() })
+	}
 	o.Sessions.setDefaults(h)
 }
 

@@ -59,7 +59,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	defer c.cancel(nil)
 	if err := s.connections.Add(c.id, c); err != nil {
 		const retryAfter = 5 * time.Second
-		httpwire.RefuseBusy(w, err.Error(), retryAfter)
+		httpwire.RefuseBusy(w, jsonrpc.ID{}, err.Error(), retryAfter)
 		return
 	}
 	defer s.connections.Remove(c.id)
