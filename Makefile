@@ -11,9 +11,9 @@ FUZZTIME ?= 40000x
 PLATFORMS := linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64
 # The packages of the unit stages: make unit PACKAGES=./hub
 PACKAGES ?= ./...
-STAGES := check vet unit allocations fuzz archives attack interop conformance
+STAGES := check vet unit allocations mutate-sample fuzz archives attack interop conformance
 
-.PHONY: test long check vet unit unit-busy unit-single allocations fuzz archives release attack attack-long refused interop interop-deps conformance conformance-deps redis nginx bubblewrap bench floor build clean help
+.PHONY: test long check vet unit unit-busy unit-single allocations mutate mutate-sample fuzz archives release attack attack-long refused interop interop-deps conformance conformance-deps redis nginx bubblewrap bench floor build clean help
 
 test: ## everything: all stages run, also after a failure
 	@go run ./internal/testall $(STAGES)
@@ -63,8 +63,8 @@ unit: bin/gotestsum redis nginx bubblewrap ## the module's own tests, with the r
 	@$(set_up_unit)
 	bin/gotestsum --format pkgname --format-hide-empty-pkg --jsonfile $$events/unit.json -- -race -timeout 15m $(PACKAGES)
 
-long: ## hours: unit tests ten times on a busy machine and once on one processor, all attacks with a soak of five minutes, clients that are refused, and the release with its first run
-	@go run ./internal/testall unit-busy unit-single attack-long refused release
+long: ## hours: unit tests ten times on a busy machine and once on one processor, all changes that break a requirement, all attacks with a soak of five minutes, clients that are refused, and the release with its first run
+	@go run ./internal/testall unit-busy unit-single mutate attack-long refused release
 
 # Each package runs ten times in one process; its time limit is for all ten.
 unit-busy: bin/gotestsum redis nginx bubblewrap
@@ -82,6 +82,13 @@ allocations: bin/gotestsum ## allocation counts do not depend on the machine, bu
 	bin/gotestsum --format pkgname --format-hide-empty-pkg --jsonfile $$events/allocations.json -- -run Allocations ./... || failed=1
 	cd bench && ../bin/gotestsum --format pkgname --format-hide-empty-pkg --jsonfile $$events/bench.json -- ./... || failed=1
 	[ -z "$$failed" ]
+
+mutate: ## break each requirement of the specification on purpose; its tests must notice
+	@go run ./internal/mutate -write
+
+# A commit always tries the same changes, so that a failure can be repeated.
+mutate-sample: ## some of the changes of make mutate, chosen by the commit
+	@go run ./internal/mutate -sample 6 -seed $$(git rev-parse HEAD)
 
 fuzz: ## each fuzz target for $(FUZZTIME)
 	@failed=

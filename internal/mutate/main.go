@@ -1,0 +1,138 @@
+// Command mutate breaks the requirements of the specification, one at a time, and checks that the
+// tests that docs/spec names for the requirement notice it.
+//
+// Usage, from the root of the repository:
+//
+//	go run ./internal/mutate [flags] [ROW...]
+//
+// The lists in internal/mutate/mutants say what is changed: at least one place for each requirement
+// that dowel implements. A change never touches the tree: the go command gets it as an overlay.
+// Without rows all changes are tried. The exit status is 1 if a change is not noticed, does not
+// compile or does not apply.
+package main
+
+import (
+	"context"
+	"embed"
+	"errors"
+	"flag"
+	"fmt"
+	"hash/fnv"
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"os/signal"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+)
+
+//go:embed mutants/*.txt
+var lists embed.FS
+
+// resultPage has the list and the results of the last whole run.
+const resultPage = "docs/spec/mutants.md"
+
+type options struct {
+	sample int
+	seed   string
+	write  bool
+	limit  time.Duration
+	rows   []string
+}
+
+func main() {
+	var o options
+	flag.IntVar(&o.sample, "sample", 0, "try only `n` changes, chosen by -seed")
+	flag.StringVar(&o.seed, "seed", "", "choose the sample by this `text`, for example a commit (default: the time)")
+	flag.BoolVar(&o.write, "write", false, "write the results to "+resultPage)
+	flag.DurationVar(&o.limit, "timeout", 4*time.Minute, "a test that runs longer counts as failed")
+	flag.Usage = func() {
+		fmt.Fprintf(flag.CommandLine.Output(), "usage: go run ./internal/mutate [flags] [ROW...]\n\n"+
+			"Breaks requirements of the specification one at a time and checks that their tests notice it.\n"+
+			"ROW is the id of a requirement in docs/spec, such as basic.07, or its beginning, such as basic.\n\n")
+		flag.PrintDefaults()
+	}
+	flag.Parse()
+	o.rows = flag.Args()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := run(ctx, o); err != nil {
+		fmt.Fprintln(os.Stderr, "mutate:", err)
+		os.Exit(1)
+	}
+}
+
+// run tries the changes that the options choose and prints one line for each.
+func run(ctx context.Context, o options) error {
+	if o.write && (o.sample > 0 || len(o.rows) > 0) {
+		return errors.New("-write needs a whole run: leave out -sample and the rows")
+	}
+	folder, err := fs.Sub(lists, "mutants")
+	if err != nil {
+		return err
+	}
+	all, err := readMutants(folder)
+	if err != nil {
+		return err
+	}
+	rows, err := readRequirements(os.DirFS("."))
+	if err != nil {
+		return err
+	}
+	if len(rows) == 0 {
+		return errors.New("docs/spec has no requirements: run this from the root of the repository")
+	}
+	chosen, err := choose(all, o)
+	if err != nil {
+		return err
+	}
+	var results []result
+	missed := 0
+	for i, m := range chosen {
+		if m.tests == nil {
+			m.tests = rows[m.row].tests
+		}
+		r := try(ctx, m, o.limit)
+		if ctx.Err() != nil {
+			return fmt.Errorf("interrupted after %d of %d changes", i, len(chosen))
+		}
+		if r.verdict != caught {
+			missed++
+		}
+		fmt.Printf("[%d/%d] %s\n", i+1, len(chosen), r)
+		results = append(results, r)
+	}
+	fmt.Printf("%d changes, %d noticed\n", len(results), len(results)-missed)
+	if missed > 0 {
+		return fmt.Errorf("%d of %d changes were not noticed by the tests of their requirement", missed, len(results))
+	}
+	if o.write {
+		return os.WriteFile(resultPage, []byte(formatPage(results)), 0o644)
+	}
+	return nil
+}
+
+// choose returns the changes of the rows, or the sample.
+func choose(all []mutant, o options) ([]mutant, error) {
+	if len(o.rows) > 0 {
+		all = slices.DeleteFunc(all, func(m mutant) bool {
+			return !slices.ContainsFunc(o.rows, func(row string) bool { return strings.HasPrefix(m.row, row) })
+		})
+		if len(all) == 0 {
+			return nil, fmt.Errorf("no change belongs to %s: want the id of a requirement in docs/spec, such as basic.07", strings.Join(o.rows, " "))
+		}
+	}
+	if o.sample <= 0 || o.sample >= len(all) {
+		return all, nil
+	}
+	if o.seed == "" {
+		o.seed = fmt.Sprint(time.Now().UnixNano())
+	}
+	fmt.Printf("a sample of %d of %d changes, repeat with -sample %d -seed %s\n", o.sample, len(all), o.sample, o.seed)
+	sum := fnv.New64a()
+	sum.Write([]byte(o.seed))
+	rand.New(rand.NewPCG(sum.Sum64(), 0)).Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
+	return all[:o.sample], nil
+}

@@ -1,0 +1,144 @@
+package main
+
+import (
+	"context"
+	"io/fs"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+const root = "../.."
+
+func readLists(t *testing.T) []mutant {
+	t.Helper()
+	folder, err := fs.Sub(lists, "mutants")
+	if err != nil {
+		t.Fatal(err)
+	}
+	all, err := readMutants(folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+// Each change applies to the code as it is, and belongs to a requirement with tests.
+func TestMutantsApply(t *testing.T) {
+	rows, err := readRequirements(os.DirFS(root))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range readLists(t) {
+		text, err := fs.ReadFile(os.DirFS(root), m.file)
+		if err != nil {
+			t.Errorf("%s: %v", m.at, err)
+			continue
+		}
+		if _, err := m.apply(string(text)); err != nil {
+			t.Error(err)
+		}
+		if len(rows[m.row].tests) == 0 {
+			t.Errorf("%s: docs/spec has no requirement %s with a test", m.at, m.row)
+		}
+		for _, test := range m.tests {
+			if !slices.Contains(rows[m.row].tests, test) {
+				t.Errorf("%s: docs/spec does not name the test %s for %s", m.at, test, m.row)
+			}
+		}
+	}
+}
+
+func TestParseMutants(t *testing.T) {
+	const list = "# A comment.\n\n## basic.07 a/b.go\ntests: a.TestOne a/c.TestTwo\n \tif x {\n-\t\treturn 1\n+\t\treturn 2\n \t}\n\n## basic.08 c.go\n-gone\n"
+	all, err := parseMutants("base.txt", list)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(all) != 2 || all[0].row != "basic.07" || all[0].file != "a/b.go" || all[0].at != "base.txt:3" || all[1].new != "" {
+		t.Fatalf("%+v", all)
+	}
+	if want := []testName{{"a", "TestOne"}, {"a/c", "TestTwo"}}; !slices.Equal(all[0].tests, want) {
+		t.Errorf("the tests are %v, want %v", all[0].tests, want)
+	}
+	got, err := all[0].apply("func f() int {\n\tif x {\n\t\treturn 1\n\t}\n}\n")
+	if want := "func f() int {\n\tif x {\n\t\treturn 2\n\t}\n}\n"; err != nil || got != want {
+		t.Errorf("got %q, %v, want %q", got, err, want)
+	}
+	for _, text := range []string{"", "\tif x {\n\t\treturn 1\n\t}\n\tif x {\n\t\treturn 1\n\t}\n"} {
+		if _, err := all[0].apply(text); err == nil {
+			t.Errorf("the change applies to %q", text)
+		}
+	}
+	for _, bad := range []string{"-x\n", "## basic.07 a.go\n", "## basic.07 a.go\n-x\n+x\n", "## basic.07 a.go\nx\n", "## basic.07 a.go\ntests: none\n-x\n"} {
+		if _, err := parseMutants("base.txt", bad); err == nil || !strings.HasPrefix(err.Error(), "base.txt:") {
+			t.Errorf("%q: %v, want an error that names the line", bad, err)
+		}
+	}
+}
+
+// The tests of this repository notice a change that breaks a rule, do not notice a harmless one,
+// and the difference to a change that does not compile or apply is told.
+func TestTry(t *testing.T) {
+	t.Chdir(root)
+	change := func(to string) mutant {
+		return mutant{row: "basic.04", file: "jsonrpc/id.go", old: "\treturn append(dst, \"null\"...)\n", new: to, tests: []testName{{"jsonrpc", "TestKnownMethodsAreNotCopied"}, {"jsonrpc", "TestIDsThatAreNone"}}}
+	}
+	for _, tt := range []struct {
+		name string
+		m    mutant
+		want verdict
+		says string
+	}{
+		{"a broken rule", change("\treturn append(dst, \"0\"...)\n"), caught, "by jsonrpc.TestIDsThatAreNone,"},
+		{"a harmless change", change("\t_ = 0\n\treturn append(dst, \"null\"...)\n"), survived, "[jsonrpc.TestKnownMethodsAreNotCopied jsonrpc.TestIDsThatAreNone]"},
+		{"no Go", change("\treturn dest\n"), broken, "it does not compile"},
+		{"other code", mutant{row: "basic.04", file: "jsonrpc/id.go", old: "no such code", new: "x", tests: change("").tests}, broken, "occurs 0 times"},
+		{"no test", mutant{row: "basic.04", file: "jsonrpc/id.go", old: "package jsonrpc\n", new: "package jsonrpc\n\n", tests: []testName{{"jsonrpc", "TestMissing"}}}, broken, "TestMissing does not exist"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			r := try(context.Background(), tt.m, time.Hour)
+			if r.verdict != tt.want || !strings.Contains(r.String(), tt.says) {
+				t.Errorf("got %v, want %s with %q", r, tt.want, tt.says)
+			}
+		})
+	}
+}
+
+func TestChoose(t *testing.T) {
+	all := []mutant{{row: "basic.01"}, {row: "basic.02"}, {row: "http.01"}, {row: "http.02"}}
+	rows := func(o options) (ids []string) {
+		chosen, err := choose(slices.Clone(all), o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range chosen {
+			ids = append(ids, m.row)
+		}
+		return ids
+	}
+	if got := rows(options{rows: []string{"http.", "basic.02"}}); !slices.Equal(got, []string{"basic.02", "http.01", "http.02"}) {
+		t.Errorf("rows: %v", got)
+	}
+	first := rows(options{sample: 2, seed: "a commit"})
+	if again := rows(options{sample: 2, seed: "a commit"}); len(first) != 2 || !slices.Equal(first, again) {
+		t.Errorf("the same seed chooses %v and %v", first, again)
+	}
+	if _, err := choose(slices.Clone(all), options{rows: []string{"stdio."}}); err == nil {
+		t.Error("an unknown row is accepted")
+	}
+}
+
+func TestDescribeChange(t *testing.T) {
+	for _, tt := range []struct{ before, after, want string }{
+		{"\tif a {\n\t\tx()\n", "\tif a || b {\n\t\tx()\n", "`if a \\|\\| b {`"},
+		{"\tx()\n\ty()\n", "\tx()\n", "without `y()`"},
+		{"\tx(`a`)\n", "\tx(`b`)\n", "`` x(`b`) ``"},
+	} {
+		if got := describeChange(mutant{old: tt.before, new: tt.after}); got != tt.want {
+			t.Errorf("%q to %q: %s, want %s", tt.before, tt.after, got, tt.want)
+		}
+	}
+}
