@@ -35,9 +35,9 @@ func TestImportShows(t *testing.T) {
 	p.writeFile(p.userFile(), `{"gateway": {"token": "mine-as-well"}, "mcpServers": {"mine": {"command": "x", "env": {"A_SECRET": "of-my-own"}}}}`)
 	secrets := []string{"not-to-be-seen", "nor-this", "also-hidden", "mine-as-well", "of-my-own"}
 	shown := []string{"command npx", "args -y a --token=****", "env API_KEY", "url https://example.com/mcp", "header Authorization"}
-	checkText(t, p.expectSuccess("", "import", "--dry-run"), append(shown, `"API_KEY": "****"`, `"Bearer ****"`), secrets)
+	checkText(t, p.expectSuccess("", "import", "--dry-run", "--details"), append(shown, `"API_KEY": "****"`, `"Bearer ****"`), secrets)
 	checkText(t, p.expectSuccess("", "import", "--dry-run", "--json"), shown, secrets)
-	for _, words := range [][]string{{"import"}, {"import", "--json"}} {
+	for _, words := range [][]string{{"import", "--details"}, {"import", "--json"}} {
 		out := p.runDowel(words...)
 		checkText(t, out.stdout, shown, secrets)
 		if out.code != exit.Usage || !strings.Contains(out.stderr, "--yes") {
@@ -59,10 +59,10 @@ func TestImportTwice(t *testing.T) {
 	p.writeFile(filepath.Join(p.home, ".kiro/settings/mcp.json"), `{"mcpServers": {"a": {"command": "x"}, "b": {"command": "y"}}}`)
 	p.writeFile(p.userFile(), `{"mcpServers": {"c": {"command": "x"}, "d": {"command": "z"}}}`)
 	checkText(t, p.expectSuccess("", "import", "--dry-run"), []string{
-		"it is the same as " + filepath.Join(p.home, ".cursor/mcp.json:1:17"),
-		"it differs from " + filepath.Join(p.home, ".cursor/mcp.json:1:40"),
-		"you already have the same server: " + p.userFile() + ":1:17",
-		"you have a different server of this name: " + p.userFile() + ":1:40",
+		"it is the same as ~/.cursor/mcp.json:1:17",
+		"it differs from ~/.cursor/mcp.json:1:40",
+		"you already have the same server: ~/dowel/dowel.json:1:17",
+		"you have a different server of this name: ~/dowel/dowel.json:1:40",
 	}, nil)
 }
 

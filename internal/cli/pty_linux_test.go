@@ -30,6 +30,14 @@ type pty struct {
 // onTerminal starts dowel on a terminal that is 80 columns wide.
 func onTerminal(t *testing.T, words ...string) *pty {
 	t.Helper()
+	cmd := newCommand(t, words...)
+	cmd.Env = os.Environ()
+	return startOnTerminal(t, cmd, 80, 24)
+}
+
+// startOnTerminal starts a command on a terminal of the given size.
+func startOnTerminal(t *testing.T, cmd *exec.Cmd, columns, rows uint16) *pty {
+	t.Helper()
 	master, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
 	if err != nil {
 		t.Fatal(err)
@@ -40,7 +48,7 @@ func onTerminal(t *testing.T, words ...string) *pty {
 		err = unix.IoctlSetPointerInt(fd, unix.TIOCSPTLCK, 0)
 	}
 	if err == nil {
-		err = unix.IoctlSetWinsize(fd, unix.TIOCSWINSZ, &unix.Winsize{Row: 24, Col: 80})
+		err = unix.IoctlSetWinsize(fd, unix.TIOCSWINSZ, &unix.Winsize{Row: rows, Col: columns})
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -49,9 +57,9 @@ func onTerminal(t *testing.T, words ...string) *pty {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &pty{t: t, master: master, cmd: newCommand(t, words...), more: make(chan struct{}, 1), ended: make(chan struct{})}
+	p := &pty{t: t, master: master, cmd: cmd, more: make(chan struct{}, 1), ended: make(chan struct{})}
 	p.cmd.Stdin, p.cmd.Stdout, p.cmd.Stderr = terminal, terminal, terminal
-	p.cmd.Env = append(os.Environ(), "TERM=xterm", "NO_COLOR=")
+	p.cmd.Env = append(p.cmd.Env, "TERM=xterm", "NO_COLOR=")
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
 	if err := p.cmd.Start(); err != nil {
 		t.Fatal(err)

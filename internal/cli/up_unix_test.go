@@ -339,7 +339,7 @@ func TestImportAndExport(t *testing.T) {
 		`{"inputs": [{"type": "promptString", "id": "port", "default": "8080"}], "servers": {"v": {"type": "http", "url": "http://127.0.0.1:${input:port}/mcp"}}}`)
 	p.expectSuccess("Written", "import", "--from", "cursor,vscode", "--yes")
 	p.expectSuccess("url = http://127.0.0.1:8080/mcp", "config", "explain", "v")
-	p.expectSuccess("no servers to add", "import", "--yes")
+	p.expectSuccess("No servers to add", "import", "--yes")
 	p.expectSuccess("+ ", "export", "--to", "cursor", "--dry-run")
 	p.expectSuccess("mcp.json.bak", "export", "--to", "cursor")
 	text, err := os.ReadFile(cursor)

@@ -54,10 +54,11 @@ var dialects = []*Dialect{
 		"{config}/Claude/claude_desktop_config.json", "linux: {config}/claude/claude_desktop_config.json"}},
 	{Name: "cursor", Title: "Cursor", Key: mcpServers, user: []string{"~/.cursor/mcp.json"}, project: []string{".cursor/mcp.json"}},
 	{Name: "vscode", Title: "VS Code", Key: []string{"servers"}, user: []string{
-		"{config}/Code/User/mcp.json", "{config}/Code - Insiders/User/mcp.json", "~/.vscode-server/data/User/mcp.json"},
-		project: []string{".vscode/mcp.json", ".devcontainer/devcontainer.json", ".devcontainer.json"},
-		nested:  map[string][]string{"devcontainer.json": devcontainer, ".devcontainer.json": devcontainer}},
-	{Name: "copilot", Title: "Copilot CLI", Key: mcpServers, timeout: time.Millisecond, user: []string{"{COPILOT_HOME|~/.copilot}/mcp-config.json"}},
+		"{config}/Code/User/mcp.json", "{config}/Code - Insiders/User/mcp.json", "~/.vscode-server/data/User/mcp.json",
+		"{config}/Code/User/settings.json", "{config}/Code - Insiders/User/settings.json"}, // until version 1.102
+		project: []string{".vscode/mcp.json", ".devcontainer/devcontainer.json", ".devcontainer.json", ".vscode/settings.json"},
+		nested:  map[string][]string{"devcontainer.json": devcontainer, ".devcontainer.json": devcontainer, "settings.json": {"mcp", "servers"}}},
+	{Name: "copilot", Title: "Copilot CLI", Key: mcpServers, timeout: time.Millisecond, user: []string{"{COPILOT_HOME|~/.copilot}/mcp-config.json"}, bareVariables: true},
 	{Name: "cline", Title: "Cline", Key: mcpServers, timeout: time.Second, user: []string{
 		"{CLINE_MCP_SETTINGS_PATH}", "{config}/Code/User/" + clineFile, "{config}/Cursor/User/" + clineFile, "~/.cline/data/settings/cline_mcp_settings.json"}},
 	{Name: "roo", Title: "Roo Code", Key: mcpServers, timeout: time.Second, project: []string{".roo/mcp.json"},
@@ -69,7 +70,7 @@ var dialects = []*Dialect{
 		user: []string{"~/.gemini/settings.json"}, project: []string{".gemini/settings.json"}},
 	{Name: "codex", Title: "Codex", Key: []string{"mcp_servers"}, timeout: time.Second, settings: true,
 		user: []string{"{CODEX_HOME|~/.codex}/config.toml"}, project: []string{".codex/config.toml"}},
-	{Name: "goose", Title: "goose", Key: []string{"extensions"}, timeout: time.Second, settings: true, user: []string{
+	{Name: "goose", Title: "goose", Key: []string{"extensions"}, timeout: time.Second, settings: true, bareVariables: true, user: []string{
 		"linux: {XDG_CONFIG_HOME|~/.config}/goose/config.yaml", "darwin: ~/.config/goose/config.yaml", "windows: {config}/Block/goose/config/config.yaml"}},
 	{Name: "lm-studio", Title: "LM Studio", Key: mcpServers, user: []string{"~/.lmstudio/mcp.json", "~/.cache/lm-studio/mcp.json"}},
 	{Name: "zed", Title: "Zed", Key: []string{"context_servers"}, settings: true, project: []string{".zed/settings.json"}, user: []string{
@@ -82,7 +83,7 @@ var dialects = []*Dialect{
 	{Name: "kiro", Title: "Kiro", Key: mcpServers, user: []string{"~/.kiro/settings/mcp.json"}, project: []string{".kiro/settings/mcp.json"}},
 	{Name: "amazon-q", Title: "Amazon Q", Key: mcpServers, user: []string{"~/.aws/amazonq/mcp.json"}, project: []string{".amazonq/mcp.json"}},
 	{Name: "antigravity", Title: "Antigravity", Key: mcpServers, user: []string{"~/.gemini/antigravity/mcp_config.json"}},
-	{Name: "crush", Title: "Crush", Key: []string{"mcp"}, settings: true, user: []string{"{XDG_CONFIG_HOME|~/.config}/crush/crush.json"}, project: []string{".crush.json", "crush.json"}},
+	{Name: "crush", Title: "Crush", Key: []string{"mcp"}, settings: true, bareVariables: true, user: []string{"{XDG_CONFIG_HOME|~/.config}/crush/crush.json"}, project: []string{".crush.json", "crush.json"}},
 	{Name: "factory", Title: "Factory", Key: mcpServers, user: []string{"~/.factory/mcp.json"}},
 	{Name: "kimi", Title: "Kimi", Key: mcpServers, user: []string{"~/.kimi/mcp.json"}},
 	{Name: "qoder", Title: "Qoder", Key: mcpServers, user: []string{"~/.qoder/mcp.json", "{config}/Qoder/User/mcp.json"}},

@@ -35,6 +35,7 @@ func readEntry(name, n *node, source Source, d *Dialect, inputs []Input) *Server
 	for _, m := range n.members {
 		e.readMember(m)
 	}
+	e.translateVariables()
 	e.resolveKind()
 	e.checkToolNames()
 	return e.s

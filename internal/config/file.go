@@ -122,9 +122,10 @@ func (c fileContents) parseText(text []byte, d *Dialect, o Options) fileContents
 		c.Broken, c.problems = true, r.problems
 		return c
 	}
-	r.declaredInputs = r.readInputs(root.member("inputs"))
+	key := d.serversKey(baseName(c.Path))
+	r.declaredInputs = r.readInputs(root.path(append(slices.Clone(key[:len(key)-1]), "inputs")...))
 	c.inputs, c.servers = r.declaredInputs, r.readServers(root)
-	place := root.path(d.serversKey(baseName(c.Path))...)
+	place := root.path(key...)
 	c.Lists = len(c.servers) > 0 || place != nil
 	c.Broken = place != nil && place.kind != objectNode && place.kind != arrayNode && place.kind != nullNode
 	r.findLocalSection(root, o)

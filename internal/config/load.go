@@ -64,7 +64,7 @@ func (set *Set) configFiles(o Options) []configFile {
 			if absolute, err := filepath.Abs(path); err == nil {
 				path = absolute
 			}
-			all = append(all, configFile{Place: Place{path, User}})
+			all = append(all, configFile{Place: Place{Path: path, Scope: User}})
 		}
 		return all
 	}
@@ -81,7 +81,7 @@ func (set *Set) configFiles(o Options) []configFile {
 		}
 	}
 	if o.Project != "" {
-		all = append(all, configFile{Place{o.nativePath(o.Project + "/.mcp.json"), Project}, portable})
+		all = append(all, configFile{Place{Path: o.nativePath(o.Project + "/.mcp.json"), Scope: Project}, portable})
 	}
 	for _, p := range places[:split] {
 		all = append(all, configFile{p, own})

@@ -44,7 +44,7 @@ func TestPlaces(t *testing.T) {
 		{"claude-code", "linux", "", "~/.claude.json /etc/claude-code/managed-mcp.json"},
 		{"claude-code", "darwin", "CLAUDE_CONFIG_DIR=/c", "/c/.claude.json /Library/Application Support/ClaudeCode/managed-mcp.json"},
 		{"claude-code", "windows", "", `~\.claude.json C:\Program Files\ClaudeCode\managed-mcp.json`},
-		{"vscode", "windows", `APPDATA=C:\R`, `C:\R\Code\User\mcp.json C:\R\Code - Insiders\User\mcp.json ~\.vscode-server\data\User\mcp.json`},
+		{"vscode", "windows", `APPDATA=C:\R`, `C:\R\Code\User\mcp.json C:\R\Code - Insiders\User\mcp.json ~\.vscode-server\data\User\mcp.json C:\R\Code\User\settings.json C:\R\Code - Insiders\User\settings.json`},
 		{"codex", "linux", "CODEX_HOME=/codex", "/codex/config.toml"},
 		{"codex", "linux", "", "~/.codex/config.toml"},
 		{"copilot", "linux", "COPILOT_HOME=/cop", "/cop/mcp-config.json"},
@@ -75,7 +75,7 @@ func TestPlaces(t *testing.T) {
 		t.Errorf("Dir is %s", got)
 	}
 	d, _ := LookupDialect("cursor")
-	want := []Place{{`C:\Users\ada\.cursor\mcp.json`, User}, {`C:\src\app\.cursor\mcp.json`, Project}}
+	want := []Place{{Path: `C:\Users\ada\.cursor\mcp.json`, Scope: User}, {Path: `C:\src\app\.cursor\mcp.json`, Scope: Project}}
 	if got := d.Places(Options{Home: `C:\Users\ada`, Project: `C:\src\app`, GOOS: "windows", Env: noEnv}); !reflect.DeepEqual(got, want) {
 		t.Errorf("got %v, want %v", got, want)
 	}

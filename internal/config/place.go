@@ -24,6 +24,8 @@ const (
 type Place struct {
 	Path  string
 	Scope Scope
+	// Nested means that the file keeps servers under another key than [Dialect.Key].
+	Nested bool
 }
 
 // Options say where configuration is looked for. The zero value means this machine and this user,
@@ -76,7 +78,7 @@ func (d Dialect) Places(o Options) []Place {
 	var all []Place
 	for _, template := range d.user {
 		if path := o.expandTemplate(template); path != "" {
-			all = append(all, Place{path, User})
+			all = append(all, Place{path, User, d.nested[baseName(path)] != nil})
 		}
 	}
 	if o.Project == "" {
@@ -84,7 +86,7 @@ func (d Dialect) Places(o Options) []Place {
 	}
 	for _, template := range d.project {
 		for _, path := range expandGlob(o.nativePath(o.Project + "/" + template)) {
-			all = append(all, Place{path, Project})
+			all = append(all, Place{path, Project, d.nested[baseName(path)] != nil})
 		}
 	}
 	return all

@@ -106,6 +106,9 @@ type Server struct {
 // Valid reports whether the entry has no errors. Only valid entries can be used.
 func (s *Server) Valid() bool { return !hasErrors(s.Problems) }
 
+// HasBareVariables reports whether $NAME is a variable in the strings of the entry, too.
+func (s *Server) HasBareVariables() bool { return s.findDialect().bareVariables }
+
 // Where returns the position of a field, named like [Value.Field]. For a field that is not in the
 // file it returns the position of the server.
 func (s *Server) Where(field string) Position {

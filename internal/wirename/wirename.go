@@ -36,11 +36,33 @@ const (
 func Of(server, thing string) string {
 	s, t := Plain(server), Plain(thing)
 	name := s + Separator + t
-	if s == server && t == thing && s != reserved && len(name) <= maxName && !strings.Contains(s, Separator) && !strings.HasSuffix(s, "_") && !Marked(t) {
+	if fits(server) && t == thing && len(name) <= maxName && !Marked(t) {
 		return name
 	}
 	mark := Digest(server + "\x00" + thing)
 	return name[:min(len(name), maxName-len(mark))] + mark
+}
+
+// fits reports whether names on the wire contain a server's name unchanged and can be split after
+// it.
+func fits(server string) bool {
+	return Plain(server) == server && server != reserved && !strings.Contains(server, Separator) && !strings.HasSuffix(server, "_")
+}
+
+// Fit returns a name for a new server from the words of a person: name itself if names on the wire
+// contain it unchanged, else a similar name, such as my-server for "My Server".
+func Fit(name string) string {
+	if fits(name) {
+		return name
+	}
+	words := strings.FieldsFunc(strings.ToLower(name), func(r rune) bool {
+		return r != '-' && (r == '_' || Plain(string(r)) != string(r))
+	})
+	fitted := strings.Trim(strings.Join(words, "-"), "-")
+	if fitted == "" || fitted == reserved {
+		return strings.TrimPrefix(fitted+"-server", "-")
+	}
+	return fitted
 }
 
 // markLength is the length of a digest in a name.

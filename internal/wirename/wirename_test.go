@@ -41,3 +41,17 @@ func TestResourceURI(t *testing.T) {
 		}
 	}
 }
+
+// A fitted name is part of the names on the wire, which need no digest then.
+func TestFit(t *testing.T) {
+	t.Parallel()
+	for name, want := range map[string]string{
+		"github": "github", "GitHub": "GitHub", "a_b": "a_b", "My Server": "my-server", "my.server": "my-server", "a__b": "a-b", "x_": "x",
+		"dowel": "dowel-server", "Dowel!": "dowel-server", "": "server", "日本": "server", "  @scope/name  ": "scope-name", "--": "--", "é-": "server",
+	} {
+		got := Fit(name)
+		if got != want || Marked(Of(got, "tool")) || Fit(got) != got {
+			t.Errorf("%q became %q (%s), want %q", name, got, Of(got, "tool"), want)
+		}
+	}
+}

@@ -130,12 +130,14 @@ func UserFile(o config.Options) string {
 	return filepath.Join(o.Dir(), "dowel.json")
 }
 
-// ReloadDaemon makes the running daemon read its files again. It does nothing if no daemon runs,
+// ReloadDaemon makes the running daemon read its files again. It returns false if no daemon runs,
 // and warns of other errors.
-func ReloadDaemon(ctx context.Context, f *factory.Factory) {
-	if err := factory.RunningDaemon().Reload(ctx); err != nil && !errors.Is(err, control.ErrNotRunning) {
+func ReloadDaemon(ctx context.Context, f *factory.Factory) bool {
+	err := factory.RunningDaemon().Reload(ctx)
+	if err != nil && !errors.Is(err, control.ErrNotRunning) {
 		f.Warn("%v", err)
 	}
+	return !errors.Is(err, control.ErrNotRunning)
 }
 
 // ToolNames returns the names of the other tools that dowel can import from and export to.

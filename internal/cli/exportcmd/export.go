@@ -104,7 +104,7 @@ func runExport(ctx context.Context, f *factory.Factory, opts *options) error {
 func userFile(d config.Dialect, o config.Options) string {
 	all := d.Places(o)
 	for _, p := range all {
-		if _, err := os.Stat(p.Path); err == nil && p.Scope == config.User {
+		if _, err := os.Stat(p.Path); err == nil && p.Scope == config.User && !p.Nested {
 			return p.Path
 		}
 	}

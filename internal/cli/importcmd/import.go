@@ -22,6 +22,7 @@ import (
 	"github.com/dowel-mcp/dowel/internal/config/transfer"
 	"github.com/dowel-mcp/dowel/internal/suggest"
 	"github.com/dowel-mcp/dowel/internal/term"
+	"github.com/dowel-mcp/dowel/internal/wirename"
 	"github.com/spf13/cobra"
 )
 
@@ -30,6 +31,7 @@ type Options struct {
 	factory.Places
 	from        []string
 	ofProject   bool
+	details     bool
 	dryRun, yes bool
 }
 
@@ -40,8 +42,9 @@ func NewCommand(f *factory.Factory) *cobra.Command {
 		Use:   "import [NAME…]",
 		Short: "Copy the servers of your other tools",
 		Long: `Find servers in the configuration files of other tools, show the command or URL of each, and add the new ones to your
-dowel.json. With names, add only these servers. Variables stay variables, but the folder of a project is written out. The
-other tools' files stay unchanged.
+dowel.json. With names, add only these servers. Variables stay variables, but the folder of a project is written out. An
+entry with a variable that only its tool can replace is left out. A name that tool names cannot contain is changed, such as
+"My Server" to my-server. The other tools' files stay unchanged.
 
 Servers that tools keep for the current project (.vscode/mcp.json, .cursor/mcp.json, or Claude Code's entries for its path)
 may come from someone else. They are shown, but only added with --of-project, to the project's dowel.json. There they wait
@@ -61,6 +64,7 @@ dowel cannot ask for VS Code's inputs: replace inputs without a default by envir
 	opts.Places.AddFlags(cmd)
 	cmd.Flags().StringSliceVar(&opts.from, "from", nil, "look at these `tools` only")
 	cmd.Flags().BoolVar(&opts.ofProject, "of-project", false, "add the servers that tools keep for the project to the project's dowel.json")
+	cmd.Flags().BoolVar(&opts.details, "details", false, "show where each server is from, and everything that it runs and needs")
 	cmd.Flags().BoolVar(&opts.dryRun, "dry-run", false, "show the changes without secrets, and write nothing")
 	cmd.Flags().BoolVar(&opts.yes, "yes", false, "add the servers without asking")
 	return cmd
@@ -69,17 +73,8 @@ dowel cannot ask for VS Code's inputs: replace inputs without a default by envir
 // finding is a server of another tool.
 type finding struct {
 	*config.Server
+	newName    string // the name in the user's file, which tool names can contain unchanged
 	skipReason string // why the server is not added; "" if it is
-}
-
-// findingLine is the JSON output for a finding.
-type findingLine struct {
-	Server string   `json:"server"`
-	Tool   string   `json:"tool"`
-	File   string   `json:"file"`
-	Add    bool     `json:"add"`
-	Why    string   `json:"why,omitzero"`
-	Facts  []string `json:"facts"`
 }
 
 func runImport(ctx context.Context, f *factory.Factory, names []string, opts Options) error {
@@ -100,12 +95,16 @@ func runImport(ctx context.Context, f *factory.Factory, names []string, opts Opt
 	if err != nil {
 		return err
 	}
-	showFindings(f, all)
+	showFindings(f, all, o, opts.details)
+	if len(all) > 0 && !f.JSON {
+		showSummary(f, all, opts.details)
+	}
+	nothing := len(all) == 0
 	added := slices.DeleteFunc(all, func(found finding) bool { return found.skipReason != "" })
 	warnOfSecrets(f, added, goal)
 	switch {
-	case len(added) == 0 && !f.JSON:
-		fmt.Fprintln(f.Stdout, "Found no servers to add.")
+	case nothing && !f.JSON:
+		showPlaces(f, o, opts.from)
 		return nil
 	case len(added) == 0:
 		return nil
@@ -121,8 +120,11 @@ func runImport(ctx context.Context, f *factory.Factory, names []string, opts Opt
 	if err != nil {
 		return err
 	}
-	showNeeds(f, added, o, goal)
-	editing.ReloadDaemon(ctx, f)
+	showNeeds(f, added, o)
+	running := editing.ReloadDaemon(ctx, f)
+	if !f.JSON {
+		showNextStep(f, goal, running)
+	}
 	return nil
 }
 
@@ -174,9 +176,10 @@ func findServers(a *factory.Factory, o config.Options, to destination, names, fr
 			if len(names) > 0 && !slices.Contains(names, s.Name) || to.ofProject && !ofProject {
 				continue
 			}
-			found := finding{Server: s, skipReason: reasonToSkip(own, s, to, ofProject, taken[s.Name])}
+			found := finding{Server: s, newName: wirename.Fit(s.Name)}
+			found.skipReason = reasonToSkip(own, found, to, ofProject, taken[found.newName])
 			if found.skipReason == "" {
-				taken[s.Name] = s
+				taken[found.newName] = s
 			}
 			if ofProject {
 				projects = append(projects, found)
@@ -195,8 +198,11 @@ func findServers(a *factory.Factory, o config.Options, to destination, names, fr
 
 // reasonToSkip returns the reason not to add a server, or "". taken is a server of the same name
 // that will be added, or nil.
-func reasonToSkip(own *config.Set, s *config.Server, to destination, ofProject bool, taken *config.Server) string {
-	mine := own.Server(s.Name)
+func reasonToSkip(own *config.Set, found finding, to destination, ofProject bool, taken *config.Server) string {
+	s, mine := found.Server, own.Server(found.Name)
+	if mine == nil {
+		mine = own.Server(found.newName)
+	}
 	switch {
 	case mine != nil && mine.Path == s.Path:
 		return "dowel reads this file itself"
@@ -205,7 +211,7 @@ func reasonToSkip(own *config.Set, s *config.Server, to destination, ofProject b
 	case mine != nil:
 		return "you have a different server of this name: " + mine.At.String()
 	case !s.Valid():
-		return "its entry is wrong: " + s.Problems[0].Text()
+		return describeFault(s)
 	case s.Command != "" && slices.Contains(s.Args, "up") && slices.Contains(s.Args, "--stdio"):
 		return "it is dowel itself"
 	case ofProject && !to.ofProject:
@@ -218,6 +224,12 @@ func reasonToSkip(own *config.Set, s *config.Server, to destination, ofProject b
 		return "your file has a different input " + conflictingInput(own, s) + ": change one of the two ids"
 	}
 	return ""
+}
+
+// describeFault describes the first error of a server's entry, with its line.
+func describeFault(s *config.Server) string {
+	i := slices.IndexFunc(s.Problems, func(p config.Problem) bool { return p.Severity == config.Error })
+	return fmt.Sprintf("line %d: %s", s.Problems[i].Line, s.Problems[i].Message)
 }
 
 // hasSameEntry reports whether two servers have the same entry in a file.
@@ -242,7 +254,7 @@ func conflictingInput(own *config.Set, s *config.Server) string {
 // addEntries adds servers to the text of a file.
 func addEntries(text []byte, format edit.Format, added []finding, to destination) (_ []byte, err error) {
 	for _, found := range added {
-		if text, err = addEntry(text, format, found.Server, to.projectFolder); err != nil {
+		if text, err = addEntry(text, format, found, to.projectFolder); err != nil {
 			return nil, err
 		}
 	}
@@ -250,34 +262,18 @@ func addEntries(text []byte, format edit.Format, added []finding, to destination
 }
 
 // addEntry adds a server to the text of a file, together with the inputs that it uses.
-func addEntry(text []byte, format edit.Format, s *config.Server, folder string) (_ []byte, err error) {
-	for _, in := range s.Inputs() {
+func addEntry(text []byte, format edit.Format, found finding, folder string) (_ []byte, err error) {
+	for _, in := range found.Inputs() {
 		path, value := transfer.Input(in)
 		if text, err = edit.Set(text, format, path, value); err != nil {
 			return nil, err
 		}
 	}
-	return edit.Set(text, format, []string{"mcpServers", s.Name}, transfer.Entry(s, folder))
-}
-
-// showFindings shows the found servers: for each new one its command or URL and other facts, for
-// each other one the reason to skip it.
-func showFindings(f *factory.Factory, all []finding) {
-	for _, found := range all {
-		facts := found.TrustFacts(config.Variables{}).Lines()
-		if f.JSON {
-			factory.WriteJSONLine(f.Stdout, findingLine{found.Name, found.Dialect, found.Path, found.skipReason == "", found.skipReason, facts})
-			continue
-		}
-		if found.skipReason != "" {
-			fmt.Fprintf(f.Stdout, "%s %s  %s%s\n", f.Stdout.Dim("–"), f.Stdout.Bold(term.Line(found.Name)), found.At, f.Stdout.Dim("  "+term.Line(found.skipReason)))
-			continue
-		}
-		fmt.Fprintf(f.Stdout, "%s %s  %s\n", f.Stdout.Green("+"), f.Stdout.Bold(term.Line(found.Name)), found.At)
-		for _, fact := range facts {
-			fmt.Fprintln(f.Stdout, "    "+term.Line(fact))
-		}
+	entry := transfer.Entry(found.Server, folder)
+	if found.newName != found.Name {
+		entry = append(edit.Object{{Key: "title", Value: found.Name}}, entry...)
 	}
+	return edit.Set(text, format, []string{"mcpServers", found.newName}, entry)
 }
 
 // showImport shows the change to the file without secrets.
@@ -351,23 +347,14 @@ func warnOfSecrets(f *factory.Factory, added []finding, to destination) {
 	}
 }
 
-// showNeeds shows the problems that keep added servers from starting.
-func showNeeds(f *factory.Factory, added []finding, o config.Options, to destination) {
-	if f.JSON {
-		return
-	}
-	set := config.Load(o)
-	for _, found := range added {
-		s := set.Server(found.Name)
-		if s == nil {
-			continue
-		}
-		_, problems := s.Resolve(set.Variables)
-		for _, p := range problems {
-			display.WriteProblem(f, p)
-		}
-	}
-	if to.ofProject {
+// showNextStep tells what to do after the servers were added.
+func showNextStep(f *factory.Factory, to destination, running bool) {
+	switch {
+	case to.ofProject:
 		fmt.Fprintln(f.Stdout, "To allow them to run: dowel trust")
+	case running:
+		fmt.Fprintln(f.Stdout, "The running dowel starts them now: dowel status")
+	default:
+		fmt.Fprintln(f.Stdout, "Now: dowel up")
 	}
 }

@@ -28,7 +28,7 @@ import (
 // file become absolute. For an entry in the project's own file, project is empty and both stay as
 // written.
 func Entry(s *config.Server, project string) edit.Object {
-	e := entryWriter{bare: s.Dialect == "gemini", project: project}
+	e := entryWriter{bare: s.HasBareVariables(), project: project}
 	spec := s.Spec
 	if s.Scope == config.Project && spec.Kind == config.Stdio && project != "" {
 		if spec.Dir == "" || !filepath.IsAbs(spec.Dir) {

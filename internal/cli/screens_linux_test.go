@@ -1,0 +1,146 @@
+package cli
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+	"unicode/utf8"
+)
+
+var updateScreens = flag.Bool("update", false, "write testdata/screens anew")
+
+// screenWidths are the widths of the terminals in testdata/screens.
+var screenWidths = []uint16{80, 120}
+
+// checkScreen compares the rows on a terminal with the file of this name and width.
+func checkScreen(t *testing.T, name string, columns uint16, rows []string) {
+	t.Helper()
+	for _, row := range rows {
+		if n := utf8.RuneCountInString(row); n >= int(columns) {
+			t.Errorf("a row of %s has %d characters: %s", name, n, row)
+		}
+	}
+	got := strings.Join(rows, "\n") + "\n"
+	path := filepath.Join("testdata", "screens", fmt.Sprintf("%s-%d.txt", name, columns))
+	if *updateScreens {
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got != string(want) {
+		t.Errorf("%s is\n%s\nwant\n%s", path, got, want)
+	}
+}
+
+var controlSequence = regexp.MustCompile(`^\x1b\[([0-9;?]*)([A-Za-z])`)
+
+// renderScreen returns the rows that a terminal shows after the output, with those that have left
+// it at the top. It knows the control sequences that dowel uses.
+func renderScreen(output string, columns, height int) []string {
+	rows, x, y := []string{""}, 0, 0
+	down := func() {
+		if y++; y == len(rows) {
+			rows = append(rows, "")
+		}
+	}
+	for output != "" {
+		if m := controlSequence.FindStringSubmatch(output); m != nil {
+			output = output[len(m[0]):]
+			switch n, _ := strconv.Atoi(m[1]); m[2] {
+			case "A":
+				y = max(y-max(n, 1), len(rows)-height, 0)
+			case "J":
+				rows = append(rows[:y], cutRow(rows[y], x))
+			case "K":
+				rows[y] = cutRow(rows[y], x)
+			}
+			continue
+		}
+		r, n := utf8.DecodeRuneInString(output)
+		output = output[n:]
+		switch r {
+		case '\n':
+			down()
+		case '\r':
+			x = 0
+		default:
+			if x == columns {
+				x = 0
+				down()
+			}
+			row := []rune(rows[y] + strings.Repeat(" ", max(0, x-utf8.RuneCountInString(rows[y]))))
+			rows[y] = string(row[:x]) + string(r) + string(row[min(x+1, len(row)):])
+			x++
+		}
+	}
+	for i, row := range rows {
+		rows[i] = strings.TrimRight(row, " ")
+	}
+	for len(rows) > 1 && rows[len(rows)-1] == "" {
+		rows = rows[:len(rows)-1]
+	}
+	return rows
+}
+
+func cutRow(row string, x int) string {
+	return string([]rune(row)[:min(x, utf8.RuneCountInString(row))])
+}
+
+// rows returns the rows on the terminal, with ~ for the home folder.
+func (p *pty) rows(home string, columns uint16) []string {
+	return renderScreen(strings.ReplaceAll(p.output(), home, "~"), int(columns), 24)
+}
+
+// writeOtherTools gives the user servers in the files of other tools.
+func writeOtherTools(p *testUser) {
+	p.writeFile(filepath.Join(p.home, ".cursor/mcp.json"), `{"mcpServers": {
+		"github": {"command": "npx", "args": ["-y", "@modelcontextprotocol/server-github"], "env": {"GITHUB_PERSONAL_ACCESS_TOKEN": "${env:NO_SUCH_TOKEN}"}},
+		"My Files": {"command": "npx", "args": ["-y", "@modelcontextprotocol/server-filesystem", "/home/ada/documents", "/home/ada/src"]},
+		"off": {"command": "npx", "args": ["-y", "off"], "disabled": true}}}`)
+	p.writeFile(filepath.Join(p.home, "Code/User/settings.json"), `{"mcp": {"servers": {"git": {"command": "uvx", "args": ["mcp-server-git"]},
+		"theme": {"command": "x", "args": ["${config:workbench.colorTheme}"]}}}}`)
+	p.writeFile(filepath.Join(p.home, "opencode/opencode.json"), `{"mcp": {"context7": {"type": "remote", "url": "https://mcp.context7.com/mcp", "headers": {"KEY": "{env:NO_SUCH_KEY}"}}}}`)
+	p.writeFile(filepath.Join(p.home, ".gemini/settings.json"), `{"mcpServers": {"trusted": {"command": "node", "args": ["/srv/x.js"], "trust": true},
+		"context7": {"httpUrl": "https://mcp.context7.com/mcp"}}}`)
+}
+
+func TestImportScreen(t *testing.T) {
+	t.Parallel()
+	for _, columns := range screenWidths {
+		p := newTestUser(t)
+		writeOtherTools(p)
+		terminal := startOnTerminal(t, p.newCommand("import"), columns, 24)
+		terminal.expect("[y/N]")
+		terminal.typeText("y\r")
+		terminal.expect("dowel up")
+		terminal.expectExit(0)
+		<-terminal.ended
+		checkScreen(t, "import", columns, terminal.rows(p.home, columns))
+		checkText(t, p.readText(p.userFile()), []string{`"my-files"`, `"title": "My Files"`, `"${env:NO_SUCH_TOKEN}"`, `"disabled": true`}, []string{"theme"})
+		checkText(t, p.expectSuccess("No servers to add", "import", "--dry-run"), nil, []string{"+ "})
+	}
+}
+
+func TestImportOfNothing(t *testing.T) {
+	t.Parallel()
+	for _, columns := range screenWidths {
+		p := newTestUser(t)
+		terminal := startOnTerminal(t, p.newCommand("import"), columns, 24)
+		terminal.expect("dowel servers add")
+		terminal.expectExit(0)
+		<-terminal.ended
+		checkScreen(t, "import-nothing", columns, terminal.rows(p.home, columns))
+	}
+}
