@@ -89,6 +89,11 @@ func (c *Client) Yield(ctx context.Context) error {
 	return c.call(ctx, http.MethodPost, "/v1/yield", nil)
 }
 
+// RequestStop asks the running dowel to end. It returns before the dowel has ended.
+func (c *Client) RequestStop(ctx context.Context) error {
+	return c.call(ctx, http.MethodPost, "/v1/stop", nil)
+}
+
 // Logs iterates over the history of a server: states and lines of stderr. With follow it continues
 // with new events until ctx ends.
 func (c *Client) Logs(ctx context.Context, name string, follow bool) iter.Seq2[Event, error] {

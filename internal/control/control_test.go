@@ -45,6 +45,10 @@ func (c *controller) Reload(context.Context) error { return errors.New("dowel.js
 
 func (c *controller) Yield(context.Context) error { return errors.New("it serves others") }
 
+func (c *controller) RequestStop(context.Context) error {
+	return errors.New("it belongs to a client")
+}
+
 func running(t *testing.T) (*control.Client, *controller, string) {
 	t.Helper()
 	h := hub.New(nil)
@@ -78,6 +82,9 @@ func TestControl(t *testing.T) {
 	}
 	if err := c.Do(t.Context(), "three", "restart"); err == nil || !strings.Contains(err.Error(), "no such server") {
 		t.Error(err)
+	}
+	if err := c.RequestStop(t.Context()); err == nil || err.Error() != "it belongs to a client" {
+		t.Errorf("stop: %v", err)
 	}
 	if err := c.Yield(t.Context()); err == nil || err.Error() != "it serves others" {
 		t.Error(err)

@@ -23,6 +23,8 @@ type Controller interface {
 	Reload(ctx context.Context) error
 	// Yield lets another dowel take the place of this one. The error says why it does not.
 	Yield(ctx context.Context) error
+	// RequestStop makes this dowel end soon. The error says why it does not.
+	RequestStop(ctx context.Context) error
 }
 
 // ErrNoServer is wrapped by a Controller's error for an unknown server.
@@ -37,6 +39,7 @@ func Handler(life context.Context, c Controller, h *hub.Hub, frames *Frames, gat
 	mux.HandleFunc("POST /v1/reload", refuseOwnServers(func(w http.ResponseWriter, r *http.Request) { writeOutcome(w, c.Reload(r.Context())) }))
 	mux.HandleFunc("POST /v1/authorize", refuseOwnServers(func(w http.ResponseWriter, _ *http.Request) { writeOutcome(w, nil) }))
 	mux.HandleFunc("POST /v1/yield", func(w http.ResponseWriter, r *http.Request) { writeOutcome(w, c.Yield(r.Context())) })
+	mux.HandleFunc("POST /v1/stop", refuseOwnServers(func(w http.ResponseWriter, r *http.Request) { writeOutcome(w, c.RequestStop(r.Context())) }))
 	mux.HandleFunc("GET /v1/token", refuseOwnServers(func(w http.ResponseWriter, r *http.Request) { writeToken(w, r, c, false) }))
 	mux.HandleFunc("POST /v1/token/renew", refuseOwnServers(func(w http.ResponseWriter, r *http.Request) { writeToken(w, r, c, true) }))
 	mux.HandleFunc("POST /v1/servers/{name}/{verb}", refuseOwnServers(func(w http.ResponseWriter, r *http.Request) {

@@ -73,6 +73,20 @@ func (d *Daemon) Yield(context.Context) error {
 	return nil
 }
 
+// RequestStop implements [control.Controller]. A daemon that a client started over stdio refuses:
+// it ends with its client, which would lose its server.
+func (d *Daemon) RequestStop(context.Context) error {
+	if d.options.Stdio {
+		return fmt.Errorf("a client started the running dowel, process %d, as its server with dowel up --stdio: it ends when you close the client", os.Getpid())
+	}
+	d.stopOnce.Do(func() { close(d.stopRequested) })
+	return nil
+}
+
+// StopRequested returns a channel that is closed when another process has asked this daemon to end.
+// The owner of the daemon must then call [Daemon.Stop].
+func (d *Daemon) StopRequested() <-chan struct{} { return d.stopRequested }
+
 // Do implements [control.Controller].
 func (d *Daemon) Do(_ context.Context, name, verb string) error {
 	u := d.Hub.Upstream(name)

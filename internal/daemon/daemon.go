@@ -98,6 +98,9 @@ type Daemon struct {
 	place     *control.Place
 	yieldOnce sync.Once
 	yielded   chan struct{} // closed when another process wants to become the daemon
+
+	stopOnce      sync.Once
+	stopRequested chan struct{} // closed when another process asks the daemon to end
 }
 
 // newDaemon builds a daemon. Its servers start with loadServers.
@@ -110,7 +113,7 @@ func newDaemon(o Options) (*Daemon, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &Daemon{options: o, state: store, started: time.Now(), yielded: make(chan struct{})}
+	d := &Daemon{options: o, state: store, started: time.Now(), yielded: make(chan struct{}), stopRequested: make(chan struct{})}
 	d.ctx, d.cancel = context.WithCancel(context.Background())
 	d.info = mcp.Implementation{Name: "dowel", Title: "dowel", Version: version.Number()}
 	d.Hub = hub.New(&hub.Options{Info: d.info, Cache: newCatalogCache(), Watch: configured.WatchFiles, Logger: o.Logger})

@@ -22,8 +22,8 @@ var layers = [][]string{
 	{"internal/cli"},
 	{
 		"internal/cli/call", "internal/cli/chat", "internal/cli/configcmd", "internal/cli/discover", "internal/cli/doctor",
-		"internal/cli/exportcmd", "internal/cli/importcmd", "internal/cli/models", "internal/cli/prompts",
-		"internal/cli/resources", "internal/cli/run", "internal/cli/serve", "internal/cli/servers", "internal/cli/status",
+		"internal/cli/down", "internal/cli/exportcmd", "internal/cli/importcmd", "internal/cli/models", "internal/cli/prompts",
+		"internal/cli/resources", "internal/cli/run", "internal/cli/serve", "internal/cli/servers", "internal/cli/service", "internal/cli/status",
 		"internal/cli/tools", "internal/cli/trust", "internal/cli/up", "internal/cli/watch",
 	},
 	{"internal/cli/agentcmd", "internal/cli/agentview"},

@@ -12,6 +12,7 @@ import (
 	"github.com/dowel-mcp/dowel/hub"
 	"github.com/dowel-mcp/dowel/internal/cli/consent"
 	"github.com/dowel-mcp/dowel/internal/cli/display"
+	"github.com/dowel-mcp/dowel/internal/cli/exit"
 	"github.com/dowel-mcp/dowel/internal/cli/factory"
 	"github.com/dowel-mcp/dowel/internal/configured"
 	"github.com/dowel-mcp/dowel/internal/control"
@@ -28,6 +29,7 @@ type Options struct {
 	daemon.ListenOptions
 	stdio      bool
 	toolSearch bool
+	detach     bool
 }
 
 // NewCommand returns the command dowel up.
@@ -48,14 +50,23 @@ dowel trust. dowel watches the files: a change restarts only the servers that it
 With --stdio, dowel serves the gateway over standard input and output to the client that started it. All clients share the
 servers of the dowel that is already running. When that dowel ends, this process takes over.
 
+With --detach, dowel runs in the background until dowel down. dowel service install starts it at each login.
+
 HTTP clients must send the gateway's token, also on this machine: dowel status --token prints the header. Clients that start
 dowel up --stdio need no token, and dowel's own commands need none. dowel export --to TOOL sets up a client.`,
 		Example: `  dowel up
+  dowel up --detach
   dowel up --http 0.0.0.0:7800 --host dowel.example.com
   claude mcp add dowel -- dowel up --stdio`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if opts.detach && opts.stdio {
+				return exit.Usagef("--detach and --stdio exclude each other: a client talks to dowel up --stdio over the streams that it has opened")
+			}
 			f.Parsed = true
+			if opts.detach {
+				return startDetached(cmd.Context(), f, opts, detachedArgs(cmd.Flags()))
+			}
 			return runUp(cmd.Context(), f, opts)
 		},
 	}
@@ -63,6 +74,7 @@ dowel up --stdio need no token, and dowel's own commands need none. dowel export
 	opts.Places.AddFlags(cmd)
 	flags.StringVar(&opts.Address, "http", "", "the `address` of the gateway (default "+daemon.DefaultAddress+")")
 	flags.BoolVar(&opts.stdio, "stdio", false, "serve the gateway over standard input and output to the client that starts dowel")
+	flags.BoolVarP(&opts.detach, "detach", "d", false, "start dowel in the background and return when it serves; dowel down ends it")
 	flags.BoolVar(&opts.toolSearch, "tool-search", false, "offer the pinned tools and a search, instead of all tools")
 	flags.StringSliceVar(&opts.Hosts, "host", nil, "a host `name` that clients use for the gateway; * allows any")
 	flags.StringSliceVar(&opts.Origins, "origin", nil, "allow web pages of this `origin` to use the gateway, such as https://app.example.com; * allows any")
@@ -86,7 +98,16 @@ func runUp(ctx context.Context, f *factory.Factory, opts Options) error {
 		return err
 	}
 	defer d.Stop(ctx)
-	return (&statusView{f, d}).showStatus(ctx)
+	shown, cancel := context.WithCancel(ctx)
+	defer cancel()
+	go func() {
+		select {
+		case <-d.StopRequested():
+			cancel()
+		case <-shown.Done():
+		}
+	}()
+	return (&statusView{f, d}).showStatus(shown)
 }
 
 // serveStdio serves the gateway of the running daemon over standard input and output. If no daemon

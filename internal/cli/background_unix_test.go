@@ -1,0 +1,179 @@
+//go:build unix
+
+package cli
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/dowel-mcp/dowel/internal/cli/down"
+	"github.com/dowel-mcp/dowel/internal/cli/exit"
+	"github.com/dowel-mcp/dowel/internal/cli/up"
+	"github.com/dowel-mcp/dowel/internal/polltest"
+	"golang.org/x/sys/unix"
+)
+
+// killLater ends a process that a test may leave running.
+func killLater(t *testing.T, pid int) {
+	t.Helper()
+	t.Cleanup(func() {
+		if pid > 0 && isRunning(pid) {
+			_ = syscall.Kill(pid, syscall.SIGKILL)
+		}
+	})
+}
+
+func TestUpDetached(t *testing.T) {
+	t.Parallel()
+	p := newTestUser(t)
+	p.writeFile(p.userFile(), `{"mcpServers": {"kv": `+p.builtInEntry("kv", "")+`}}`)
+	if out := p.runDowel("down"); out.code != exit.OK || !strings.Contains(out.stdout, "No dowel is running") {
+		t.Errorf("down with nothing running: %+v", out)
+	}
+	var started up.Detached
+	if err := json.Unmarshal([]byte(p.expectSuccess("", "up", "--detach", "--http", "0", "--origin", "https://a.example", "--origin", "https://b.example", "--json")), &started); err != nil {
+		t.Fatal(err)
+	}
+	killLater(t, started.PID)
+	if id, err := unix.Getsid(started.PID); err != nil || id != started.PID {
+		t.Errorf("the process %d is in the session %d, %v: want one of its own", started.PID, id, err)
+	}
+	if now := p.serverStates(); len(now) != 1 || now["kv"].Name == "" {
+		t.Errorf("its servers: %v", now)
+	}
+	if out := p.runDowel("up", "-d"); out.code == 0 || !strings.Contains(out.stderr, "process "+strconv.Itoa(started.PID)) || !strings.Contains(out.stderr, "dowel down") {
+		t.Errorf("a second dowel: %+v", out)
+	}
+	if text, err := os.ReadFile(started.Log); err != nil || !strings.Contains(string(text), `"gateway"`) {
+		t.Errorf("its log: %q, %v", text, err)
+	}
+	var ended down.Result
+	if err := json.Unmarshal([]byte(p.expectSuccess("", "down", "--json")), &ended); err != nil || ended.PID != started.PID {
+		t.Errorf("down: %+v, %v", ended, err)
+	}
+	polltest.Until(t, "the process has ended", func() bool { return !isRunning(started.PID) })
+
+	p.expectSuccess("runs in the background, process", "up", "--detach", "--http", "0")
+	p.expectSuccess("has ended", "down")
+	if _, err := os.Stat(started.Log + ".1"); err != nil {
+		t.Errorf("the first log is gone: %v", err)
+	}
+}
+
+// What the background process says of its failure is shown.
+func TestUpDetachedFails(t *testing.T) {
+	t.Parallel()
+	p := newTestUser(t)
+	out := p.runDowel("up", "--detach", "--http", "256.0.0.1:1")
+	if out.code != exit.Failed || !strings.Contains(out.stderr, "could not start in the background") || !strings.Contains(out.stderr, "256.0.0.1") || !strings.Contains(out.stderr, "up.log") {
+		t.Errorf("%+v", out)
+	}
+	if out := p.runDowel("up", "--detach", "--stdio"); out.code != exit.Usage {
+		t.Errorf("with --stdio: %+v", out)
+	}
+}
+
+// The dowel of a client ends with the client.
+func TestDownOfAClientsDowel(t *testing.T) {
+	t.Parallel()
+	p := newTestUser(t)
+	cmd := p.newCommand("up", "--stdio")
+	in, err := cmd.StdinPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	polltest.Until(t, "dowel runs", func() bool { return p.runDowel("status").code == 0 })
+	if out := p.runDowel("down"); out.code != exit.Failed || !strings.Contains(out.stderr, "it ends when you close the client") {
+		t.Errorf("%+v", out)
+	}
+	in.Close()
+	if err := cmd.Wait(); err != nil {
+		t.Error(err)
+	}
+}
+
+// fakeSystemctl stands for systemd's user manager, which does not run in a container: it starts and
+// ends the unit's program.
+const fakeSystemctl = `#!/bin/sh
+echo "$*" >> "$HOME/systemctl.log"
+unit="$XDG_CONFIG_HOME/systemd/user/dowel.service"
+case "$2" in
+restart)
+	[ ! -e "$HOME/pid" ] || { kill "$(cat "$HOME/pid")"; while kill -0 "$(cat "$HOME/pid")" 2>/dev/null; do sleep 0.1; done; }
+	sed -n 's/^ExecStart=/exec /p' "$unit" > "$HOME/start.sh"
+	sh "$HOME/start.sh" > "$HOME/service.log" 2>&1 < /dev/null &
+	echo $! > "$HOME/pid" ;;
+disable)
+	kill "$(cat "$HOME/pid")" ;;
+esac
+`
+
+func TestServiceOfSystemd(t *testing.T) {
+	t.Parallel()
+	if runtime.GOOS != "linux" {
+		t.Skip("systemd is Linux's")
+	}
+	p := newTestUser(t)
+	p.writeFile(filepath.Join(p.home, "bin", "systemctl"), fakeSystemctl)
+	if err := os.Chmod(filepath.Join(p.home, "bin", "systemctl"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	dowel := func(words ...string) output {
+		cmd := p.newCommand(words...)
+		cmd.Env = append(cmd.Env, "PATH="+filepath.Join(p.home, "bin")+":"+os.Getenv("PATH"))
+		var stdout, stderr strings.Builder
+		cmd.Stdout, cmd.Stderr = &stdout, &stderr
+		_ = cmd.Run() // ProcessState has the result
+		return output{stdout.String(), stderr.String(), cmd.ProcessState.ExitCode()}
+	}
+	unit := filepath.Join(p.home, "systemd", "user", "dowel.service")
+	if out := dowel("service", "install", "--dry-run", "--", "--http", "0"); out.code != 0 || !strings.Contains(out.stdout, `"up" "--http" "0"`) {
+		t.Errorf("--dry-run: %+v", out)
+	}
+	if out := dowel("service", "install", "--", "--htp", "0"); out.code != exit.Usage || !strings.Contains(out.stderr, "--htp") {
+		t.Errorf("a wrong flag: %+v", out)
+	}
+	if out := dowel("service", "remove"); out.code != 0 || !strings.Contains(out.stdout, "not installed") {
+		t.Errorf("remove with nothing installed: %+v", out)
+	}
+	if _, err := os.Stat(unit); err == nil {
+		t.Error("the unit exists before the service is installed")
+	}
+	servicePID := func() int {
+		text, _ := os.ReadFile(filepath.Join(p.home, "pid"))
+		pid, _ := strconv.Atoi(strings.TrimSpace(string(text)))
+		killLater(t, pid)
+		return pid
+	}
+	for range 2 { // the second time, the service restarts
+		if out := dowel("service", "install", "--", "--http", "0"); out.code != 0 || !strings.Contains(out.stdout, "is installed and runs as process "+strconv.Itoa(servicePID())) {
+			t.Fatalf("install: %+v", out)
+		}
+	}
+	pid := servicePID()
+	if out := dowel("service", "remove"); out.code != 0 {
+		t.Errorf("remove: %+v", out)
+	}
+	polltest.Until(t, "the service has ended", func() bool { return !isRunning(pid) })
+	if _, err := os.Stat(unit); err == nil {
+		t.Error("the unit is still there")
+	}
+	log, err := os.ReadFile(filepath.Join(p.home, "systemctl.log"))
+	if want := strings.Repeat("--user daemon-reload\n--user enable dowel.service\n--user restart dowel.service\n", 2) + "--user disable --now dowel.service\n--user daemon-reload\n"; err != nil || string(log) != want {
+		t.Errorf("systemctl was called with %q, %v, want %q", log, err, want)
+	}
+
+	p.startDaemon()
+	if out := dowel("service", "install"); out.code == 0 || !strings.Contains(out.stderr, "dowel down") {
+		t.Errorf("install beside a running dowel: %+v", out)
+	}
+}
