@@ -114,7 +114,7 @@ func matchName(pattern, name string) bool {
 }
 
 // stateOf returns the state of a file with the targets to which path belongs. The caller adds the
-// mark.
+// fingerprint.
 func (t *targets) stateOf(path string) fileState {
 	s := fileState{file: slices.Contains(t.files, path)}
 	for _, g := range t.globs {

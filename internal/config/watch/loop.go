@@ -76,7 +76,7 @@ func (w *Watcher) pollFiles() {
 	before := w.pending
 	w.scanFiles()
 	w.computeChanges()
-	if !maps.Equal(before.marks, w.pending.marks) {
+	if !maps.Equal(before.fingerprints, w.pending.fingerprints) {
 		w.pending = before
 		w.startSettling()
 	}
@@ -104,28 +104,28 @@ func (w *Watcher) scanFiles() {
 
 // pendingChanges are the changes since the last report that no reader has taken yet.
 type pendingChanges struct {
-	changes []Change
-	marks   map[string]string // the observed marks, by path
+	changes      []Change
+	fingerprints map[string]string // the observed fingerprints, by path
 }
 
-// addChange adds the change of a file from the mark was to the state now.
+// addChange adds the change of a file from an earlier fingerprint, was, to its state now.
 func (p *pendingChanges) addChange(path, was string, now fileState) {
 	c := Change{Path: path, Kind: Modified, Hash: now.contentHash(), File: now.file, Globs: now.globs}
 	switch {
-	case now.mark == "":
+	case now.fingerprint == "":
 		c.Kind = Removed
 	case was == "":
 		c.Kind = Created
 	}
-	p.changes, p.marks[path] = append(p.changes, c), now.mark
+	p.changes, p.fingerprints[path] = append(p.changes, c), now.fingerprint
 }
 
 // computeChanges computes the changes from the reported to the observed state.
 func (w *Watcher) computeChanges() {
 	w.resolveExpectations(time.Now())
-	w.pending = pendingChanges{marks: map[string]string{}}
+	w.pending = pendingChanges{fingerprints: map[string]string{}}
 	for path, now := range w.observed {
-		if was := w.reported[path]; was != now.mark {
+		if was := w.reported[path]; was != now.fingerprint {
 			w.pending.addChange(path, was, now)
 		}
 	}
@@ -139,9 +139,9 @@ func (w *Watcher) computeChanges() {
 
 // markDelivered records that a reader has taken the changes.
 func (w *Watcher) markDelivered() {
-	for path, mark := range w.pending.marks {
+	for path, fingerprint := range w.pending.fingerprints {
 		w.expectations = slices.DeleteFunc(w.expectations, func(e expectation) bool { return e.path == path })
-		if w.reported[path] = mark; mark == "" {
+		if w.reported[path] = fingerprint; fingerprint == "" {
 			delete(w.reported, path)
 		}
 	}
@@ -155,7 +155,7 @@ func (w *Watcher) setTargets(next targets) {
 	w.scanFiles()
 	for path, now := range w.observed {
 		if !old.stateOf(path).isWatched() {
-			w.reported[path] = now.mark
+			w.reported[path] = now.fingerprint
 		}
 	}
 	for path := range w.reported {

@@ -17,14 +17,15 @@ const (
 	maxHashed  = 1 << 20
 )
 
-// unreadable is the mark of a file that exists but cannot be read.
+// unreadable is the fingerprint of a file that exists but cannot be read, and the beginning of each
+// fingerprint that is not a hash.
 const unreadable = "?"
 
 // fileState is the observed state of a file.
 type fileState struct {
-	mark  string // its hash; "" if it is missing; a mark that begins with ? is not a hash
-	file  bool
-	globs []string
+	fingerprint string   // see computeFingerprint
+	file        bool     // whether the path is one of Targets.Files
+	globs       []string // the Targets.Globs that the path matches
 }
 
 // isWatched reports whether the file belongs to a target.
@@ -32,17 +33,17 @@ func (s fileState) isWatched() bool { return s.file || len(s.globs) > 0 }
 
 // contentHash returns the hash of the content, or "" if it is unknown.
 func (s fileState) contentHash() string {
-	if s.mark == "" || s.mark[0] == unreadable[0] {
+	if s.fingerprint == "" || s.fingerprint[0] == unreadable[0] {
 		return ""
 	}
-	return s.mark
+	return s.fingerprint
 }
 
 // stamp is the result of reading a file. The file need not be read again while info stays the same.
 type stamp struct {
-	info os.FileInfo
-	mark string
-	at   time.Time
+	info        os.FileInfo
+	fingerprint string
+	at          time.Time
 }
 
 // timestampSlack is the minimal age of a file's time for a stamp to count. File times are coarse: a
@@ -78,16 +79,16 @@ func (s *scan) addFile(path string, glob bool) {
 	if _, ok := s.files[path]; ok {
 		return
 	}
-	if mark := s.computeMark(path, glob); mark != "" {
+	if fingerprint := s.computeFingerprint(path, glob); fingerprint != "" {
 		now := s.targets.stateOf(path)
-		now.mark = mark
+		now.fingerprint = fingerprint
 		s.files[path] = now
 	}
 }
 
-// computeMark returns the mark of a file: its hash, a mark of its size and time if it is too large,
-// or "" if it is missing. It reads the file only if its stamp is out of date.
-func (s *scan) computeMark(path string, glob bool) string {
+// computeFingerprint returns the hash of a file's content, its size and time if it is too large to
+// be read, unreadable, or "" if it is missing. It reads the file only if its stamp is out of date.
+func (s *scan) computeFingerprint(path string, glob bool) string {
 	info, err := os.Stat(path)
 	if isAbsent(err) || err == nil && !info.Mode().IsRegular() {
 		return ""
@@ -100,7 +101,7 @@ func (s *scan) computeMark(path string, glob bool) string {
 	}
 	if old, ok := s.stamps[path]; ok && os.SameFile(old.info, info) && old.info.Size() == info.Size() &&
 		old.info.ModTime().Equal(info.ModTime()) && old.at.Sub(info.ModTime()) > timestampSlack {
-		return old.mark
+		return old.fingerprint
 	}
 	at := time.Now()
 	content, err := os.ReadFile(path)
@@ -110,9 +111,9 @@ func (s *scan) computeMark(path string, glob bool) string {
 	if err != nil {
 		return unreadable
 	}
-	mark := atomicfile.Hash(content)
-	s.stamps[path] = stamp{info, mark, at}
-	return mark
+	fingerprint := atomicfile.Hash(content)
+	s.stamps[path] = stamp{info, fingerprint, at}
+	return fingerprint
 }
 
 // isAbsent reports whether err means that the file does not exist. That includes a path below a

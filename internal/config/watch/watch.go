@@ -62,10 +62,10 @@ type Targets struct {
 
 	// Globs are patterns in the syntax of [filepath.Match], in which ** also matches any number of
 	// folders. A folder that is named or matched stands for all files below it. A pattern that is
-	// the name of an existing file or folder means just that. Folders named .git, node_modules,
-	// __pycache__ and .venv are skipped unless they are named, and links to folders are not
-	// followed. At most 20,000 files are watched. A file over 1 MiB counts as changed when its size
-	// or time changes.
+	// the name of an existing file or folder means just that. Folders called .git, node_modules,
+	// __pycache__ or .venv are skipped unless the pattern contains that name, and links to folders
+	// are not followed. At most 20,000 files are watched. A file over 1 MiB counts as changed when
+	// its size or time changes.
 	Globs []string
 }
 
@@ -110,18 +110,18 @@ type Watcher struct {
 	done       chan struct{}
 	closing    sync.Once
 
-	// The fields below belong to the goroutine of run.
+	// Only the goroutine of watchFiles uses the fields below.
 	options      Options
 	source       *source
 	targets      targets
 	stamps       map[string]stamp     // results of earlier reads, by path
-	reported     map[string]string    // the last reported mark of each file; missing files have none
-	observed     map[string]fileState // the last observed state of each file
+	reported     map[string]string    // the fingerprint that a reader received last, by path
+	observed     map[string]fileState // results of the last scan, by path
 	pending      pendingChanges
 	expectations []expectation
 	points       watchPoints
-	folders      map[string]folder
-	warned       map[string]bool
+	folders      map[string]folder // that the system watches, by path
+	warned       map[string]bool   // keys of warnings that Warn has received
 
 	settleTimer   *time.Timer // fires when the files should be at rest
 	settlingSince time.Time   // when the first change came that settleTimer waits for; zero if it is stopped
