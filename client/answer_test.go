@@ -65,8 +65,8 @@ func TestOnRequest(t *testing.T) {
 }
 
 func TestOnRequestRefuses(t *testing.T) {
-	l := &line{handler: handlers{}}
-	dialLine(t, l, answering())
+	l := &fakeDialer{handler: handlers{}}
+	dialFake(t, l, answering())
 	for params, want := range map[string]string{`{"a":-1}`: "a is negative", `{"a":"x"}`: "acme/sum: "} {
 		_, err := l.inbound().ServeMCP(context.Background(), &mcp.Request{Method: "acme/sum", Params: json.RawMessage(params)})
 		var refused *mcp.Error

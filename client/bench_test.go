@@ -77,4 +77,4 @@ func BenchmarkCallWithTimeouts(b *testing.B) {
 	}
 }
 
-var _ transport.Dialer = (*line)(nil)
+var _ transport.Dialer = (*fakeDialer)(nil)

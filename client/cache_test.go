@@ -65,8 +65,8 @@ func tally(calls map[string]int) string {
 func TestCache(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		calls := map[string]int{}
-		l := &line{handler: counting(calls)}
-		c := dialLine(t, l, client.Options{})
+		l := &fakeDialer{handler: counting(calls)}
+		c := dialFake(t, l, client.Options{})
 		step := func(name, want string, opts ...client.CallOptions) {
 			t.Helper()
 			useAll(t, c, opts...)
@@ -100,7 +100,7 @@ func TestCache(t *testing.T) {
 		notify(mcp.NotificationResourceUpdated, `{"uri":"x://a/part"}`)
 		step("a part of the resource updated", "0 0 0 0 1 1 0")
 
-		l.cut("gone")
+		l.loseConnection("gone")
 		if err := c.Reconnect(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -257,14 +257,14 @@ func TestTheCacheIsBounded(t *testing.T) {
 // A change that is notified while the list is on its way makes what arrives stale.
 func TestInvalidWhileOnItsWay(t *testing.T) {
 	calls := 0
-	l := &line{}
+	l := &fakeDialer{}
 	l.handler = handlers{mcp.MethodListTools: func(context.Context, *mcp.Request) (*mcp.Result, error) {
 		if calls++; calls == 1 {
 			l.inbound().Notify(mcp.Notification{Method: mcp.NotificationToolsChanged})
 		}
 		return &mcp.Result{Raw: []byte(`{"tools":[]}`), Cache: mcp.Cache{TTL: time.Hour}}, nil
 	}}
-	c := dialLine(t, l, client.Options{})
+	c := dialFake(t, l, client.Options{})
 	for range 3 {
 		if _, err := client.All(c.Tools(t.Context())); err != nil {
 			t.Fatal(err)

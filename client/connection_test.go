@@ -15,7 +15,7 @@ import (
 	"github.com/dowel-mcp/dowel/transport"
 )
 
-// states records what OnState is told.
+// states records the states that OnState receives.
 type states struct {
 	mu  sync.Mutex
 	all []client.State
@@ -37,10 +37,10 @@ func (s *states) String() string {
 	return text
 }
 
-func TestHealing(t *testing.T) {
+func TestReconnectAfterLoss(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		hang := make(chan struct{})
-		l := &line{name: "heal"}
+		l := &fakeDialer{name: "lost"}
 		l.handler = tools(func(ctx context.Context, req *mcp.Request) (*mcp.Result, error) {
 			if param(req, "name") == `"hang"` {
 				close(hang)
@@ -49,7 +49,7 @@ func TestHealing(t *testing.T) {
 			return raw(done), nil
 		})
 		var seen states
-		c := dialLine(t, l, client.Options{OnState: seen.add})
+		c := dialFake(t, l, client.Options{OnState: seen.add})
 		failed := make(chan error)
 		go func() {
 			_, err := client.Call[string](t.Context(), c, "hang", nil)
@@ -57,7 +57,7 @@ func TestHealing(t *testing.T) {
 		}()
 		<-hang
 		began := time.Now()
-		l.cut("exit status 3")
+		l.loseConnection("exit status 3")
 		mustBe(t, <-failed, mcp.ErrConnection)
 		if state := c.State(); state.Status != client.Lost || state.Attempt != 1 || state.Err == nil || state.Next.Sub(began) <= 0 {
 			t.Errorf("the state is %+v", state)
@@ -66,7 +66,7 @@ func TestHealing(t *testing.T) {
 			t.Fatal(err)
 		}
 		if took := time.Since(began); took < 125*time.Millisecond || took > 250*time.Millisecond {
-			t.Errorf("reconnecting took %v", took)
+			t.Errorf("reconnecting took %v, want between half of Restart.Base (250 ms) and all of it", took)
 		}
 		if l.count() != 2 {
 			t.Errorf("dialed %d times", l.count())
@@ -80,15 +80,15 @@ func TestHealing(t *testing.T) {
 
 func TestRestartsAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := &line{name: "bounded", handler: tools(returns(done)), fails: func(n int) error {
+		l := &fakeDialer{name: "bounded", handler: tools(returns(done)), fails: func(n int) error {
 			if n > 0 {
 				return errors.New("no such file")
 			}
 			return nil
 		}}
-		c := dialLine(t, l, client.Options{Restart: client.Restart{Max: 3, Base: time.Second, Cap: 3 * time.Second}})
+		c := dialFake(t, l, client.Options{Restart: client.Restart{Max: 3, Base: time.Second, Cap: 3 * time.Second}})
 		began := time.Now()
-		l.cut("gone")
+		l.loseConnection("gone")
 		_, err := client.Call[string](t.Context(), c, "t", nil)
 		mustBe(t, err, mcp.ErrConnection)
 		if took := time.Since(began); took < 3*time.Second || took > 6*time.Second {
@@ -114,60 +114,62 @@ func TestRestartsAreBounded(t *testing.T) {
 	})
 }
 
-func TestAStableConnectionBeginsANewRow(t *testing.T) {
+func TestStableConnectionResetsAttempts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := &line{name: "stable", handler: tools(returns(done))}
-		c := dialLine(t, l, client.Options{Restart: client.Restart{Max: 2}})
+		l := &fakeDialer{name: "stable", handler: tools(returns(done))}
+		c := dialFake(t, l, client.Options{Restart: client.Restart{Max: 2}})
 		for range 5 {
 			time.Sleep(time.Minute)
-			l.cut("now and then")
+			l.loseConnection("now and then")
 			if _, err := client.Call[string](t.Context(), c, "t", nil); err != nil {
 				t.Fatal(err)
 			}
 		}
-		for i := range 3 { // quick deaths: the first of them ends a stable connection
+		// A crash loop with two attempts: the first crash ends a connection that lasted a minute,
+		// so it restarts the count, and the third one exceeds it.
+		for i := range 3 {
 			if i == 0 {
 				time.Sleep(time.Minute)
 			}
-			l.cut("crash loop")
+			l.loseConnection("crash loop")
 			_, err := client.Call[string](t.Context(), c, "t", nil)
 			if (err != nil) != (i == 2) {
-				t.Errorf("death %d: %v", i, err)
+				t.Errorf("call after crash %d: %v", i, err)
 			}
 		}
 	})
 }
 
-func TestNothingIsReplayedButLists(t *testing.T) {
+func TestOnlyListsAreRepeated(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := &line{name: "replay"}
+		l := &fakeDialer{name: "replay"}
 		calls := map[string]int{}
-		die := func(req *mcp.Request) {
+		crash := func(req *mcp.Request) {
 			if calls[req.Method]++; calls[req.Method] == 1 {
-				l.cut("died of it")
+				l.loseConnection("crashed during the request")
 			}
 		}
 		l.handler = handlers{
 			mcp.MethodCallTool: func(_ context.Context, req *mcp.Request) (*mcp.Result, error) {
-				die(req)
+				crash(req)
 				return raw(done), nil
 			},
 			mcp.MethodReadResource: func(_ context.Context, req *mcp.Request) (*mcp.Result, error) {
-				die(req)
+				crash(req)
 				return raw(`{"contents":[]}`), nil
 			},
 			mcp.MethodListTools: func(_ context.Context, req *mcp.Request) (*mcp.Result, error) {
-				die(req)
+				crash(req)
 				return raw(`{"tools":[]}`), nil
 			},
 		}
-		c := dialLine(t, l, client.Options{})
+		c := dialFake(t, l, client.Options{})
 		_, err := client.Call[string](t.Context(), c, "t", nil)
 		mustBe(t, err, mcp.ErrConnection)
 		_, err = c.ReadResource(t.Context(), "x://y")
 		mustBe(t, err, mcp.ErrConnection)
 		if _, err := client.All(c.Tools(t.Context())); err != nil {
-			t.Errorf("a list is asked for once more: %v", err)
+			t.Errorf("a list after a lost connection: %v, want it to be requested again", err)
 		}
 		if calls[mcp.MethodCallTool] != 1 || calls[mcp.MethodReadResource] != 1 || calls[mcp.MethodListTools] != 2 {
 			t.Errorf("calls: %v", calls)
@@ -177,14 +179,14 @@ func TestNothingIsReplayedButLists(t *testing.T) {
 
 func TestWaitingForAConnectionIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := &line{name: "waiting", handler: tools(returns(done)), fails: func(n int) error {
+		l := &fakeDialer{name: "waiting", handler: tools(returns(done)), fails: func(n int) error {
 			if n > 0 {
 				return errors.New("not yet")
 			}
 			return nil
 		}}
-		c := dialLine(t, l, client.Options{Limits: client.Limits{Connect: 10 * time.Second}, Restart: client.Restart{Max: 10, Base: time.Minute, Cap: time.Hour}})
-		l.cut("gone")
+		c := dialFake(t, l, client.Options{Limits: client.Limits{Connect: 10 * time.Second}, Restart: client.Restart{Max: 10, Base: time.Minute, Cap: time.Hour}})
+		l.loseConnection("gone")
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		_, err := client.Call[string](ctx, c, "t", nil)
@@ -205,7 +207,7 @@ func TestConnectLimit(t *testing.T) {
 			return nil, ctx.Err()
 		}}
 		began := time.Now()
-		_, err := client.Dial(t.Context(), &line{name: "silent", handler: h}, &client.Options{})
+		_, err := client.Dial(t.Context(), &fakeDialer{name: "silent", handler: h}, &client.Options{})
 		var late *client.TimeoutError
 		if !errors.As(err, &late) || late.Kind != client.TimeoutConnect || time.Since(began) != time.Minute {
 			t.Errorf("got %v after %v", err, time.Since(began))
@@ -218,7 +220,7 @@ func TestCloseEndsEverything(t *testing.T) {
 		t.Run(when.String(), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				dialing := make(chan struct{})
-				l := &line{name: "close", handler: tools(func(ctx context.Context, _ *mcp.Request) (*mcp.Result, error) {
+				l := &fakeDialer{name: "close", handler: tools(func(ctx context.Context, _ *mcp.Request) (*mcp.Result, error) {
 					<-ctx.Done()
 					return nil, context.Cause(ctx)
 				})}
@@ -233,7 +235,7 @@ func TestCloseEndsEverything(t *testing.T) {
 				if when == client.Failed {
 					restart.Max = -1
 				}
-				c := dialLine(t, l, client.Options{Restart: restart})
+				c := dialFake(t, l, client.Options{Restart: restart})
 				failed := make(chan error)
 				call := func() {
 					_, err := client.Call[string](t.Context(), c, "t", nil)
@@ -242,7 +244,7 @@ func TestCloseEndsEverything(t *testing.T) {
 				if when == client.Ready {
 					go call()
 				} else {
-					l.cut("gone")
+					l.loseConnection("gone")
 					if when == client.Connecting {
 						<-dialing
 					}
@@ -280,12 +282,12 @@ func TestCloseEndsEverything(t *testing.T) {
 	}
 }
 
-func TestWrongVerdictHeals(t *testing.T) {
+func TestWrongVerdictIsReplaced(t *testing.T) {
 	unsupported := mcpwire.UnsupportedVersion(string(mcp.LatestRevision), []mcp.Revision{mcp.Revision20251125})
 	t.Run("at dial", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			verdicts := new(transport.Verdicts)
-			l := &line{name: "era"}
+			l := &fakeDialer{name: "era"}
 			l.handler = handlers{mcp.MethodDiscover: func(context.Context, *mcp.Request) (*mcp.Result, error) {
 				if verdicts.Lookup(l.Endpoint()) != "" {
 					return nil, mcp.MethodNotFound("server/discover")
@@ -293,7 +295,7 @@ func TestWrongVerdictHeals(t *testing.T) {
 				return raw(discovery), nil
 			}}
 			verdicts.Remember(l.Endpoint(), mcp.LatestRevision)
-			dialLine(t, l, client.Options{Wire: client.Wire{Verdicts: verdicts}})
+			dialFake(t, l, client.Options{Wire: client.Wire{Verdicts: verdicts}})
 			if l.count() != 2 || verdicts.Lookup(l.Endpoint()) != "" {
 				t.Errorf("dialed %d times, the verdict is %q", l.count(), verdicts.Lookup(l.Endpoint()))
 			}
@@ -302,14 +304,14 @@ func TestWrongVerdictHeals(t *testing.T) {
 	t.Run("in a call", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			verdicts := new(transport.Verdicts)
-			l := &line{name: "era"}
+			l := &fakeDialer{name: "era"}
 			l.handler = tools(func(context.Context, *mcp.Request) (*mcp.Result, error) {
 				if l.count() == 1 {
 					return nil, unsupported
 				}
 				return raw(done), nil
 			})
-			c := dialLine(t, l, client.Options{Wire: client.Wire{Verdicts: verdicts}})
+			c := dialFake(t, l, client.Options{Wire: client.Wire{Verdicts: verdicts}})
 			verdicts.Remember(l.Endpoint(), mcp.LatestRevision)
 			if _, err := client.Call[string](t.Context(), c, "t", nil); err != nil {
 				t.Error(err)
@@ -319,9 +321,9 @@ func TestWrongVerdictHeals(t *testing.T) {
 			}
 		})
 	})
-	t.Run("but not where it is pinned", func(t *testing.T) {
-		l := &line{name: "era", handler: tools(func(context.Context, *mcp.Request) (*mcp.Result, error) { return nil, unsupported })}
-		c := dialLine(t, l, client.Options{Wire: client.Wire{Revision: mcp.LatestRevision}})
+	t.Run("but not a pinned revision", func(t *testing.T) {
+		l := &fakeDialer{name: "era", handler: tools(func(context.Context, *mcp.Request) (*mcp.Result, error) { return nil, unsupported })}
+		c := dialFake(t, l, client.Options{Wire: client.Wire{Revision: mcp.LatestRevision}})
 		var answered *mcp.Error
 		if _, err := client.Call[string](t.Context(), c, "t", nil); !errors.As(err, &answered) || l.count() != 1 {
 			t.Errorf("got %v after %d dials", err, l.count())
@@ -329,12 +331,12 @@ func TestWrongVerdictHeals(t *testing.T) {
 	})
 }
 
-func TestAnOldConnectionIsNotHeard(t *testing.T) {
+func TestOldConnectionIsIgnored(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := &line{name: "old", handler: tools(returns(done))}
-		c := dialLine(t, l, client.Options{})
+		l := &fakeDialer{name: "old", handler: tools(returns(done))}
+		c := dialFake(t, l, client.Options{})
 		old := l.inbound()
-		l.cut("gone")
+		l.loseConnection("gone")
 		if _, err := client.Call[string](t.Context(), c, "t", nil); err != nil {
 			t.Fatal(err)
 		}
@@ -347,8 +349,8 @@ func TestAnOldConnectionIsNotHeard(t *testing.T) {
 
 func TestReconnectWhileReady(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := &line{name: "again", handler: tools(returns(done))}
-		c := dialLine(t, l, client.Options{Restart: client.Restart{Base: time.Hour, Cap: time.Hour}})
+		l := &fakeDialer{name: "again", handler: tools(returns(done))}
+		c := dialFake(t, l, client.Options{Restart: client.Restart{Base: time.Hour, Cap: time.Hour}})
 		began := time.Now()
 		if err := c.Reconnect(t.Context()); err != nil {
 			t.Fatal(err)
@@ -359,11 +361,11 @@ func TestReconnectWhileReady(t *testing.T) {
 	})
 }
 
-func TestReconnectByHandAlone(t *testing.T) {
+func TestReconnectWithoutRestarts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := &line{name: "by hand", handler: tools(returns(done))}
-		c := dialLine(t, l, client.Options{Restart: client.Restart{Max: -1}})
-		l.cut("gone")
+		l := &fakeDialer{name: "by hand", handler: tools(returns(done))}
+		c := dialFake(t, l, client.Options{Restart: client.Restart{Max: -1}})
+		l.loseConnection("gone")
 		_, err := client.Call[string](t.Context(), c, "t", nil)
 		mustBe(t, err, mcp.ErrConnection)
 		if c.Transport() != nil {
@@ -378,7 +380,7 @@ func TestReconnectByHandAlone(t *testing.T) {
 	})
 }
 
-func TestStatesReadWell(t *testing.T) {
+func TestStateString(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for _, test := range []struct {
 			state client.State

@@ -36,7 +36,7 @@ func TestTargets(t *testing.T) {
 	}{
 		{"handler", h},
 		{"URL of WebSocket", "WS" + strings.TrimPrefix(web.URL, "http")},
-		{"dialer", &line{handler: h}},
+		{"dialer", &fakeDialer{handler: h}},
 		{"transport", inner},
 		{"stream", near},
 	} {
@@ -86,8 +86,8 @@ func TestNoTargets(t *testing.T) {
 	}
 }
 
-func TestAReadyTransportDoesNotHeal(t *testing.T) {
-	l := &line{handler: tools(returns(done))}
+func TestReadyTransportIsNotReplaced(t *testing.T) {
+	l := &fakeDialer{handler: tools(returns(done))}
 	ready, err := l.Dial(t.Context(), nopInbound{}, transport.ClientOptions{})
 	if err != nil {
 		t.Fatal(err)
@@ -97,7 +97,7 @@ func TestAReadyTransportDoesNotHeal(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	l.cut("gone")
+	l.loseConnection("gone")
 	_, err = client.Call[string](t.Context(), c, "t", nil)
 	mustBe(t, err, mcp.ErrConnection)
 	if err := c.Reconnect(t.Context()); err == nil {
@@ -118,12 +118,12 @@ func TestAServerThatDoesNotSayWhoItIs(t *testing.T) {
 	h[mcp.MethodDiscover] = func(context.Context, *mcp.Request) (*mcp.Result, error) {
 		return nil, mcp.MethodNotFound("server/discover")
 	}
-	c := dialLine(t, &line{name: "mute", handler: h}, client.Options{})
+	c := dialFake(t, &fakeDialer{name: "mute", handler: h}, client.Options{})
 	if _, err := client.Call[string](t.Context(), c, "t", nil); err != nil {
 		t.Error(err)
 	}
 	_, err := c.Discover(t.Context())
-	if err == nil || !strings.HasPrefix(err.Error(), "line mute: server/discover: ") {
+	if err == nil || !strings.HasPrefix(err.Error(), "fake server mute: server/discover: ") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -139,10 +139,10 @@ func TestDiscover(t *testing.T) {
 }
 
 func TestRoundTripIsRaw(t *testing.T) {
-	l := &line{handler: tools(func(_ context.Context, req *mcp.Request) (*mcp.Result, error) {
+	l := &fakeDialer{handler: tools(func(_ context.Context, req *mcp.Request) (*mcp.Result, error) {
 		return asks(`{"requestState":"s"}`), nil
 	})}
-	c := dialLine(t, l, client.Options{})
+	c := dialFake(t, l, client.Options{})
 	resp, err := c.RoundTrip(t.Context(), &mcp.Request{Method: mcp.MethodCallTool, Params: json.RawMessage(`{"name":"t"}`)})
 	if err != nil || resp.Type != mcp.ResultInputRequired || string(resp.Raw) != `{"requestState":"s"}` {
 		t.Errorf("got %+v, %v", resp, err)

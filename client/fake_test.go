@@ -20,8 +20,8 @@ import (
 	"github.com/dowel-mcp/dowel/transport"
 )
 
-// TestMain looks for goroutines that outlive their client. As a child that is to be silent it is a
-// server that says nothing.
+// TestMain runs the tests and fails if a goroutine of a client is left. With DOWEL_TEST_SILENT it
+// is a server on stdio that never answers.
 func TestMain(m *testing.M) {
 	if os.Getenv("DOWEL_TEST_SILENT") != "" {
 		fmt.Fprintln(os.Stderr, "a silent server")
@@ -98,25 +98,26 @@ func eras(t *testing.T, f func(t *testing.T, revision mcp.Revision)) {
 // param returns a raw member of a request's params.
 func param(req *mcp.Request, name string) string { return string(rawjson.Lookup(req.Params, name)) }
 
-// line is a dialer whose connections can be cut. Without a handler's say nothing goes over a wire:
-// the transport calls it.
-type line struct {
+// fakeDialer connects a client to a handler in the same process, without a wire, and can lose the
+// connection.
+type fakeDialer struct {
 	name    string
 	handler mcp.Handler
-	// fails is asked before the nth dial, counted from 0.
+	// fails returns the error of the nth dial, counted from 0. A nil error or a nil function lets
+	// it succeed.
 	fails    func(n int) error
 	revision mcp.Revision
 
 	mu    sync.Mutex
 	dials int
-	live  *wire
+	live  *fakeTransport
 }
 
-func (l *line) Endpoint() string { return "line:" + l.name }
+func (l *fakeDialer) Endpoint() string { return "fake:" + l.name }
 
-func (l *line) String() string { return "line " + l.name }
+func (l *fakeDialer) String() string { return "fake server " + l.name }
 
-func (l *line) Dial(_ context.Context, in mcp.Inbound, _ transport.ClientOptions) (mcp.Transport, error) {
+func (l *fakeDialer) Dial(_ context.Context, in mcp.Inbound, _ transport.ClientOptions) (mcp.Transport, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	n := l.dials
@@ -126,20 +127,20 @@ func (l *line) Dial(_ context.Context, in mcp.Inbound, _ transport.ClientOptions
 			return nil, err
 		}
 	}
-	w := &wire{line: l, in: in}
+	w := &fakeTransport{dialer: l, in: in}
 	w.life, w.end = context.WithCancelCause(context.Background())
 	l.live = w
 	return w, nil
 }
 
-func (l *line) count() int {
+func (l *fakeDialer) count() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.dials
 }
 
-// cut loses the connection as a dead process does.
-func (l *line) cut(why string) {
+// loseConnection ends the current connection, as the end of a server process does.
+func (l *fakeDialer) loseConnection(why string) {
 	l.mu.Lock()
 	w := l.live
 	l.mu.Unlock()
@@ -148,20 +149,20 @@ func (l *line) cut(why string) {
 	w.in.Down(err)
 }
 
-func (l *line) inbound() mcp.Inbound {
+func (l *fakeDialer) inbound() mcp.Inbound {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.live.in
 }
 
-type wire struct {
-	line *line
-	in   mcp.Inbound
-	life context.Context
-	end  context.CancelCauseFunc
+type fakeTransport struct {
+	dialer *fakeDialer
+	in     mcp.Inbound
+	life   context.Context
+	end    context.CancelCauseFunc
 }
 
-func (w *wire) RoundTrip(ctx context.Context, req *mcp.Request) (*mcp.Response, error) {
+func (w *fakeTransport) RoundTrip(ctx context.Context, req *mcp.Request) (*mcp.Response, error) {
 	if w.life.Err() != nil {
 		return nil, context.Cause(w.life)
 	}
@@ -170,7 +171,7 @@ func (w *wire) RoundTrip(ctx context.Context, req *mcp.Request) (*mcp.Response, 
 	defer context.AfterFunc(w.life, func() { cancel(context.Cause(w.life)) })()
 	served := *req
 	served.Peer = peer{req}
-	res, err := w.line.handler.ServeMCP(ctx, &served)
+	res, err := w.dialer.handler.ServeMCP(ctx, &served)
 	if w.life.Err() != nil {
 		return nil, context.Cause(w.life)
 	}
@@ -180,7 +181,7 @@ func (w *wire) RoundTrip(ctx context.Context, req *mcp.Request) (*mcp.Response, 
 	if err != nil {
 		return nil, err
 	}
-	resp := &mcp.Response{Type: res.Type, Raw: res.Raw, Cache: res.Cache, Revision: w.line.revision}
+	resp := &mcp.Response{Type: res.Type, Raw: res.Raw, Cache: res.Cache, Revision: w.dialer.revision}
 	if resp.Type == "" {
 		resp.Type = mcp.ResultComplete
 	}
@@ -190,7 +191,7 @@ func (w *wire) RoundTrip(ctx context.Context, req *mcp.Request) (*mcp.Response, 
 	return resp, nil
 }
 
-func (w *wire) Close() error {
+func (w *fakeTransport) Close() error {
 	w.end(mcp.ErrClosed)
 	return nil
 }

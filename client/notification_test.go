@@ -14,8 +14,8 @@ import (
 func TestNotificationsOfNoCall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var got []string
-		l := &line{handler: handlers{}}
-		c := dialLine(t, l, client.Options{
+		l := &fakeDialer{handler: handlers{}}
+		c := dialFake(t, l, client.Options{
 			Logger: quiet,
 			OnLog:  func(p mcp.LoggingMessageParams) { got = append(got, "log "+string(p.Data)) },
 			OnNotification: func(n mcp.Notification) {
@@ -58,8 +58,8 @@ func TestNotificationsOfNoCall(t *testing.T) {
 func TestTooManyNotifications(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := 0
-		l := &line{handler: handlers{}}
-		dialLine(t, l, client.Options{Logger: quiet, OnNotification: func(mcp.Notification) {
+		l := &fakeDialer{handler: handlers{}}
+		dialFake(t, l, client.Options{Logger: quiet, OnNotification: func(mcp.Notification) {
 			n++
 			time.Sleep(time.Second)
 		}})

@@ -57,7 +57,7 @@ func TestCapabilitiesAreAdded(t *testing.T) {
 // A pin that means nothing is refused before anything is started.
 func TestPinOnAnUnknownRevision(t *testing.T) {
 	for _, pin := range []mcp.Revision{"2027-01-01", "foo", "2024-11-06"} {
-		l := &line{handler: handlers{}}
+		l := &fakeDialer{handler: handlers{}}
 		_, err := client.Dial(context.Background(), l, &client.Options{Wire: client.Wire{Revision: pin}})
 		if err == nil || !strings.Contains(err.Error(), `"`+string(pin)+`" is pinned, and dowel speaks [2026-07-28 `) || l.count() != 0 {
 			t.Errorf("%s: %v after %d dials", pin, err, l.count())

@@ -85,10 +85,10 @@ func TestRetryKeepsTheParametersAndSendsTheStateBack(t *testing.T) {
 // dialWire connects without a wire, so that params arrive as they were sent.
 func dialWire(t testing.TB, h mcp.Handler, o client.Options) *client.Client {
 	t.Helper()
-	return dialLine(t, &line{name: t.Name(), handler: h}, o)
+	return dialFake(t, &fakeDialer{name: t.Name(), handler: h}, o)
 }
 
-func dialLine(t testing.TB, l *line, o client.Options) *client.Client {
+func dialFake(t testing.TB, l *fakeDialer, o client.Options) *client.Client {
 	t.Helper()
 	if o.Wire.Verdicts == nil {
 		o.Wire.Verdicts = new(transport.Verdicts)

@@ -108,7 +108,7 @@ func TestHumansHaveTime(t *testing.T) {
 	})
 	t.Run("legacy", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
-			l := &line{name: "legacy", revision: mcp.Revision20251125}
+			l := &fakeDialer{name: "legacy", revision: mcp.Revision20251125}
 			l.handler = tools(func(ctx context.Context, req *mcp.Request) (*mcp.Result, error) {
 				time.Sleep(time.Second)
 				if _, err := l.inbound().ServeMCP(context.Background(), &mcp.Request{Method: mcp.MethodElicit, Params: []byte(`{"message":"?"}`)}); err != nil {
@@ -120,7 +120,7 @@ func TestHumansHaveTime(t *testing.T) {
 				}
 				return raw(done), ctx.Err()
 			})
-			c := dialLine(t, l, opts)
+			c := dialFake(t, l, opts)
 			if _, err := client.Call[string](t.Context(), c, "", nil, client.CallOptions{Limits: client.Limits{Idle: 3 * time.Second}}); err != nil {
 				t.Error(err)
 			}

@@ -38,8 +38,8 @@ func TestURLsThatALegacyServerRequires(t *testing.T) {
 					return raw(done), nil
 				})
 				var shown string
-				l := &line{name: test.name, handler: h, revision: mcp.Revision20251125}
-				c := dialLine(t, l, client.Options{Answers: client.Answers{ElicitURL: test.url, Elicit: func(_ context.Context, q *client.ElicitRequest) (*mcp.ElicitResult, error) {
+				l := &fakeDialer{name: test.name, handler: h, revision: mcp.Revision20251125}
+				c := dialFake(t, l, client.Options{Answers: client.Answers{ElicitURL: test.url, Elicit: func(_ context.Context, q *client.ElicitRequest) (*mcp.ElicitResult, error) {
 					shown = q.URL
 					return &mcp.ElicitResult{Action: test.action}, nil
 				}}})
@@ -82,11 +82,11 @@ func TestVisitsBackOff(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				calls, questions := 0, 0
-				l := &line{name: test.name, revision: mcp.Revision20251125, handler: tools(func(context.Context, *mcp.Request) (*mcp.Result, error) {
+				l := &fakeDialer{name: test.name, revision: mcp.Revision20251125, handler: tools(func(context.Context, *mcp.Request) (*mcp.Result, error) {
 					calls++
 					return nil, requires("e", test.url(calls))
 				})}
-				c := dialLine(t, l, consents(&questions))
+				c := dialFake(t, l, consents(&questions))
 				began := time.Now()
 				_, err := client.Call[string](t.Context(), c, "t", nil)
 				mustBe(t, err, client.ErrRounds)
@@ -119,7 +119,7 @@ func TestAVisitEndsWhenTheServerSaysSo(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				calls, questions := 0, 0
-				l := &line{name: test.name, revision: mcp.Revision20251125, handler: tools(func(context.Context, *mcp.Request) (*mcp.Result, error) {
+				l := &fakeDialer{name: test.name, revision: mcp.Revision20251125, handler: tools(func(context.Context, *mcp.Request) (*mcp.Result, error) {
 					if calls++; calls == 1 {
 						return nil, requires("e", "https://x/login")
 					}
@@ -133,7 +133,7 @@ func TestAVisitEndsWhenTheServerSaysSo(t *testing.T) {
 					}
 					return ask(ctx, q)
 				}
-				c := dialLine(t, l, opts)
+				c := dialFake(t, l, opts)
 				began := time.Now()
 				if _, err := client.Call[string](t.Context(), c, "t", nil); err != nil {
 					t.Fatal(err)
@@ -149,10 +149,10 @@ func TestAVisitEndsWhenTheServerSaysSo(t *testing.T) {
 func TestAVisitEndsWithItsCall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		questions := 0
-		l := &line{revision: mcp.Revision20251125, handler: tools(func(context.Context, *mcp.Request) (*mcp.Result, error) {
+		l := &fakeDialer{revision: mcp.Revision20251125, handler: tools(func(context.Context, *mcp.Request) (*mcp.Result, error) {
 			return nil, requires("", "https://x/login")
 		})}
-		c := dialLine(t, l, consents(&questions))
+		c := dialFake(t, l, consents(&questions))
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 		defer cancel()
 		began := time.Now()

@@ -50,7 +50,7 @@ func updated(uri string) mcp.Notification {
 	return mcp.Notification{Method: mcp.NotificationResourceUpdated, Params: []byte(fmt.Sprintf(`{"uri":%q}`, uri))}
 }
 
-func watching(t *testing.T, f *feed, l *line) (*client.Client, *client.Watch) {
+func watching(t *testing.T, f *feed, l *fakeDialer) (*client.Client, *client.Watch) {
 	t.Helper()
 	if f.changes == nil {
 		f.changes = make(chan mcp.Notification)
@@ -59,7 +59,7 @@ func watching(t *testing.T, f *feed, l *line) (*client.Client, *client.Watch) {
 		f.grant = `{"toolsListChanged":true}`
 	}
 	l.handler = handlers{mcp.MethodListen: f.listen, mcp.MethodCallTool: returns(done)}
-	c := dialLine(t, l, client.Options{})
+	c := dialFake(t, l, client.Options{})
 	w, err := c.Watch(t.Context(), mcp.SubscriptionFilter{ToolsListChanged: true, ResourceSubscriptions: []string{"x://a"}})
 	if err != nil {
 		t.Fatal(err)
@@ -70,7 +70,7 @@ func watching(t *testing.T, f *feed, l *line) (*client.Client, *client.Watch) {
 func TestWatchDeliversChanges(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &feed{}
-		_, w := watching(t, f, &line{})
+		_, w := watching(t, f, &fakeDialer{})
 		if got := w.Acknowledged(); !got.ToolsListChanged || got.ResourceSubscriptions != nil {
 			t.Errorf("acknowledged %+v", got)
 		}
@@ -130,8 +130,8 @@ func TestOnChange(t *testing.T) {
 		}
 	})
 	f := &feed{changes: make(chan mcp.Notification), grant: `{"toolsListChanged":true}`}
-	l := &line{handler: handlers{mcp.MethodListen: f.listen}}
-	c := dialLine(t, l, client.Options{Restart: client.Restart{Max: 0}})
+	l := &fakeDialer{handler: handlers{mcp.MethodListen: f.listen}}
+	c := dialFake(t, l, client.Options{Restart: client.Restart{Max: 0}})
 	ended := make(chan error, 1)
 	_, err := c.OnChange(t.Context(), mcp.SubscriptionFilter{ToolsListChanged: true}, func(_ client.Change, err error) { ended <- err })
 	if err != nil {
@@ -180,13 +180,13 @@ func TestWatchListensAgain(t *testing.T) {
 	for _, how := range []string{"lost", "ended"} {
 		t.Run(how, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				f, l := &feed{}, &line{}
+				f, l := &feed{}, &fakeDialer{}
 				c, w := watching(t, f, l)
 				go func() {
 					f.changes <- toolsChanged
 					synctest.Wait()
 					if how == "lost" {
-						l.cut("gone")
+						l.loseConnection("gone")
 						synctest.Wait()
 					} else {
 						f.changes <- mcp.Notification{}
@@ -216,7 +216,7 @@ func TestWatchListensAgain(t *testing.T) {
 func TestWatchBacksOff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &feed{}
-		_, w := watching(t, f, &line{})
+		_, w := watching(t, f, &fakeDialer{})
 		began := time.Now()
 		go func() {
 			for range 6 {
@@ -261,7 +261,7 @@ func TestWatchEnds(t *testing.T) {
 	})
 	t.Run("by Close", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
-			_, w := watching(t, &feed{}, &line{})
+			_, w := watching(t, &feed{}, &fakeDialer{})
 			w.Close()
 			if err := end(t, w); err != nil {
 				t.Error(err)
@@ -270,7 +270,7 @@ func TestWatchEnds(t *testing.T) {
 	})
 	t.Run("by the client's Close", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
-			c, w := watching(t, &feed{}, &line{})
+			c, w := watching(t, &feed{}, &fakeDialer{})
 			go c.Close()
 			if err := end(t, w); err != nil {
 				t.Error(err)
@@ -280,7 +280,7 @@ func TestWatchEnds(t *testing.T) {
 	t.Run("by a refusal", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			f := &feed{}
-			_, w := watching(t, f, &line{})
+			_, w := watching(t, f, &fakeDialer{})
 			f.changes <- toolsChanged
 			f.refuse = mcp.MethodNotFound(mcp.MethodListen)
 			f.changes <- mcp.Notification{}
@@ -293,7 +293,7 @@ func TestWatchEnds(t *testing.T) {
 	t.Run("by errors that do not end", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			f := &feed{}
-			_, w := watching(t, f, &line{})
+			_, w := watching(t, f, &fakeDialer{})
 			f.refuse = mcp.Errorf(-32603, "internal error")
 			f.changes <- mcp.Notification{}
 			var answered *mcp.Error
@@ -304,14 +304,14 @@ func TestWatchEnds(t *testing.T) {
 	})
 	t.Run("when the client gives up", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
-			l := &line{fails: func(n int) error {
+			l := &fakeDialer{fails: func(n int) error {
 				if n > 0 {
 					return errors.New("no such file")
 				}
 				return nil
 			}}
 			_, w := watching(t, &feed{}, l)
-			l.cut("gone")
+			l.loseConnection("gone")
 			mustBe(t, end(t, w), mcp.ErrConnection)
 		})
 	})
@@ -320,7 +320,7 @@ func TestWatchEnds(t *testing.T) {
 func TestSlowWatcher(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &feed{}
-		_, w := watching(t, f, &line{})
+		_, w := watching(t, f, &fakeDialer{})
 		for i := range 100 {
 			f.changes <- toolsChanged
 			f.changes <- updated(fmt.Sprint("x://", i%3))
@@ -339,7 +339,7 @@ func TestSlowWatcher(t *testing.T) {
 	})
 	synctest.Test(t, func(t *testing.T) {
 		f := &feed{}
-		_, w := watching(t, f, &line{})
+		_, w := watching(t, f, &fakeDialer{})
 		for i := range 1025 {
 			f.changes <- updated(fmt.Sprint("x://", i))
 		}

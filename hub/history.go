@@ -29,7 +29,7 @@ type history struct {
 	events       []Event            // at most 2*maxHistory; the last maxHistory count
 	partialLine  []byte             // a line without its end, at most maxLine bytes
 	attemptLines int                // number of lines of stderr since the attempt began
-	stray        *doctor.StdoutTail // lines on stdout since the attempt began that are not messages
+	stray        *doctor.StdoutTail // lines since the attempt began that the server wrote to stdout but are not messages
 }
 
 // startAttempt begins the output of a new attempt.
@@ -102,12 +102,12 @@ func (h *history) Write(p []byte) (int, error) {
 	return n, nil
 }
 
-// addOutput adds a part of a line, and ends the line if whole is true.
-func (h *history) addOutput(p []byte, whole bool) {
+// addOutput adds a part of a line, and ends the line if endsLine is true.
+func (h *history) addOutput(p []byte, endsLine bool) {
 	d := h.upstream.Definition()
 	h.mu.Lock()
 	h.partialLine = append(h.partialLine, p[:min(len(p), max(0, maxLine-len(h.partialLine)))]...)
-	if !whole {
+	if !endsLine {
 		h.mu.Unlock()
 		return
 	}
@@ -130,8 +130,8 @@ func (h *history) addNote(text string) {
 	h.upstream.hub.bus.publish(e)
 }
 
-// History returns the last 500 events of the upstream over all its restarts: states and lines of
-// stderr.
+// History returns the last 500 events of the upstream over all its restarts: changes of its state
+// and lines of stderr.
 func (u *Upstream) History() []Event {
 	u.history.mu.Lock()
 	defer u.history.mu.Unlock()
@@ -140,18 +140,18 @@ func (u *Upstream) History() []Event {
 
 // diagnoseError explains the error of the current attempt.
 func (u *Upstream) diagnoseError(err error) *doctor.Diagnosis {
-	d := doctor.Explain(err, u.doctorPatient())
+	d := doctor.Explain(err, u.doctorServer())
 	return &d
 }
 
-// doctorPatient describes the server to package doctor, with the output of the current attempt.
-func (u *Upstream) doctorPatient() doctor.Server {
+// doctorServer describes the server to package doctor, with the output of the current attempt.
+func (u *Upstream) doctorServer() doctor.Server {
 	d := u.Definition()
 	stderr, strays := u.history.attemptOutput()
 	return doctor.Server{Name: d.Name, Target: d.Target, Options: d.Options, Mask: d.Mask, Stderr: stderr, StrayStdout: strays}
 }
 
-// needsAuthorization reports whether a server refused for lack of credentials.
+// needsAuthorization reports whether a server refused the credentials, or the lack of them.
 func needsAuthorization(err error) bool {
 	var refused *streamable.HTTPError
 	return errors.As(err, &refused) && (refused.Status == http.StatusUnauthorized || refused.Status == http.StatusForbidden)

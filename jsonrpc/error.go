@@ -14,7 +14,7 @@ const (
 	CodeInternal       = -32603
 )
 
-// Error is the error member of a response. A call that the peer answers with an error returns it.
+// Error is the error member of a response. A call returns it if the peer answers with an error.
 type Error struct {
 	Code    int
 	Message string

@@ -52,9 +52,9 @@ var stringFaults = [...]string{
 
 // readString reads a string literal.
 func (s *scan) readString(i int) (end int, content rawjson.StringContent) {
-	rules := rawjson.PairedSurrogates
+	rules := rawjson.RefuseLoneSurrogates
 	if s.trusted > 0 {
-		rules |= rawjson.CheckedUTF8
+		rules |= rawjson.SkipUTF8Check
 	}
 	end, content, fault := rawjson.ScanString(s.data, i, rules)
 	if fault != rawjson.NoFault {

@@ -53,11 +53,12 @@ type Options struct {
 	MaxState int
 	// Limit bounds how often a principal may call tools and complete arguments. The default is no
 	// limit. A call counts once, however many rounds of questions it takes. Further rounds have
-	// their own limit, 16 times as wide, because a client could repeat them.
+	// their own limit, 16 times as high, because a client could repeat them.
 	Limit Limit
 	// NoLogging withdraws the logging capability. [Log] then discards everything.
 	NoLogging bool
-	// RedactErrors replaces the texts of plain tool errors by a general one, and logs them instead.
+	// RedactErrors replaces the text of an error that a tool's function returns by "the tool
+	// failed", and logs it instead. An [mcp.Error] keeps its text.
 	RedactErrors bool
 	// OnNotification handles the clients' notifications that have no function of their own: see the
 	// function [OnNotification], which says how it is called. nil ignores them.

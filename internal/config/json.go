@@ -21,7 +21,7 @@ func (d *document) parseJSON() *node {
 	// The parser rejects a // comment without a line break.
 	value, err := hujson.Parse(append(bytes.Clone(d.text), '\n'))
 	if err != nil {
-		d.jsonError(err)
+		d.reportSyntaxError(err)
 		return nil
 	}
 	return d.fromJSON(value)
@@ -59,8 +59,8 @@ func (d *document) jsonLiteral(offset int, l hujson.Literal) *node {
 	return d.newNode(numberNode, offset, string(l))
 }
 
-// jsonError records a parse error with a message for users.
-func (d *document) jsonError(err error) {
+// reportSyntaxError records a parse error at its place, with a message for users.
+func (d *document) reportSyntaxError(err error) {
 	var wrong *edit.SyntaxError
 	if !errors.As(edit.ExplainJSON(err), &wrong) {
 		return
@@ -104,6 +104,8 @@ func tooDeep(text []byte) int {
 	return -1
 }
 
+// closingQuote returns the offset of the quote that ends the string at i, or an offset beyond text
+// if none does.
 func closingQuote(text []byte, i int) int {
 	for i++; i < len(text) && text[i] != '"'; i++ {
 		if text[i] == '\\' {
@@ -113,7 +115,8 @@ func closingQuote(text []byte, i int) int {
 	return i
 }
 
-// commentEnd returns the last byte of the comment that starts at i, or i if none starts there.
+// commentEnd returns the offset of the last byte of the comment that starts at i, i if none starts
+// there, or len(text) if the comment has no end.
 func commentEnd(text []byte, i int) int {
 	var end, width int
 	switch rest := text[i:]; {

@@ -13,7 +13,7 @@ import (
 )
 
 // fingerprint returns the fingerprint of a server's definition.
-func (w *world) fingerprint(name string) string {
+func (w *fixture) fingerprint(name string) string {
 	u := w.hub.Upstream(name)
 	if u == nil {
 		return ""
@@ -22,7 +22,7 @@ func (w *world) fingerprint(name string) string {
 }
 
 // awaitChange waits until a server has another fingerprint than before. reason is for the failure.
-func (w *world) awaitChange(name, before, reason string) {
+func (w *fixture) awaitChange(name, before, reason string) {
 	w.t.Helper()
 	polltest.Until(w.t, reason+": a change of "+name, func() bool { return w.fingerprint(name) != before })
 }
@@ -30,7 +30,7 @@ func (w *world) awaitChange(name, before, reason string) {
 // A change of a file restarts the servers defined by it and no others. The files are configuration
 // files, env files, files of ${file:…}, and files of servers trusted later.
 func TestChanges(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	env, token, cert := filepath.Join(w.home, ".env"), filepath.Join(w.home, "token"), filepath.Join(w.home, "cert")
 	w.user(`{"mcpServers": {
 		"env": {` + nothing + `, "envFile": "` + env + `"}, "token": {` + nothing + `, "env": {"T": "${file:` + token + `}"}}, "other": {` + nothing + `}}}`)
@@ -83,7 +83,7 @@ func awaitLoad(loaded <-chan struct{}) {
 
 // A file that is missing or empty for less than the grace does not affect its server.
 func TestFilesOfAMoment(t *testing.T) {
-	w, url := newWorld(t), served(t)
+	w, url := newFixture(t), served(t)
 	w.options.MissingGrace = time.Hour
 	w.renewSource()
 	token := filepath.Join(w.home, "token")
@@ -112,7 +112,7 @@ func TestFilesOfAMoment(t *testing.T) {
 
 // The definition of a server does not outlive its file for longer than the grace.
 func TestFileThatStaysMissing(t *testing.T) {
-	w, url := newWorld(t), served(t)
+	w, url := newFixture(t), served(t)
 	w.options.MissingGrace = time.Millisecond
 	w.renewSource()
 	token := filepath.Join(w.home, "token")

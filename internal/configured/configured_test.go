@@ -62,8 +62,8 @@ func newChoices() *choices {
 	return &choices{on: map[string]bool{}, agreed: map[string]config.Agreement{}}
 }
 
-// world is a user's home and a project.
-type world struct {
+// fixture is a user's home and a project.
+type fixture struct {
 	t             *testing.T
 	home, project string
 	hub           *hub.Hub
@@ -71,9 +71,9 @@ type world struct {
 	source        *configured.Source
 }
 
-func newWorld(t *testing.T, fallback ...hub.Definition) *world {
+func newFixture(t *testing.T, fallback ...hub.Definition) *fixture {
 	t.Helper()
-	w := &world{t: t, home: t.TempDir(), project: t.TempDir(), hub: hub.New(nil)}
+	w := &fixture{t: t, home: t.TempDir(), project: t.TempDir(), hub: hub.New(nil)}
 	t.Cleanup(func() { w.hub.Close() })
 	w.options = configured.Options{
 		Config:   config.Options{Home: w.home, Project: w.project, GOOS: "linux", Env: func(string) (string, bool) { return "", false }},
@@ -85,11 +85,11 @@ func newWorld(t *testing.T, fallback ...hub.Definition) *world {
 }
 
 // renewSource replaces the source by one with the present options.
-func (w *world) renewSource() { w.source = configured.New(w.hub, w.options) }
+func (w *fixture) renewSource() { w.source = configured.New(w.hub, w.options) }
 
 // followChanges loads the files again as they change, until the test ends, and sends on the channel
 // after each time.
-func (w *world) followChanges() <-chan struct{} {
+func (w *fixture) followChanges() <-chan struct{} {
 	ctx, cancel := context.WithCancel(w.t.Context())
 	loaded, done := make(chan struct{}, 1000), make(chan struct{})
 	go func() {
@@ -102,12 +102,12 @@ func (w *world) followChanges() <-chan struct{} {
 	return loaded
 }
 
-func (w *world) user(text string) {
+func (w *fixture) user(text string) {
 	w.write(filepath.Join(w.home, ".config", "dowel", "dowel.json"), text)
 }
-func (w *world) projectFile(text string) { w.write(filepath.Join(w.project, "dowel.json"), text) }
+func (w *fixture) projectFile(text string) { w.write(filepath.Join(w.project, "dowel.json"), text) }
 
-func (w *world) write(path, text string) {
+func (w *fixture) write(path, text string) {
 	w.t.Helper()
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		w.t.Fatal(err)
@@ -118,7 +118,7 @@ func (w *world) write(path, text string) {
 }
 
 // trust agrees to a server of the project as it is now.
-func (w *world) trust(source *configured.Source, name string, folder bool) {
+func (w *fixture) trust(source *configured.Source, name string, folder bool) {
 	w.t.Helper()
 	for _, u := range source.Project() {
 		if u.Name == name {
@@ -132,7 +132,7 @@ func (w *world) trust(source *configured.Source, name string, folder bool) {
 }
 
 // expect waits for the states of all servers, each in the form "name status".
-func (w *world) expect(want ...string) {
+func (w *fixture) expect(want ...string) {
 	w.t.Helper()
 	polltest.UntilNil(w.t, func() error {
 		if states := w.states(); states != strings.Join(want, ", ") {
@@ -142,7 +142,7 @@ func (w *world) expect(want ...string) {
 	})
 }
 
-func (w *world) states() string {
+func (w *fixture) states() string {
 	var got []string
 	for _, u := range w.hub.Upstreams() {
 		s := u.State()
@@ -155,12 +155,12 @@ func (w *world) states() string {
 	return strings.Join(got, ", ")
 }
 
-func (w *world) reason(name string) string { return w.hub.Upstream(name).State().Cause }
+func (w *fixture) reason(name string) string { return w.hub.Upstream(name).State().Cause }
 
 const nothing = `"command": "no-such-program-anywhere"`
 
 func TestLoad(t *testing.T) {
-	w := newWorld(t, hub.Definition{Name: "fallback", Target: everything.New()})
+	w := newFixture(t, hub.Definition{Name: "fallback", Target: everything.New()})
 	w.source.Load("begin")
 	w.hub.Settle(t.Context())
 	w.expect("fallback ready")
@@ -178,7 +178,7 @@ func TestLoad(t *testing.T) {
 
 // A project's servers wait for trust, and again when they change.
 func TestTrust(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	w.projectFile(`{"mcpServers": {"p": {` + nothing + `, "args": ["1"]}}}`)
 	w.user(`{"mcpServers": {"p": {"command": "shadowed"}, "u": {` + nothing + `}}}`)
 	w.source.Load("begin")
@@ -206,7 +206,7 @@ func TestTrust(t *testing.T) {
 
 // A broken file keeps its servers running, and the servers that it shadows stay shadowed.
 func TestBrokenFile(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	w.user(`{"mcpServers": {"u": {` + nothing + `}, "v": {` + nothing + `}}}`)
 	w.source.Load("begin")
 	w.expect("u started", "v started")
@@ -223,7 +223,7 @@ func TestBrokenFile(t *testing.T) {
 }
 
 func TestEnable(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	w.user(`{"mcpServers": {"u": {` + nothing + `}, "off": {` + nothing + `, "disabled": true}}}`)
 	w.source.Load("begin")
 	for _, c := range []struct {
@@ -242,7 +242,7 @@ func TestEnable(t *testing.T) {
 
 // The shown target of a held server contains no secret of its entry.
 func TestHeldServersKeepSecrets(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	w.user(`{"mcpServers": {
 		"off": {"command": "x", "args": ["--api-key", "sk-verysecret123"], "disabled": true},
 		"url": {"url": "https://u:pw12345678@h/mcp?token=tok98765432", "disabled": true}}}`)

@@ -38,7 +38,7 @@ func served(t *testing.T) string {
 }
 
 // since returns when each server entered its state.
-func (w *world) since() map[string]time.Time {
+func (w *fixture) since() map[string]time.Time {
 	all := map[string]time.Time{}
 	for _, u := range w.hub.Upstreams() {
 		all[u.Name()] = u.State().Since
@@ -49,7 +49,7 @@ func (w *world) since() map[string]time.Time {
 // A reload ends removed servers, starts new ones, restarts changed ones, and leaves the others
 // running.
 func TestReload(t *testing.T) {
-	w, url := newWorld(t), served(t)
+	w, url := newFixture(t), served(t)
 	before := map[string]time.Time{}
 	for _, step := range []struct{ name, text, want, restarted string }{
 		{"begin", `{"mcpServers": {"a": {"url": "URL?a"}, "b": {"url": "URL?b"}, "c": {"url": "URL?c"}}}`, "a ready, b ready, c ready", "a b c"},
@@ -98,7 +98,7 @@ func TestReload(t *testing.T) {
 // The servers of the project come first, in the order of its files, then the user's. Of two with
 // one name only one runs.
 func TestOrderAndPrecedence(t *testing.T) {
-	w, url := newWorld(t), served(t)
+	w, url := newFixture(t), served(t)
 	entry := func(name, query string) string { return fmt.Sprintf(`%q: {"url": "%s?%s"}`, name, url, query) }
 	w.projectFile(`{"mcpServers": {` + entry("z", "1") + `, ` + entry("both", "project") + `}}`)
 	w.write(filepath.Join(w.project, ".mcp.json"), `{"mcpServers": {`+entry("m", "1")+`, `+entry("both", "portable")+`}}`)
@@ -144,7 +144,7 @@ func TestOrderAndPrecedence(t *testing.T) {
 // Entries keep their variables, definitions have the values, and only a changed value restarts a
 // server.
 func TestVariables(t *testing.T) {
-	w, url := newWorld(t), served(t)
+	w, url := newFixture(t), served(t)
 	token := "first-secret"
 	w.source = configured.New(w.hub, configured.Options{
 		Config: config.Options{Home: w.home, Project: w.project, GOOS: "linux", Env: func(name string) (string, bool) {
@@ -185,7 +185,7 @@ func TestVariables(t *testing.T) {
 
 // A switched server stays switched through changes of its entry.
 func TestSwitches(t *testing.T) {
-	w, url := newWorld(t), served(t)
+	w, url := newFixture(t), served(t)
 	w.user(`{"mcpServers": {"a": {"url": "` + url + `"}, "b": {"url": "` + url + `", "disabled": true}}}`)
 	w.source.Load("begin")
 	must := func(err error) {
@@ -219,7 +219,7 @@ func TestSwitches(t *testing.T) {
 
 // Loads may run at the same time.
 func TestLoadsAtOnce(t *testing.T) {
-	w, url := newWorld(t), served(t)
+	w, url := newFixture(t), served(t)
 	w.user(`{"mcpServers": {"a": {"url": "` + url + `"}, "b": {"url": "` + url + `"}}}`)
 	w.source.Load("begin")
 	w.expect("a ready", "b ready")
@@ -250,11 +250,11 @@ func TestLoadsAtOnce(t *testing.T) {
 // Trust belongs to a file: the same text in another project needs new trust. The user's own servers
 // keep running.
 func TestAnotherProject(t *testing.T) {
-	one, url := newWorld(t), served(t)
+	one, url := newFixture(t), served(t)
 	kept := newChoices()
 	text := `{"mcpServers": {"p": {"url": "` + url + `"}}}`
 	one.user(`{"mcpServers": {"mine": {"url": "` + url + `"}}}`)
-	at := func(w *world) *world {
+	at := func(w *fixture) *fixture {
 		w.source = configured.New(w.hub, configured.Options{
 			Config:  config.Options{Home: one.home, Project: w.project, GOOS: "linux", Env: func(string) (string, bool) { return "", false }},
 			Choices: kept,
@@ -266,13 +266,13 @@ func TestAnotherProject(t *testing.T) {
 	at(one).expect("p needs trust", "mine ready")
 	one.trust(one.source, "p", false)
 	one.expect("p ready", "mine ready")
-	at(newWorld(t)).expect("p needs trust", "mine ready")
+	at(newFixture(t)).expect("p needs trust", "mine ready")
 }
 
 // An entry that becomes invalid keeps its server running with a note. Switching it off still ends
 // it.
 func TestEntryThatBecomesWrong(t *testing.T) {
-	w, url := newWorld(t), served(t)
+	w, url := newFixture(t), served(t)
 	w.user(`{"mcpServers": {"a": {"url": "` + url + `"}}}`)
 	w.source.Load("begin")
 	w.expect("a ready")
@@ -299,7 +299,7 @@ func TestEntryThatBecomesWrong(t *testing.T) {
 
 // A file with an empty server list prevents the fallback; a file without a server list does not.
 func TestNoServersAreMeant(t *testing.T) {
-	w := newWorld(t, hub.Definition{Name: "fallback", Target: everything.New()})
+	w := newFixture(t, hub.Definition{Name: "fallback", Target: everything.New()})
 	w.user(`{"gateway": {"rateLimit": 5}}`)
 	w.source.Load("begin")
 	w.expect("fallback ready")
@@ -310,7 +310,7 @@ func TestNoServersAreMeant(t *testing.T) {
 
 // A server section of the wrong type keeps its servers running.
 func TestSectionThatBecomesWrong(t *testing.T) {
-	w, url := newWorld(t), served(t)
+	w, url := newFixture(t), served(t)
 	w.user(`{"mcpServers": {"a": {"url": "` + url + `"}}}`)
 	w.source.Load("begin")
 	w.expect("a ready")

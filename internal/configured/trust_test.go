@@ -14,7 +14,7 @@ import (
 // A changed env file or script in the project needs new trust, also while the files are watched. A
 // server that is trusted with its folder needs none.
 func TestTrustOfFiles(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	env, script := filepath.Join(w.project, ".env"), filepath.Join(w.project, "server.js")
 	w.write(env, "A=1")
 	w.write(script, "one")
@@ -47,7 +47,7 @@ func TestTrustOfFiles(t *testing.T) {
 // Trust from an older dowel stays valid. The first load records the values and files as they are,
 // and says so; changes after that need new trust.
 func TestOldTrust(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	var log bytes.Buffer
 	w.options.Logger = slog.New(slog.NewTextHandler(&log, nil))
 	w.renewSource()

@@ -36,7 +36,7 @@ func TestRequirementsHaveTests(t *testing.T) {
 				continue
 			}
 			if at := rows[row[1]]; at != "" {
-				t.Errorf("%s:%d: %s is in %s too", name, i+1, row[1], at)
+				t.Errorf("%s:%d: the id %s is already in %s: choose another one", name, i+1, row[1], at)
 			}
 			rows[row[1]] = name
 			if checkRequirement(t, row[1], row[3], row[4]) {
@@ -45,10 +45,10 @@ func TestRequirementsHaveTests(t *testing.T) {
 		}
 	}
 	if len(rows) != requirements {
-		t.Errorf("%d requirements, want %d", len(rows), requirements)
+		t.Errorf("docs/spec has %d requirements, want %d: none may be lost; change the constant if some were added", len(rows), requirements)
 	}
 	if open > maxOpenRequirements {
-		t.Errorf("%d requirements are open, more than %d", open, maxOpenRequirements)
+		t.Errorf("%d requirements are open, want at most %d: close one of them", open, maxOpenRequirements)
 	}
 }
 
@@ -78,7 +78,7 @@ func checkRequirement(t *testing.T, id, files, tests string) (open bool) {
 	}
 	open = strings.Contains(tests, "open: ")
 	if !open && !strings.Contains(tests, "does not bind: ") && (foundFiles == nil || foundTests == nil) {
-		t.Errorf("%s: want a file and a test, or the reason after open: or does not bind:", id)
+		t.Errorf("%s: want a file and a test, or a reason after \"open: \" or \"does not bind: \"", id)
 	}
 	if strings.Count(files+tests, "`") != 2*(len(foundFiles)+len(foundTests)) && !open && !strings.Contains(tests, "does not bind: ") {
 		t.Errorf("%s: a name in backquotes is neither a file nor a test", id)

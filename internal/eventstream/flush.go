@@ -33,9 +33,11 @@ func (b *buffer) recycle() {
 	}
 }
 
-// flushOnce writes the pending events and then data, the uncopied data of the last one. Events that
-// arrive meanwhile are written by another goroutine, because the caller's own event has been sent.
-// w.mu is held on entry and exit but not while writing. The same holds for the functions below.
+// flushOnce writes the pending events and then data. data is nil or the data of the last pending
+// event, which is not copied into the buffer. Events that arrive meanwhile are written by another
+// goroutine, because the caller's own event has been sent.
+//
+// w.mu is held on entry and exit but not while writing.
 func (w *Writer) flushOnce(data []byte) {
 	w.flushing = true
 	w.flushBatch(data)
@@ -46,7 +48,7 @@ func (w *Writer) flushOnce(data []byte) {
 	w.endFlush()
 }
 
-// startFlush makes another goroutine write the pending events, if none does.
+// startFlush makes another goroutine write the pending events, if none does. w.mu is held.
 func (w *Writer) startFlush() {
 	if !w.flushing {
 		w.flushing = true
@@ -61,7 +63,8 @@ func (w *Writer) flushInBackground() {
 	w.flushAll()
 }
 
-// flushAll writes until no event is pending. A dead stream has no pending events.
+// flushAll writes until no event is pending. A dead stream has no pending events. w.mu is as for
+// flushOnce.
 func (w *Writer) flushAll() {
 	w.flushing = true
 	for w.pending != nil {
@@ -70,12 +73,13 @@ func (w *Writer) flushAll() {
 	w.endFlush()
 }
 
+// endFlush wakes the goroutines that wait for the end of a flush. w.mu is held.
 func (w *Writer) endFlush() {
 	w.flushing = false
 	w.changed.Broadcast()
 }
 
-// flushBatch writes the pending events and data.
+// flushBatch writes the pending events and data. w.mu is as for flushOnce.
 func (w *Writer) flushBatch(data []byte) {
 	batch, first := w.pending, !w.opened
 	w.pending, w.opened = nil, true
@@ -133,6 +137,7 @@ func (w *Writer) writeInPieces(b []byte) error {
 	return err
 }
 
+// noteProgress extends the deadline after the client has taken a part of a flush. w.mu is not held.
 func (w *Writer) noteProgress() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -141,6 +146,7 @@ func (w *Writer) noteProgress() {
 }
 
 // extendDeadline gives the current flush another WriteTimeout, unless Close has bounded it.
+// w.mu is held.
 func (w *Writer) extendDeadline() {
 	if !w.closing {
 		w.flushDeadline = time.Now().Add(w.opts.WriteTimeout)
@@ -165,10 +171,11 @@ var (
 )
 
 // End sends a last event and closes the stream. The caller must then return from the request's
-// handler: a small event is sent together with the end of the response. A [quota.LimitError] says
-// that the event may not wait; the caller can still end the stream with a small one.
+// handler: a small event is sent together with the end of the response. If the event would exceed a
+// limit, End sends nothing and returns a [quota.LimitError]. The caller can then end the stream
+// with a small event.
 func (w *Writer) End(e Event) error {
-	if last, err := w.endWithoutFlush(e); last {
+	if done, err := w.endWithoutFlush(e); done {
 		return err
 	}
 	if err := w.countLast(e); err != nil {

@@ -33,8 +33,8 @@ func RefuseLimit(w http.ResponseWriter, id jsonrpc.ID, err error) {
 	WriteDocument(w, status, jsonrpc.AppendError(nil, id, &jsonrpc.Error{Code: jsonrpc.CodeInternal, Message: err.Error()}))
 }
 
-// WriteCounted is [WriteDocument] for a document that counts while it waits for the client. A
-// [quota.LimitError] says that it may not wait; then nothing is written.
+// WriteCounted is [WriteDocument] for a document whose bytes count until the client has taken them.
+// If they would exceed a limit, it writes nothing and returns a [quota.LimitError].
 func WriteCounted(w http.ResponseWriter, status int, body []byte, a quota.Account) error {
 	if len(body) <= smallBody {
 		WriteDocument(w, status, body)

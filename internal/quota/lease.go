@@ -164,7 +164,7 @@ func (q *Quota) evictLease(l *Lease, reason error) {
 	go l.waiter.CutOff(reason) // on its own goroutine, because the caller may hold the lock of another connection
 }
 
-// linkLease adds a lease behind those with older progress. q.mu is held, here and below.
+// linkLease adds a lease behind those with older progress. q.mu is held.
 func (q *Quota) linkLease(l *Lease) {
 	at := q.newest
 	for at != nil && at.lastProgress.After(l.lastProgress) {
@@ -183,7 +183,7 @@ func (q *Quota) linkLease(l *Lease) {
 	}
 }
 
-// unlinkLease removes a lease from the list, if it is in it.
+// unlinkLease removes a lease from the list if the list has it. q.mu is held.
 func (q *Quota) unlinkLease(l *Lease) {
 	if l.bytes == 0 {
 		return

@@ -22,7 +22,7 @@ func Space(data []byte, pos int) int {
 	return pos
 }
 
-// StringContent says which bytes beyond plain ASCII a string literal has.
+// StringContent tells whether a string literal contains escapes or characters outside ASCII.
 type StringContent uint8
 
 const (
@@ -34,11 +34,11 @@ const (
 type StringRules uint8
 
 const (
-	// CheckedUTF8 skips the check of UTF-8, for bytes that passed it before.
-	CheckedUTF8 StringRules = 1 << iota
-	// PairedSurrogates refuses an escape of half a surrogate pair, as RFC 7493 demands. JavaScript
-	// writes such escapes when it cuts a text in the middle of a character.
-	PairedSurrogates
+	// SkipUTF8Check accepts every byte from 0x80 on, for data that passed the check before.
+	SkipUTF8Check StringRules = 1 << iota
+	// RefuseLoneSurrogates refuses an escape of half a surrogate pair, as RFC 7493 demands.
+	// JavaScript writes such escapes when it cuts a text in the middle of a character.
+	RefuseLoneSurrogates
 )
 
 // StringFault is the first fault of a string literal.
@@ -55,8 +55,8 @@ const (
 )
 
 const (
-	ones  = 0x0101010101010101
-	highs = 0x8080808080808080
+	ones  = 0x0101010101010101 // 1 in each byte
+	highs = 0x8080808080808080 // the highest bit of each byte
 )
 
 // ScanString scans the string literal that begins at pos with a quote. It returns the offset after
@@ -97,10 +97,10 @@ func ScanString(data []byte, pos int, rules StringRules) (end int, content Strin
 	return len(data), content, Unterminated
 }
 
-// specialBytes marks, by its highest bit, the first of the eight bytes of x that is a quote, a
-// backslash, a control character or not ASCII. Marks above the first can be wrong, because a
-// subtraction borrows from the next byte. The subtractions also mark bytes that are not ASCII,
-// which is right.
+// specialBytes finds the first of the eight bytes of x that is a quote, a backslash, a control
+// character or not ASCII: the lowest bit that is set in the result is the highest bit of that byte.
+// Bits above it mean nothing, because a subtraction can borrow from the next byte. The result is 0
+// if x has no such byte.
 func specialBytes(x uint64) uint64 {
 	quote, slash := x^(ones*'"'), x^(ones*'\\')
 	return (x | (x - ones*' ') | (quote - ones) | (slash - ones)) & highs
@@ -109,7 +109,7 @@ func specialBytes(x uint64) uint64 {
 // scanNonASCII returns the offset after the non-ASCII characters at pos, or of invalid UTF-8.
 func scanNonASCII(data []byte, pos int, rules StringRules) (end int, ok bool) {
 	for pos < len(data) && data[pos] >= utf8.RuneSelf {
-		if rules&CheckedUTF8 != 0 {
+		if rules&SkipUTF8Check != 0 {
 			pos++
 			continue
 		}
@@ -122,8 +122,8 @@ func scanNonASCII(data []byte, pos int, rules StringRules) (end int, ok bool) {
 	return pos, true
 }
 
-// scanEscape returns the length of the escape sequence at pos. Both halves of a surrogate pair are
-// one sequence if rules asks for pairs.
+// scanEscape returns the length of the escape sequence at pos. With RefuseLoneSurrogates, both
+// halves of a surrogate pair are one sequence.
 func scanEscape(data []byte, pos int, rules StringRules) (length int, fault StringFault) {
 	if pos+1 >= len(data) {
 		return 0, InvalidEscape
@@ -139,7 +139,7 @@ func scanEscape(data []byte, pos int, rules StringRules) (length int, fault Stri
 	switch {
 	case r < 0:
 		return 0, InvalidUnicodeEscape
-	case rules&PairedSurrogates == 0 || r < 0xD800 || r > 0xDFFF:
+	case rules&RefuseLoneSurrogates == 0 || r < 0xD800 || r > 0xDFFF:
 		return 6, NoFault
 	case r >= 0xDC00 || pos+8 > len(data) || data[pos+6] != '\\' || data[pos+7] != 'u':
 		return 0, UnpairedSurrogate

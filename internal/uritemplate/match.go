@@ -1,8 +1,6 @@
 package uritemplate
 
-import (
-	"strings"
-)
+import "strings"
 
 // Match returns variables for which the template expands to the URI, or to an equivalent one. ok is
 // false if it finds none.
@@ -16,9 +14,10 @@ import (
 //   - {?x,y}, {&x,y} and {;x,y} match parameters in any order and number. An unknown name prevents
 //     a match, and so does a repeated name unless it is exploded.
 //   - Of several variables in one expression ({x,y}, {/x,y}) the last ones may be missing.
-//   - {x*} is a list of the items between the operator's separators ({/x*}: of segments), or of the
-//     parameters named x. Parameters of other names become the associative array of the first
-//     exploded variable that has no list. Without the star, a list is a string with commas.
+//   - {x*} is a list: of the items between the operator's separators (of the segments in {/x*}), or
+//     of the values of the parameters named x. Parameters that the expression does not name become
+//     the associative array of its first exploded variable without a parameter of that name.
+//     Without the star, a list is a string with commas.
 //   - {x:3} is at most 3 characters, the beginning of x. A variable that occurs twice has one
 //     value.
 //
@@ -45,7 +44,8 @@ func (t *Template) Match(uri string) (Values, bool) {
 	return t.readValues(uri, &m.spans)
 }
 
-// startsWithLiteral spares the memory for a URI that cannot match.
+// startsWithLiteral reports whether the URI starts with the literal text with which the template
+// starts, if it starts with any. Match asks before it allocates memory for a long URI.
 func (t *Template) startsWithLiteral(uri string) bool {
 	return !t.parts[0].isLiteral() || literalEnd(uri, 0, t.parts[0].literal) >= 0
 }
@@ -57,15 +57,16 @@ func (t *Template) startsWithLiteral(uri string) bool {
 type matcher struct {
 	t      *Template
 	uri    string
-	failed []uint64
-	spans  [MaxVariables]span // by the parts' slots
+	failed []uint64           // bit set of the states from which there is no match
+	spans  [MaxVariables]span // by part.slot
 }
 
-// span is where the URI holds a part's run; end is 0 where the part is absent.
-// (No run ends at 0: it has a lead or is not empty.)
+// span is the place of a part's run in the URI. end is 0 if the part is absent. No run ends at 0,
+// because each is not empty or follows the part's lead.
 type span struct{ start, end int }
 
-// markState reports whether a state is new, and marks it.
+// markState marks a state as failed, and reports whether it was not marked before. A state is
+// marked before it is tried, because a match ends the search.
 func (m *matcher) markState(part, at, inRun int) bool {
 	state := uint((part*(len(m.uri)+1)+at)*2 + inRun)
 	if m.failed[state/64]&(1<<(state%64)) != 0 {
@@ -104,7 +105,8 @@ func (m *matcher) matchFrom(index, at int) bool {
 	return m.matchFrom(p.absent, at)
 }
 
-// matchRun tries the ends of a part's run, the longest first, down to least.
+// matchRun tries the ends of a part's run, the longest first, down to least. An end that was tried
+// before has failed, and so have all longer ones, which were tried with it.
 func (m *matcher) matchRun(index, start, least int) bool {
 	p := &m.t.parts[index]
 	longest := 0
@@ -134,7 +136,7 @@ func (m *matcher) nextEnd(at int, stops class) int {
 	return 0
 }
 
-// previousEnd undoes next.
+// previousEnd returns the position from which nextEnd goes to a position.
 func (m *matcher) previousEnd(at int) int {
 	if at >= 3 && m.uri[at-3] == '%' {
 		return at - 3

@@ -66,7 +66,7 @@ func TestBothEnds(t *testing.T) {
 		{name: "a proxy over HTTP2", proxy: true, front: true, back: true}, {name: "a server with a write timeout", writeDeadline: 100 * time.Millisecond},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			w := newWorld()
+			w := newTestServer()
 			s := sse.Handler(w, &streamable.Options{ServerOptions: transport.ServerOptions{Logger: quiet, Tap: mcptest.ServerTap(t)}})
 			web := c.serve(t, s)
 			t.Cleanup(func() { _ = s.Shutdown(within(t)) })
@@ -103,7 +103,7 @@ func TestBothEnds(t *testing.T) {
 }
 
 func TestManyCalls(t *testing.T) {
-	_, web := serve(t, newWorld(), streamable.Options{})
+	_, web := serve(t, newTestServer(), streamable.Options{})
 	tr := dial(t, sse.URL{URL: web.URL}, newInbound(), transport.ClientOptions{})
 	ctx := within(t)
 	var wg sync.WaitGroup
@@ -122,7 +122,7 @@ func TestManyCalls(t *testing.T) {
 
 // Sessions that end must leave nothing behind. The leak check finds goroutines.
 func TestManySessions(t *testing.T) {
-	w := newWorld()
+	w := newTestServer()
 	s, web := serve(t, w, streamable.Options{})
 	var wg sync.WaitGroup
 	for range 8 {
@@ -149,7 +149,7 @@ func TestManySessions(t *testing.T) {
 }
 
 func TestCloseFailsCalls(t *testing.T) {
-	w := newWorld()
+	w := newTestServer()
 	_, web := serve(t, w, streamable.Options{})
 	in := newInbound()
 	tr := dial(t, sse.URL{URL: web.URL}, in, transport.ClientOptions{})
@@ -356,7 +356,7 @@ func TestTap(t *testing.T) {
 			shown[side] = append(shown[side], fmt.Sprintf("%s %s %s %s", f.Kind, m.Method, h.Get("Content-Type"), h.Get("Authorization")))
 		}
 	}
-	_, web := serve(t, newWorld(), streamable.Options{ServerOptions: transport.ServerOptions{Tap: tap("server")}})
+	_, web := serve(t, newTestServer(), streamable.Options{ServerOptions: transport.ServerOptions{Tap: tap("server")}})
 	u := sse.URL{URL: web.URL, Header: func(context.Context) (http.Header, error) {
 		return http.Header{"Authorization": {"Bearer secret"}}, nil
 	}}
@@ -378,7 +378,7 @@ func TestTap(t *testing.T) {
 
 // Header is called for each request. If it fails, the call must fail with its error.
 func TestHeaderFails(t *testing.T) {
-	_, web := serve(t, newWorld(), streamable.Options{})
+	_, web := serve(t, newTestServer(), streamable.Options{})
 	var asked atomic.Int64
 	u := sse.URL{URL: web.URL, Header: func(context.Context) (http.Header, error) {
 		if asked.Add(1) == 4 {

@@ -76,7 +76,7 @@ func TestDialer(t *testing.T) {
 }
 
 func TestPinned(t *testing.T) {
-	_, web := serve(t, newWorld(), streamable.Options{})
+	_, web := serve(t, newTestServer(), streamable.Options{})
 	memory := new(transport.Verdicts)
 	for _, r := range []mcp.Revision{"", mcp.Revision20241105, mcp.Revision20250618} {
 		u := sse.URL{URL: web.URL + "/sse"}

@@ -24,7 +24,7 @@ import (
 )
 
 func TestSession(t *testing.T) {
-	_, web := serve(t, newWorld(), streamable.Options{ServerOptions: transport.ServerOptions{Tap: mcptest.ServerTap(t)}})
+	_, web := serve(t, newTestServer(), streamable.Options{ServerOptions: transport.ServerOptions{Tap: mcptest.ServerTap(t)}})
 	p := open(t, web, "/sse")
 	if !regexp.MustCompile(`^sse\?sessionId=[A-Z2-7]{26}$`).MatchString(p.told) {
 		t.Errorf("the endpoint is %q", p.told)
@@ -43,7 +43,7 @@ func TestSession(t *testing.T) {
 
 // Messages must be events with the name "message", because some clients ignore others.
 func TestEventsOnTheWire(t *testing.T) {
-	_, web := serve(t, newWorld(), streamable.Options{})
+	_, web := serve(t, newTestServer(), streamable.Options{})
 	conn, err := net.Dial("tcp", web.Listener.Addr().String())
 	if err != nil {
 		t.Fatal(err)
@@ -72,7 +72,7 @@ func TestEventsOnTheWire(t *testing.T) {
 }
 
 func TestStatuses(t *testing.T) {
-	_, web := serve(t, newWorld(), streamable.Options{MaxBody: 100})
+	_, web := serve(t, newTestServer(), streamable.Options{MaxBody: 100})
 	p := open(t, web, "/sse")
 	const ping = `{"jsonrpc":"2.0","id":1,"method":"ping"}`
 	for _, tt := range []struct{ name, url, contentType, body, want string }{
@@ -115,7 +115,7 @@ func TestStatuses(t *testing.T) {
 
 // A body of unknown length must be bounded too.
 func TestChunkedBody(t *testing.T) {
-	_, web := serve(t, newWorld(), streamable.Options{MaxBody: 100})
+	_, web := serve(t, newTestServer(), streamable.Options{MaxBody: 100})
 	p := open(t, web, "/sse")
 	resp, err := web.Client().Post(p.endpoint, "application/json", io.LimitReader(zeros{}, 101))
 	if err != nil {
@@ -135,7 +135,7 @@ func (zeros) Read(p []byte) (int, error) { clear(p); return len(p), nil }
 func TestSlowBody(t *testing.T) {
 	t.Parallel()
 	const bodyTimeout = 2 * time.Second
-	_, web := serve(t, newWorld(), streamable.Options{BodyTimeout: bodyTimeout})
+	_, web := serve(t, newTestServer(), streamable.Options{BodyTimeout: bodyTimeout})
 	p := open(t, web, "/sse")
 	in, out := io.Pipe()
 	go func() {
@@ -158,7 +158,7 @@ func TestSlowBody(t *testing.T) {
 }
 
 func TestGuard(t *testing.T) {
-	_, web := serve(t, newWorld(), streamable.Options{})
+	_, web := serve(t, newTestServer(), streamable.Options{})
 	p := open(t, web, "/sse")
 	for _, r := range []struct{ method, url, host, origin, want string }{
 		{"GET", web.URL + "/sse", "evil.example", "", "403"},
@@ -208,7 +208,7 @@ func TestPrincipal(t *testing.T) {
 
 // The endpoint must work wherever the handler is mounted.
 func TestMounted(t *testing.T) {
-	s := sse.Handler(newWorld(), &streamable.Options{ServerOptions: transport.ServerOptions{Logger: quiet, Tap: mcptest.ServerTap(t, mcptest.SentOnly())}})
+	s := sse.Handler(newTestServer(), &streamable.Options{ServerOptions: transport.ServerOptions{Logger: quiet, Tap: mcptest.ServerTap(t, mcptest.SentOnly())}})
 	t.Cleanup(func() { _ = s.Shutdown(within(t)) })
 	mux := http.NewServeMux()
 	mux.Handle("/a/b/sse", s)
@@ -230,7 +230,7 @@ func TestMounted(t *testing.T) {
 }
 
 func TestTooManySessions(t *testing.T) {
-	_, web := serve(t, newWorld(), streamable.Options{ServerOptions: transport.ServerOptions{Quota: transport.NewQuota(transport.Limits{Streams: 1})}})
+	_, web := serve(t, newTestServer(), streamable.Options{ServerOptions: transport.ServerOptions{Quota: transport.NewQuota(transport.Limits{Streams: 1})}})
 	p := open(t, web, "/sse")
 	resp, err := web.Client().Get(web.URL + "/sse")
 	if err != nil {
@@ -253,7 +253,7 @@ func TestTooManySessions(t *testing.T) {
 
 // If a client disconnects, its calls and its session must end.
 func TestClientGoes(t *testing.T) {
-	w := newWorld()
+	w := newTestServer()
 	_, web := serve(t, w, streamable.Options{})
 	p := open(t, web, "/sse")
 	p.initialize()
@@ -269,7 +269,7 @@ func TestClientGoes(t *testing.T) {
 }
 
 func TestShutdown(t *testing.T) {
-	w := newWorld()
+	w := newTestServer()
 	s, web := serve(t, w, streamable.Options{ServerOptions: transport.ServerOptions{DrainTimeout: polltest.Limit}})
 	p := open(t, web, "/sse")
 	p.initialize()
@@ -311,7 +311,7 @@ func TestShutdown(t *testing.T) {
 }
 
 func TestShutdownIsBounded(t *testing.T) {
-	w := newWorld()
+	w := newTestServer()
 	s, web := serve(t, w, streamable.Options{ServerOptions: transport.ServerOptions{DrainTimeout: polltest.Limit}})
 	p := open(t, web, "/sse")
 	p.initialize()
@@ -335,7 +335,7 @@ func TestShutdownIsBounded(t *testing.T) {
 func TestSessionIdle(t *testing.T) {
 	t.Parallel()
 	const idle = 5 * time.Second // enough for initialize on a busy machine
-	w := newWorld()
+	w := newTestServer()
 	_, web := serve(t, w, streamable.Options{Sessions: streamable.SessionOptions{Idle: idle}})
 	p := open(t, web, "/sse")
 	p.initialize()
@@ -359,7 +359,7 @@ func TestSessionIdle(t *testing.T) {
 
 // The transport has a handshake, so it has only revisions with one.
 func TestNothingModern(t *testing.T) {
-	_, web := serve(t, newWorld(), streamable.Options{})
+	_, web := serve(t, newTestServer(), streamable.Options{})
 	p := open(t, web, "/sse")
 	p.post(`{"jsonrpc":"2.0","id":1,"method":"server/discover","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}`)
 	if got := p.next(); !strings.Contains(got, `"error"`) || strings.Contains(got, `"supported":["2026-07-28"`) {
@@ -373,7 +373,7 @@ func TestNothingModern(t *testing.T) {
 
 // A handler must see the header fields of the POST with its request.
 func TestHeaderOfARequest(t *testing.T) {
-	h := newWorld()
+	h := newTestServer()
 	seen := make(chan string, 1)
 	h.Use(func(next mcp.Handler) mcp.Handler {
 		return mcp.HandlerFunc(func(ctx context.Context, req *mcp.Request) (*mcp.Result, error) {
@@ -396,7 +396,7 @@ func TestHeaderOfARequest(t *testing.T) {
 
 // The stream and its POSTs must pass a reverse proxy that changes the path.
 func TestBehindAProxy(t *testing.T) {
-	_, web := serve(t, newWorld(), streamable.Options{})
+	_, web := serve(t, newTestServer(), streamable.Options{})
 	origin, err := url.Parse(web.URL)
 	if err != nil {
 		t.Fatal(err)

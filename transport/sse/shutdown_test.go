@@ -15,7 +15,7 @@ import (
 
 // When the server ends, the calls in flight must be answered before the client's connection ends.
 func TestServerShutsDown(t *testing.T) {
-	w := newWorld()
+	w := newTestServer()
 	s, web := serve(t, w, streamable.Options{ServerOptions: transport.ServerOptions{DrainTimeout: polltest.Limit}})
 	in := newInbound()
 	tr := dial(t, sse.URL{URL: web.URL}, in, transport.ClientOptions{})
@@ -38,7 +38,7 @@ func TestServerShutsDown(t *testing.T) {
 
 // Shutdown must accept the answer to a question of a call in flight, so that the call can end.
 func TestShutdownWaitsForAnswers(t *testing.T) {
-	w := newWorld()
+	w := newTestServer()
 	s, web := serve(t, w, streamable.Options{ServerOptions: transport.ServerOptions{DrainTimeout: polltest.Limit}})
 	in := &slowInbound{newInbound(), make(chan struct{}), make(chan struct{})}
 	tr := dial(t, sse.URL{URL: web.URL}, in, transport.ClientOptions{Capabilities: elicits})

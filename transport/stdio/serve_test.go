@@ -30,8 +30,8 @@ import (
 
 func TestMain(m *testing.M) { mcptest.Main(m) }
 
-// serveKey makes the test binary a server on its standard streams; its value says for how long at
-// most.
+// serveKey is an environment variable that makes the test binary a server on its standard streams.
+// Its value is the duration after which the server ends at the latest.
 const serveKey = "DOWEL_STDIO_TEST_SERVE"
 
 func init() {
@@ -48,13 +48,14 @@ func init() {
 	os.Exit(0)
 }
 
-// childEnded holds the slow call until a later call has run its child process.
+// The call "slow" waits for childEnded, which reportChildEnd closes after the call "child" has run
+// its child process.
 var (
 	childEnded     = make(chan struct{})
 	reportChildEnd = sync.OnceFunc(func() { close(childEnded) })
 )
 
-// serveTest prints wherever a careless handler would.
+// serveTest writes to standard output in all the ways that a handler could by mistake.
 func serveTest(ctx context.Context, req *mcp.Request) (*mcp.Result, error) {
 	fmt.Println("printed by a handler")
 	os.Stdout.WriteString("written by a handler\n")
@@ -79,7 +80,7 @@ func serveTest(ctx context.Context, req *mcp.Request) (*mcp.Result, error) {
 	return nil, mcp.MethodNotFound(req.Method)
 }
 
-// server is the test binary as a server.
+// server returns the command that runs the test binary as a server for at most limit.
 func server(limit string) Command {
 	exe, err := os.Executable()
 	if err != nil {
@@ -90,9 +91,9 @@ func server(limit string) Command {
 
 const callSlow = `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"slow","_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}` + "\n"
 
-// Standard output holds messages and nothing else, however standard input comes and ends.
+// Standard output contains messages and nothing else, for each kind of standard input.
 func TestServeOnStandardStreams(t *testing.T) {
-	for name, stdin := range map[string]func(t *testing.T, cmd *exec.Cmd) (stdout io.Reader){
+	for name, connect := range map[string]func(t *testing.T, cmd *exec.Cmd) (stdout io.Reader){
 		"pipes": func(t *testing.T, cmd *exec.Cmd) io.Reader {
 			in, err := cmd.StdinPipe()
 			if err != nil {
@@ -139,14 +140,14 @@ func TestServeOnStandardStreams(t *testing.T) {
 			cmd.Env = append(os.Environ(), serveKey+"=10m")
 			var stderr bytes.Buffer
 			cmd.Stderr = &stderr
-			stdout := stdin(t, cmd)
+			stdout := connect(t, cmd)
 			if err := cmd.Start(); err != nil {
 				t.Fatal(err)
 			}
 			if f, ok := cmd.Stdout.(*os.File); ok {
 				f.Close()
 			}
-			seen := map[string]bool{}
+			seen := map[string]bool{} // the id of each answer, and whether it has a result: "1true"
 			for scan := bufio.NewScanner(stdout); scan.Scan(); {
 				var m struct {
 					JSONRPC string
@@ -162,7 +163,7 @@ func TestServeOnStandardStreams(t *testing.T) {
 				t.Errorf("%v\n%s", err, stderr.Bytes())
 			}
 			if !seen["1true"] || !seen["2true"] || !seen["false"] {
-				t.Errorf("answered: %v", seen)
+				t.Errorf("got the answers %v, want results for 1 and 2, and an error without an id for the rubbish", seen)
 			}
 			for _, line := range []string{"printed by a handler", "written by a handler", "logged by a handler", "printed by a child", "printed after Serve", "served: <nil>", "again: stdio.Serve has been called before"} {
 				if !strings.Contains(stderr.String(), line) {
@@ -200,7 +201,7 @@ func TestServeEndsWithItsContext(t *testing.T) {
 			}
 			return r, func() { r.Close(); w.Close() }
 		},
-		"a device": func(t *testing.T) (*os.File, func()) { // which is pumped
+		"a FIFO": func(t *testing.T) (*os.File, func()) { // Serve reads it in a goroutine
 			path := filepath.Join(t.TempDir(), "fifo")
 			if err := syscall.Mkfifo(path, 0o600); err != nil {
 				t.Fatal(err)
@@ -232,7 +233,7 @@ func TestServeEndsWithItsContext(t *testing.T) {
 	}
 }
 
-// A whole client against a whole server, through a stream.
+// A client and a server of every revision exchange messages over a pipe.
 func TestServeStream(t *testing.T) {
 	for _, r := range mcp.Revisions() {
 		t.Run(string(r), func(t *testing.T) {

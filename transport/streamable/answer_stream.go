@@ -144,8 +144,8 @@ func (a *answerStream) finishAnswer(frame []byte) {
 	a.endLocked()
 }
 
-// sendLast sends the event that ends the stream, if the client is connected. If the event may not
-// wait, an error takes its place. a.mu is held.
+// sendLast sends the event that ends the stream, if the client is connected. If the event would
+// exceed a limit, an error takes its place. a.mu is held.
 func (a *answerStream) sendLast(e eventstream.Event) {
 	frames.Show(a.session.server.opts.Tap, transport.Sent, e.Data, nil)
 	if a.conn == nil { // the client may reconnect for it

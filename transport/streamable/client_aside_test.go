@@ -12,7 +12,7 @@ import (
 // the call.
 func TestProgressOnTheStandingStream(t *testing.T) {
 	calling, told := make(chan posted), make(chan struct{})
-	b := &badServer{session: "s"}
+	b := &fakeServer{session: "s"}
 	b.get = func(w http.ResponseWriter, r *http.Request) {
 		beginStream(w, ": open\n\n")
 		m := <-calling
@@ -24,8 +24,8 @@ func TestProgressOnTheStandingStream(t *testing.T) {
 		<-told
 		b.answer(w, m)
 	})
-	c := dialBad(t, b.begin(t), mcp.Revision20251125, client.Options{})
-	got, err := called(t, c, client.CallOptions{OnProgress: func(mcp.ProgressParams) { close(told) }})
+	c := mustDialFake(t, b.start(t), mcp.Revision20251125, client.Options{})
+	got, err := callFake(t, c, client.CallOptions{OnProgress: func(mcp.ProgressParams) { close(told) }})
 	if err != nil || got != "fine" {
 		t.Errorf("%q, %v", got, err)
 	}

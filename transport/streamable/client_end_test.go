@@ -32,7 +32,7 @@ func TestServerNeverAnswers(t *testing.T) {
 		for _, how := range []string{"nothing", "a header", "half a line", "comments"} {
 			t.Run(test.on+" "+string(test.revision)+" with "+how, func(t *testing.T) {
 				t.Parallel()
-				b := &badServer{session: "s"}
+				b := &fakeServer{session: "s"}
 				b.post = func(w http.ResponseWriter, r *http.Request, m posted) bool {
 					if m.Method != test.on && (test.revision != "" || m.Method != mcpwire.MethodInitialize) {
 						return false
@@ -42,7 +42,7 @@ func TestServerNeverAnswers(t *testing.T) {
 				}
 				ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 				defer cancel()
-				c, err := dialFor(ctx, t, b.begin(t), test.revision)
+				c, err := dialFor(ctx, t, b.start(t), test.revision)
 				if err == nil && test.dials {
 					polltest.Within(t, func() {
 						if test.on == mcp.MethodListTools {
@@ -64,7 +64,7 @@ func TestServerNeverAnswers(t *testing.T) {
 }
 
 // stall begins an answer and never ends it.
-func (b *badServer) stall(w http.ResponseWriter, r *http.Request, how string) {
+func (b *fakeServer) stall(w http.ResponseWriter, r *http.Request, how string) {
 	switch how {
 	case "a header":
 		w.Header().Set("Content-Type", "application/json")
@@ -123,7 +123,7 @@ func TestCloseWithCallsInFlight(t *testing.T) {
 			t.Run(how, func(t *testing.T) {
 				t.Parallel()
 				const calls = 20
-				b := &badServer{session: "s"}
+				b := &fakeServer{session: "s"}
 				b.post = onCall(func(w http.ResponseWriter, r *http.Request, _ posted) {
 					if how == "a cut" && r.Header.Get("Mcp-Method") == "" {
 						beginStream(w, "id: 1\nretry: 60000\ndata:\n\n") // the client waits before it resumes
@@ -132,7 +132,7 @@ func TestCloseWithCallsInFlight(t *testing.T) {
 					b.stall(w, r, how)
 				})
 				b.get = func(w http.ResponseWriter, r *http.Request) { beginStream(w, ": open\n\n"); b.silent(r) }
-				c := dialBad(t, b.begin(t), r, client.Options{})
+				c := mustDialFake(t, b.start(t), r, client.Options{})
 				failed := make(chan error, calls)
 				for range calls {
 					go func() {
@@ -162,7 +162,7 @@ func TestCloseWithCallsInFlight(t *testing.T) {
 
 // If the server does not answer the end of a session, Close must wait only for a moment.
 func TestCloseWhereTheServerIsSilent(t *testing.T) {
-	b := &badServer{session: "s", silence: "DELETE"}
-	c := dialBad(t, b.begin(t), mcp.Revision20251125, client.Options{})
+	b := &fakeServer{session: "s", silence: "DELETE"}
+	c := mustDialFake(t, b.start(t), mcp.Revision20251125, client.Options{})
 	polltest.Within(t, func() { c.Close() })
 }

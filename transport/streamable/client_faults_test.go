@@ -88,9 +88,9 @@ func TestBadAnswers(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			inBothEras(t, func(t *testing.T, r mcp.Revision) {
-				b := &badServer{post: onCall(test.answer)}
-				c := dialBad(t, b.begin(t), r, client.Options{})
-				text, err := called(t, c)
+				b := &fakeServer{post: onCall(test.answer)}
+				c := mustDialFake(t, b.start(t), r, client.Options{})
+				text, err := callFake(t, c)
 				var protocol *mcp.Error
 				var answered *streamable.HTTPError
 				got := other
@@ -131,7 +131,7 @@ func endless(w http.ResponseWriter, r *http.Request, _ posted) {
 	}
 }
 
-// ping sends a request that bad servers answer properly.
+// ping sends a request that every fakeServer answers by the protocol.
 func ping(c *client.Client) error {
 	_, err := client.All(c.Tools(context.Background()))
 	return err
@@ -139,12 +139,12 @@ func ping(c *client.Client) error {
 
 // An HTTPError must contain the header and at most 4 KiB of the body.
 func TestHTTPErrors(t *testing.T) {
-	b := &badServer{post: onCall(func(w http.ResponseWriter, _ *http.Request, _ posted) {
+	b := &fakeServer{post: onCall(func(w http.ResponseWriter, _ *http.Request, _ posted) {
 		w.Header().Set("Retry-After", "7")
 		w.WriteHeader(http.StatusTooManyRequests)
 		fmt.Fprint(w, strings.Repeat("slow down ", 1000))
 	})}
-	_, err := called(t, dialBad(t, b.begin(t), mcp.LatestRevision, client.Options{}))
+	_, err := callFake(t, mustDialFake(t, b.start(t), mcp.LatestRevision, client.Options{}))
 	var answered *streamable.HTTPError
 	if !errors.As(err, &answered) || answered.Header.Get("Retry-After") != "7" || len(answered.Body) != 4<<10 {
 		t.Errorf("%v", err)
@@ -157,14 +157,14 @@ func TestHTTPErrors(t *testing.T) {
 // Duplicate responses, and responses to other calls, must be ignored.
 func TestResponsesOfOthers(t *testing.T) {
 	inBothEras(t, func(t *testing.T, r mcp.Revision) {
-		b := &badServer{post: onCall(func(w http.ResponseWriter, _ *http.Request, m posted) {
+		b := &fakeServer{post: onCall(func(w http.ResponseWriter, _ *http.Request, m posted) {
 			other := posted{ID: []byte("4711")}
 			first := said(m, "first")
 			beginStream(w, "data: "+said(other, "another")+"\n\ndata: "+first+"\n\ndata: "+strings.Replace(first, "first", "second", 1)+"\n\n")
 		})}
-		c := dialBad(t, b.begin(t), r, client.Options{})
+		c := mustDialFake(t, b.start(t), r, client.Options{})
 		for range 20 {
-			if got, err := called(t, c); err != nil || got != "first" {
+			if got, err := callFake(t, c); err != nil || got != "first" {
 				t.Fatalf("%q, %v", got, err)
 			}
 		}
@@ -175,7 +175,7 @@ func TestResponsesOfOthers(t *testing.T) {
 func TestResponseOnAnotherWay(t *testing.T) {
 	inBothEras(t, func(t *testing.T, r mcp.Revision) {
 		waiting := make(chan posted, 1)
-		var b badServer
+		var b fakeServer
 		b.post = onCall(func(w http.ResponseWriter, r *http.Request, m posted) {
 			select {
 			case waiting <- m: // the first call; its own stream stays silent
@@ -185,7 +185,7 @@ func TestResponseOnAnotherWay(t *testing.T) {
 				beginStream(w, "data: "+said(<-waiting, "for the first")+"\n\ndata: "+said(m, "for the second")+"\n\n")
 			}
 		})
-		c := dialBad(t, b.begin(t), r, client.Options{})
+		c := mustDialFake(t, b.start(t), r, client.Options{})
 		first := make(chan error, 1)
 		go func() {
 			got, err := client.Call[string](t.Context(), c, "t", nil)
@@ -195,7 +195,7 @@ func TestResponseOnAnotherWay(t *testing.T) {
 			first <- err
 		}()
 		polltest.Until(t, "the first call arrives", func() bool { return b.count(mcp.MethodCallTool) == 1 && len(waiting) == 1 })
-		if got, err := called(t, c); err != nil || got != "for the second" {
+		if got, err := callFake(t, c); err != nil || got != "for the second" {
 			t.Errorf("%q, %v", got, err)
 		}
 		polltest.Until(t, "the first call ends", func() bool { return len(first) == 1 })
@@ -210,7 +210,7 @@ func TestQuestionOnTheStream(t *testing.T) {
 	inBothEras(t, func(t *testing.T, r mcp.Revision) {
 		var answers atomic.Int32
 		answered := make(chan struct{}, 1)
-		b := &badServer{}
+		b := &fakeServer{}
 		b.post = func(w http.ResponseWriter, r *http.Request, m posted) bool {
 			switch {
 			case m.Method == "": // a response
@@ -228,10 +228,10 @@ func TestQuestionOnTheStream(t *testing.T) {
 			fmt.Fprintf(w, "data: %s\n\n", proper(m))
 			return true
 		}
-		c := dialBad(t, b.begin(t), r, client.Options{Answers: client.Answers{Elicit: func(context.Context, *client.ElicitRequest) (*mcp.ElicitResult, error) {
+		c := mustDialFake(t, b.start(t), r, client.Options{Answers: client.Answers{Elicit: func(context.Context, *client.ElicitRequest) (*mcp.ElicitResult, error) {
 			return &mcp.ElicitResult{Action: mcp.ElicitDecline}, nil
 		}}})
-		got, err := called(t, c)
+		got, err := callFake(t, c)
 		if want := int32(1); err != nil || got != "fine" || !r.Modern() && answers.Load() != want || r.Modern() && answers.Load() != 0 {
 			t.Errorf("%q, %v; %d answers", got, err, answers.Load())
 		}
@@ -240,18 +240,18 @@ func TestQuestionOnTheStream(t *testing.T) {
 
 // An error of the protocol may have any size. Only an HTTPError is cut to 4 KiB.
 func TestLargeProtocolError(t *testing.T) {
-	b := &badServer{post: onCall(func(w http.ResponseWriter, _ *http.Request, m posted) {
+	b := &fakeServer{post: onCall(func(w http.ResponseWriter, _ *http.Request, m posted) {
 		w.Header().Set("Content-Type", "application/json")
 		w.WriteHeader(http.StatusBadRequest)
 		fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"error":{"code":-32602,"message":"bad","data":%q}}`, m.ID, strings.Repeat("x", 10_000))
 	})}
-	c, err := client.Dial(t.Context(), b.begin(t), &client.Options{Wire: client.Wire{Verdicts: new(transport.Verdicts)}})
+	c, err := client.Dial(t.Context(), b.start(t), &client.Options{Wire: client.Wire{Verdicts: new(transport.Verdicts)}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer c.Close()
 	var refused *mcp.Error
-	if _, err := called(t, c); !errors.As(err, &refused) || refused.Code != -32602 {
+	if _, err := callFake(t, c); !errors.As(err, &refused) || refused.Code != -32602 {
 		t.Errorf("%v", err)
 	}
 }

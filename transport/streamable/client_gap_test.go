@@ -25,7 +25,7 @@ func TestStandingStreamWithAGap(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			begin, streams := make(chan struct{}), 0
-			b := &badServer{session: "s"}
+			b := &fakeServer{session: "s"}
 			b.get = func(w http.ResponseWriter, r *http.Request) {
 				if streams++; streams == 1 {
 					beginStream(w, ": open\n\n")
@@ -38,7 +38,7 @@ func TestStandingStreamWithAGap(t *testing.T) {
 			}
 			ctx, cancel := context.WithTimeout(t.Context(), polltest.Limit)
 			defer cancel()
-			c := dialBad(t, b.begin(t), mcp.Revision20251125, client.Options{Restart: client.Restart{Base: time.Millisecond}})
+			c := mustDialFake(t, b.start(t), mcp.Revision20251125, client.Options{Restart: client.Restart{Base: time.Millisecond}})
 			w, err := c.Watch(ctx, mcp.SubscriptionFilter{ToolsListChanged: true})
 			if err != nil {
 				t.Fatal(err)

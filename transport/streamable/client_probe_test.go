@@ -119,15 +119,15 @@ func verdict(t *testing.T, status string, body [2]string) (string, error) {
 	t.Helper()
 	var code int
 	fmt.Sscan(status, &code)
-	b := &badServer{post: func(w http.ResponseWriter, r *http.Request, m posted) bool {
+	b := &fakeServer{post: func(w http.ResponseWriter, r *http.Request, m posted) bool {
 		if m.Method != mcp.MethodDiscover {
 			return false
 		}
 		answering(code, body[0], body[1])(w, r, m)
 		return true
 	}}
-	known, url := new(transport.Verdicts), b.begin(t)
-	c, err := dialBadly(t, url, "", client.Options{Wire: client.Wire{Verdicts: known}})
+	known, url := new(transport.Verdicts), b.start(t)
+	c, err := dialFake(t, url, "", client.Options{Wire: client.Wire{Verdicts: known}})
 	legacy, kept := b.count(mcpwire.MethodInitialize) > 0, known.Lookup(url)
 	switch {
 	case err == nil && !legacy && kept == mcp.LatestRevision:
@@ -148,12 +148,12 @@ func TestDialErrors(t *testing.T) {
 		status int
 		is     func(error) bool
 	}{{401, isStatus(401)}, {403, isStatus(403)}, {429, isStatus(429)}, {500, isStatus(500)}, {503, isStatus(503)}} {
-		b := &badServer{post: func(w http.ResponseWriter, _ *http.Request, _ posted) bool {
+		b := &fakeServer{post: func(w http.ResponseWriter, _ *http.Request, _ posted) bool {
 			w.Header().Set("WWW-Authenticate", "Bearer")
 			w.WriteHeader(test.status)
 			return true
 		}}
-		_, err := dialBadly(t, b.begin(t), "", client.Options{})
+		_, err := dialFake(t, b.start(t), "", client.Options{})
 		var answered *streamable.HTTPError
 		if !errors.As(err, &answered) || !test.is(err) || answered.Header.Get("WWW-Authenticate") != "Bearer" {
 			t.Errorf("%d: %v", test.status, err)
@@ -170,13 +170,13 @@ func TestSessionIDs(t *testing.T) {
 		"plain": true, "!~": true, strings.Repeat("x", 3000): true, "": true,
 		"a b": false, "a\tb": false, "é": false, "a\x7f": false, "\x80": false,
 	} {
-		b := &badServer{session: id}
-		c, err := dialBadly(t, b.begin(t), mcp.Revision20251125, client.Options{})
+		b := &fakeServer{session: id}
+		c, err := dialFake(t, b.start(t), mcp.Revision20251125, client.Options{})
 		if (err == nil) != ok {
 			t.Errorf("%q: %v", id, err)
 		}
 		if err == nil {
-			if _, err := called(t, c); err != nil || b.last(mcp.MethodCallTool).Get("Mcp-Session-Id") != id {
+			if _, err := callFake(t, c); err != nil || b.last(mcp.MethodCallTool).Get("Mcp-Session-Id") != id {
 				t.Errorf("%q: %v", id, err)
 			}
 		}

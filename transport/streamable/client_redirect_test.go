@@ -16,8 +16,8 @@ import (
 	"github.com/dowel-mcp/dowel/transport"
 )
 
-// elsewhere is a server of another origin that counts its requests.
-func elsewhere(t *testing.T) (url string, arrived *atomic.Int32) {
+// startOtherOrigin starts a server of another origin, which counts its requests.
+func startOtherOrigin(t *testing.T) (url string, arrived *atomic.Int32) {
 	arrived = new(atomic.Int32)
 	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		arrived.Add(1)
@@ -38,9 +38,9 @@ func TestRedirectToAnotherOrigin(t *testing.T) {
 	for _, status := range redirects {
 		for _, on := range []string{mcp.MethodDiscover, mcpwire.MethodInitialize, mcpwire.NotificationInitialized, mcp.MethodCallTool, "GET"} {
 			t.Run(on+" "+strconv.Itoa(status), func(t *testing.T) {
-				other, arrived := elsewhere(t)
+				other, arrived := startOtherOrigin(t)
 				redirect := func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, other+"/mcp", status) }
-				b := &badServer{session: "s"}
+				b := &fakeServer{session: "s"}
 				revision := mcp.Revision20251125
 				switch on {
 				case mcp.MethodDiscover:
@@ -54,12 +54,12 @@ func TestRedirectToAnotherOrigin(t *testing.T) {
 					}
 					return m.Method == on
 				}
-				c, err := dialBadly(t, b.begin(t), revision, client.Options{HTTP: client.HTTP{Header: secret}})
+				c, err := dialFake(t, b.start(t), revision, client.Options{HTTP: client.HTTP{Header: secret}})
 				if err == nil && on != "GET" {
-					_, err = called(t, c)
+					_, err = callFake(t, c)
 				}
 				if on != "GET" && (err == nil || !strings.Contains(err.Error(), "another origin")) {
-					t.Errorf("%v", err)
+					t.Errorf("got %v, want an error that names another origin", err)
 				}
 				if on == "GET" {
 					polltest.Until(t, "a request for the stream with credentials", func() bool { return b.last("GET").Get("X-Api-Key") == "secret" })
@@ -73,13 +73,13 @@ func TestRedirectToAnotherOrigin(t *testing.T) {
 	}
 }
 
-// A redirect within the origin is followed if it keeps the message. If it would make the POST a
-// GET, that is an error, not a sign of an older server.
+// A redirect within the origin is followed if it keeps the method and the body. One that would turn
+// the POST into a GET is an error, not a sign of an older server.
 func TestRedirectWithinTheOrigin(t *testing.T) {
 	for _, status := range redirects {
 		t.Run(strconv.Itoa(status), func(t *testing.T) {
 			inBothEras(t, func(t *testing.T, r mcp.Revision) {
-				b := &badServer{session: "s"}
+				b := &fakeServer{session: "s"}
 				b.post = func(w http.ResponseWriter, r *http.Request, _ posted) bool {
 					if r.URL.Path == "/moved" {
 						return false
@@ -87,7 +87,7 @@ func TestRedirectWithinTheOrigin(t *testing.T) {
 					http.Redirect(w, r, "/moved", status)
 					return true
 				}
-				c, err := dialBadly(t, b.begin(t), r, client.Options{HTTP: client.HTTP{Header: func(context.Context) (http.Header, error) {
+				c, err := dialFake(t, b.start(t), r, client.Options{HTTP: client.HTTP{Header: func(context.Context) (http.Header, error) {
 					return http.Header{"X-Api-Key": {"secret"}}, nil
 				}}})
 				if status < 307 {
@@ -102,7 +102,7 @@ func TestRedirectWithinTheOrigin(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if got, err := called(t, c); err != nil || got != "fine" {
+				if got, err := callFake(t, c); err != nil || got != "fine" {
 					t.Errorf("%q, %v", got, err)
 				}
 				if h := b.last(mcp.MethodCallTool); h.Get("X-Api-Key") != "secret" || h.Get("Mcp-Protocol-Version") != string(r) {
@@ -115,11 +115,11 @@ func TestRedirectWithinTheOrigin(t *testing.T) {
 
 // A server that redirects in a circle must not be followed without end.
 func TestRedirectForEver(t *testing.T) {
-	b := &badServer{post: func(w http.ResponseWriter, r *http.Request, _ posted) bool {
+	b := &fakeServer{post: func(w http.ResponseWriter, r *http.Request, _ posted) bool {
 		http.Redirect(w, r, "/again", http.StatusTemporaryRedirect)
 		return true
 	}}
-	if _, err := dialBadly(t, b.begin(t), mcp.LatestRevision, client.Options{}); err == nil || !strings.Contains(err.Error(), "redirected more than 10 times") {
+	if _, err := dialFake(t, b.start(t), mcp.LatestRevision, client.Options{}); err == nil || !strings.Contains(err.Error(), "redirected more than 10 times") {
 		t.Errorf("%v", err)
 	}
 }

@@ -23,7 +23,7 @@ import (
 // resumable answers calls with a stream that is cut after an event with an id. The test decides how
 // the server answers when the client resumes.
 type resumable struct {
-	badServer
+	fakeServer
 	begins string                                                                  // the stream up to the cut
 	back   func(w http.ResponseWriter, r *http.Request, n int32, call posted) bool // answers the nth resumption; false refuses it with 405
 	times  atomic.Int32
@@ -115,8 +115,8 @@ func TestResumeCall(t *testing.T) {
 				test.back(w, r, n, call)
 				return true
 			})
-			c := dialBad(t, s.begin(t), mcp.Revision20251125, client.Options{})
-			if got, err := called(t, c); err != nil || got != "fine" {
+			c := mustDialFake(t, s.start(t), mcp.Revision20251125, client.Options{})
+			if got, err := callFake(t, c); err != nil || got != "fine" {
 				t.Errorf("%q, %v", got, err)
 			}
 			if fmt.Sprint(last) != fmt.Sprint(test.last) {
@@ -146,8 +146,8 @@ func TestCallThatCannotBeResumed(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newResumable(test.begins, func(w http.ResponseWriter, _ *http.Request, n int32, _ posted) bool { return test.back(w, n) })
-			c := dialBad(t, s.begin(t), mcp.Revision20251125, client.Options{})
-			if _, err := called(t, c); err == nil || !test.is(err) {
+			c := mustDialFake(t, s.start(t), mcp.Revision20251125, client.Options{})
+			if _, err := callFake(t, c); err == nil || !test.is(err) {
 				t.Errorf("%v", err)
 			}
 		})
@@ -181,7 +181,7 @@ func TestRetry(t *testing.T) {
 		}
 		return begin(w, r, m)
 	}
-	if got, err := called(t, dialBad(t, s.begin(t), mcp.Revision20251125, client.Options{})); err != nil || got != "fine" {
+	if got, err := callFake(t, mustDialFake(t, s.start(t), mcp.Revision20251125, client.Options{})); err != nil || got != "fine" {
 		t.Errorf("%q, %v", got, err)
 	}
 }
@@ -193,7 +193,7 @@ func TestResumeBacksOff(t *testing.T) {
 		abort()
 		return true
 	})
-	c := dialBad(t, s.begin(t), mcp.Revision20251125, client.Options{})
+	c := mustDialFake(t, s.start(t), mcp.Revision20251125, client.Options{})
 	pauses := s.pausesDuringCall(t, c)
 	if pauses[0] < 100*time.Millisecond || pauses[1] < 200*time.Millisecond {
 		t.Errorf("the pauses between attempts do not grow: %v", pauses)
@@ -206,7 +206,7 @@ func TestRetryAtOnce(t *testing.T) {
 		beginStream(w, "retry: 0\n\n")
 		return true
 	})
-	c := dialBad(t, s.begin(t), mcp.Revision20251125, client.Options{})
+	c := mustDialFake(t, s.start(t), mcp.Revision20251125, client.Options{})
 	if pauses := s.pausesDuringCall(t, c); slices.Min(pauses) < 20*time.Millisecond {
 		t.Errorf("the server is polled without a pause: %v", pauses)
 	}
@@ -219,7 +219,7 @@ func TestRetryInAnAge(t *testing.T) {
 		abort()
 		return true
 	})
-	c := dialBad(t, s.begin(t), mcp.Revision20251125, client.Options{})
+	c := mustDialFake(t, s.start(t), mcp.Revision20251125, client.Options{})
 	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 	defer cancel()
 	if _, err := client.Call[string](ctx, c, "t", nil); !errors.Is(err, context.DeadlineExceeded) {
@@ -233,7 +233,7 @@ const changedEvent = "data: {\"jsonrpc\":\"2.0\",\"method\":\"notifications/tool
 func TestStandingStream(t *testing.T) {
 	var last []string
 	done := make(chan struct{})
-	b := &badServer{session: "s"}
+	b := &fakeServer{session: "s"}
 	b.get = func(w http.ResponseWriter, r *http.Request) {
 		last = append(last, r.Header.Get("Last-Event-ID"))
 		switch len(last) {
@@ -253,7 +253,7 @@ func TestStandingStream(t *testing.T) {
 		}
 	}
 	var changes atomic.Int32
-	c := dialBad(t, b.begin(t), mcp.Revision20251125, client.Options{OnNotification: func(n mcp.Notification) {
+	c := mustDialFake(t, b.start(t), mcp.Revision20251125, client.Options{OnNotification: func(n mcp.Notification) {
 		if n.Method == mcp.NotificationToolsChanged {
 			changes.Add(1)
 		}
@@ -295,11 +295,11 @@ func TestStandingStreamRefused(t *testing.T) {
 		} {
 			t.Run(name+strings.Repeat(" in a session", len(session)), func(t *testing.T) {
 				t.Parallel()
-				b := &badServer{session: session, get: get}
-				c := dialBad(t, b.begin(t), mcp.Revision20251125, client.Options{Restart: client.Restart{Base: time.Millisecond}})
+				b := &fakeServer{session: session, get: get}
+				c := mustDialFake(t, b.start(t), mcp.Revision20251125, client.Options{Restart: client.Restart{Base: time.Millisecond}})
 				begun := time.Now()
 				for end := begun.Add(300 * time.Millisecond); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
-					if got, err := called(t, c); err != nil || got != "fine" {
+					if got, err := callFake(t, c); err != nil || got != "fine" {
 						t.Fatalf("%q, %v", got, err)
 					}
 				}

@@ -34,7 +34,7 @@ func TestSessionDenied(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var denied atomic.Int32
-			b := &badServer{session: "s"}
+			b := &fakeServer{session: "s"}
 			b.post = func(w http.ResponseWriter, r *http.Request, m posted) bool {
 				if m.ID == nil || m.Method == mcpwire.MethodInitialize || denied.Add(-1) < 0 {
 					return false
@@ -43,17 +43,17 @@ func TestSessionDenied(t *testing.T) {
 				fmt.Fprint(w, strings.ReplaceAll(denial.body, "%s", string(m.ID)))
 				return true
 			}
-			c := dialBad(t, b.begin(t), mcp.Revision20251125, client.Options{Restart: client.Restart{Base: time.Millisecond}})
+			c := mustDialFake(t, b.start(t), mcp.Revision20251125, client.Options{Restart: client.Restart{Base: time.Millisecond}})
 			denied.Store(1)
 			if err := ping(c); (err == nil) != denial.lost {
 				t.Errorf("a list: %v", err)
 			}
 			denied.Store(1)
-			_, err := called(t, c)
+			_, err := callFake(t, c)
 			if errors.Is(err, streamable.ErrSessionLost) != denial.lost || err == nil {
 				t.Errorf("a call: %v", err)
 			}
-			if got, err := called(t, c); err != nil || got != "fine" {
+			if got, err := callFake(t, c); err != nil || got != "fine" {
 				t.Errorf("the next one: %q, %v", got, err)
 			}
 			want := 1

@@ -32,7 +32,7 @@ func TestEventStreamForms(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			inBothEras(t, func(t *testing.T, r mcp.Revision) {
 				for _, size := range []int{1, 3, 1 << 20} { // pieces, which cut lines, events and characters
-					b := &badServer{post: onCall(func(w http.ResponseWriter, _ *http.Request, m posted) {
+					b := &fakeServer{post: onCall(func(w http.ResponseWriter, _ *http.Request, m posted) {
 						w.Header().Set("Content-Type", "Text/Event-Stream; charset=utf-8")
 						whole := strings.ReplaceAll(strings.ReplaceAll(text, "%r", said(m, "€𝄞")), "%s", string(m.ID))
 						for rest := whole; rest != ""; {
@@ -43,7 +43,7 @@ func TestEventStreamForms(t *testing.T) {
 						}
 					})}
 					var told []string
-					got, err := called(t, dialBad(t, b.begin(t), r, client.Options{}), client.CallOptions{
+					got, err := callFake(t, mustDialFake(t, b.start(t), r, client.Options{}), client.CallOptions{
 						OnProgress: func(p mcp.ProgressParams) { told = append(told, p.Message) },
 					})
 					if err != nil || got != "€𝄞" || len(told) != 1 || told[0] != "äöü€𝄞" {
@@ -72,12 +72,12 @@ func TestEventStreamsCut(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			for _, end := range []func(){func() {}, abort} {
 				for _, r := range []mcp.Revision{mcp.Revision20250618, mcp.LatestRevision} { // without ids to resume from
-					b := &badServer{post: onCall(func(w http.ResponseWriter, _ *http.Request, m posted) {
+					b := &fakeServer{post: onCall(func(w http.ResponseWriter, _ *http.Request, m posted) {
 						beginStream(w, strings.ReplaceAll(strings.ReplaceAll(text, "%r", proper(m)), "%s", string(m.ID)))
 						end()
 					})}
-					c := dialBad(t, b.begin(t), r, client.Options{})
-					got, err := called(t, c)
+					c := mustDialFake(t, b.start(t), r, client.Options{})
+					got, err := callFake(t, c)
 					if !errors.Is(err, mcp.ErrConnection) || !strings.Contains(err.Error(), "before the response") {
 						t.Errorf("%s: %q, %v", r, got, err)
 					}
@@ -96,7 +96,7 @@ func TestEventStreamsCut(t *testing.T) {
 // A list changes nothing, so it must be requested again after a cut.
 func TestSafeRequestAfterACut(t *testing.T) {
 	inBothEras(t, func(t *testing.T, r mcp.Revision) {
-		b := &badServer{}
+		b := &fakeServer{}
 		b.post = func(w http.ResponseWriter, _ *http.Request, m posted) bool {
 			if m.Method != mcp.MethodListTools || b.count(m.Method) > 1 {
 				return false
@@ -104,7 +104,7 @@ func TestSafeRequestAfterACut(t *testing.T) {
 			beginStream(w, ": cut\n\n")
 			return true
 		}
-		c := dialBad(t, b.begin(t), r, client.Options{Restart: client.Restart{Base: 1}})
+		c := mustDialFake(t, b.start(t), r, client.Options{Restart: client.Restart{Base: 1}})
 		if err := ping(c); err != nil || b.count(mcp.MethodListTools) != 2 {
 			t.Errorf("%v; asked %d times", err, b.count(mcp.MethodListTools))
 		}
@@ -118,15 +118,15 @@ func TestEventsOverTheLimit(t *testing.T) {
 		long := strings.Repeat("x", smallMessage)
 		notification := fmt.Sprintf(`{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":%q}}`, long)
 		for _, id := range []string{"", "id: 0\nretry: 1\ndata:\n\nid: 1\n"} { // with ids, the client might resume for the same event
-			b := &badServer{post: onCall(func(w http.ResponseWriter, _ *http.Request, m posted) {
+			b := &fakeServer{post: onCall(func(w http.ResponseWriter, _ *http.Request, m posted) {
 				beginStream(w, id+"data: "+notification+"\n\ndata: "+proper(m)+"\n\n")
 			})}
-			if got, err := called(t, dialBad(t, b.begin(t), r, client.Options{})); err != nil || got != "fine" {
+			if got, err := callFake(t, mustDialFake(t, b.start(t), r, client.Options{})); err != nil || got != "fine" {
 				t.Errorf("behind a large notification: %q, %v", got, err)
 			}
 			large := func(w http.ResponseWriter, m posted) { beginStream(w, id+"data: "+said(m, long)+"\n\n") }
 			var call posted
-			b = &badServer{
+			b = &fakeServer{
 				post: onCall(func(w http.ResponseWriter, _ *http.Request, m posted) { call = m; large(w, m) }),
 				get: func(w http.ResponseWriter, r *http.Request) {
 					if r.Header.Get("Last-Event-ID") == "" {
@@ -136,7 +136,7 @@ func TestEventsOverTheLimit(t *testing.T) {
 					large(w, call) // it is the only one there is
 				},
 			}
-			if got, err := called(t, dialBad(t, b.begin(t), r, client.Options{})); err == nil {
+			if got, err := callFake(t, mustDialFake(t, b.start(t), r, client.Options{})); err == nil {
 				t.Errorf("a large response: %q", got)
 			}
 			if n := b.count("GET"); n > 2 {

@@ -35,7 +35,7 @@ func eachRevision(t *testing.T, test func(t *testing.T, r mcp.Revision)) {
 }
 
 func TestCalls(t *testing.T) {
-	_, web := serve(t, world(nil))
+	_, web := serve(t, testServer(nil))
 	eachRevision(t, func(t *testing.T, r mcp.Revision) {
 		c := dial(t, web.URL+"/mcp", r, client.Options{})
 		for _, text := range []string{"hi", "", "äöü\r\n\u2028"} {
@@ -57,7 +57,7 @@ func TestCalls(t *testing.T) {
 // Mcp-Name is base64 if the name is not safe in a header.
 func TestNamesInHeaders(t *testing.T) {
 	t.Parallel()
-	s := world(nil)
+	s := testServer(nil)
 	server.Resource(s, "x://{name}", "", func(context.Context, struct {
 		Name string `uri:"name"`
 	}) (string, error) {
@@ -87,7 +87,7 @@ func TestNamesInHeaders(t *testing.T) {
 }
 
 func TestAsks(t *testing.T) {
-	_, web := serve(t, world(nil))
+	_, web := serve(t, testServer(nil))
 	eachRevision(t, func(t *testing.T, r mcp.Revision) {
 		if r == mcp.Revision20250326 {
 			return // this revision has no elicitation
@@ -109,7 +109,7 @@ func TestAsks(t *testing.T) {
 }
 
 func TestCancel(t *testing.T) {
-	s := world(nil)
+	s := testServer(nil)
 	begun, ended := make(chan struct{}, 1), make(chan error, 1)
 	s.Use(func(next mcp.Handler) mcp.Handler {
 		return mcp.HandlerFunc(func(ctx context.Context, req *mcp.Request) (*mcp.Result, error) {
@@ -145,7 +145,7 @@ func TestCancel(t *testing.T) {
 
 func TestWatch(t *testing.T) {
 	eachRevision(t, func(t *testing.T, r mcp.Revision) {
-		_, web := serve(t, world(nil))
+		_, web := serve(t, testServer(nil))
 		c := dial(t, web.URL+"/mcp", r, client.Options{})
 		w, err := c.Watch(t.Context(), mcp.SubscriptionFilter{ToolsListChanged: true})
 		if err != nil {
@@ -169,7 +169,7 @@ func TestWatch(t *testing.T) {
 // A call that takes longer than JSONFor must be answered by a stream.
 func TestSlowCall(t *testing.T) {
 	gate := make(chan struct{})
-	_, web := serve(t, world(gate), streamable.Options{JSONFor: 20 * time.Millisecond, KeepAlive: 10 * time.Millisecond})
+	_, web := serve(t, testServer(gate), streamable.Options{JSONFor: 20 * time.Millisecond, KeepAlive: 10 * time.Millisecond})
 	eachRevision(t, func(t *testing.T, r mcp.Revision) {
 		c := dial(t, web.URL+"/mcp", r, client.Options{})
 		time.AfterFunc(100*time.Millisecond, func() { openGate(t, gate) })
@@ -181,7 +181,7 @@ func TestSlowCall(t *testing.T) {
 
 // If the server ends the connection during a call, the client must resume it.
 func TestDisconnect(t *testing.T) {
-	_, web := serve(t, world(nil), streamable.Options{Sessions: streamable.SessionOptions{Retry: 20 * time.Millisecond}})
+	_, web := serve(t, testServer(nil), streamable.Options{Sessions: streamable.SessionOptions{Retry: 20 * time.Millisecond}})
 	eachRevision(t, func(t *testing.T, r mcp.Revision) {
 		want := "not cut"
 		if r == mcp.Revision20251125 {
@@ -203,7 +203,7 @@ func TestDisconnect(t *testing.T) {
 
 // Arguments must be mirrored into header fields, whether the tool was listed before or not.
 func TestParameters(t *testing.T) {
-	_, web := serve(t, world(nil))
+	_, web := serve(t, testServer(nil))
 	eachRevision(t, func(t *testing.T, r mcp.Revision) {
 		c := dial(t, web.URL+"/mcp", r, client.Options{})
 		for _, region := range []string{"eu", " padded ", "日本", "=?base64?x?="} {
@@ -217,7 +217,7 @@ func TestParameters(t *testing.T) {
 // With StreamAtOnce, the header of an event stream arrives before the call is done.
 func TestStreamAtOnce(t *testing.T) {
 	gate := make(chan struct{})
-	_, web := serve(t, world(gate), streamable.Options{StreamAtOnce: true, JSONFor: time.Hour, KeepAlive: -1})
+	_, web := serve(t, testServer(gate), streamable.Options{StreamAtOnce: true, JSONFor: time.Hour, KeepAlive: -1})
 	eachRevision(t, func(t *testing.T, r mcp.Revision) {
 		opened := make(chan struct{}, 100)
 		hc := &http.Client{Transport: answerWatcher{&http.Transport{}, opened}}

@@ -33,7 +33,7 @@ func modernFields(method string, more ...string) []string {
 
 // The answers to single requests of the modern era (basic/transports/streamable-http, 2026-07-28).
 func TestModernRequests(t *testing.T) {
-	_, web := serve(t, world(nil))
+	_, web := serve(t, testServer(nil))
 	echo := modernBody("tools/call", `"name":"echo","arguments":{"message":"x"}`)
 	route := modernBody("tools/call", `"name":"route","arguments":{"region":"eu","level":3}`)
 	call := func(more ...string) []string { return modernFields("tools/call", more...) }
@@ -157,7 +157,7 @@ func carriesID(name string, code int) bool {
 
 // A client that accepts only event streams must get one.
 func TestStreamAlone(t *testing.T) {
-	_, web := serve(t, world(nil))
+	_, web := serve(t, testServer(nil))
 	got := send(t, http.MethodPost, web.URL+"/mcp", listBody, modernFields("tools/list", "Accept", "", "Accept", "text/event-stream")...)
 	if got.status != 200 || got.header.Get("Content-Type") != "text/event-stream" || !strings.Contains(got.body, "data: {") && !strings.Contains(got.body, "data:{") {
 		t.Errorf("%d %v %s", got.status, got.header, got.body)
@@ -176,7 +176,7 @@ func TestStreamAlone(t *testing.T) {
 
 // A legacy client learns from a server without sessions which revisions it speaks.
 func TestARefusedHandshakeNamesTheRevisions(t *testing.T) {
-	_, web := serve(t, world(nil), streamable.Options{Sessions: streamable.SessionOptions{Disabled: true}})
+	_, web := serve(t, testServer(nil), streamable.Options{Sessions: streamable.SessionOptions{Disabled: true}})
 	initialize := `{"jsonrpc":"2.0","id":7,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}`
 	got := send(t, http.MethodPost, web.URL+"/mcp", initialize)
 	const message = `Unsupported protocol version \"2025-06-18\": this server speaks [2026-07-28]`
@@ -186,8 +186,8 @@ func TestARefusedHandshakeNamesTheRevisions(t *testing.T) {
 }
 
 func TestMethods(t *testing.T) {
-	_, web := serve(t, world(nil))
-	_, modern := serve(t, world(nil), streamable.Options{Sessions: streamable.SessionOptions{Disabled: true}})
+	_, web := serve(t, testServer(nil))
+	_, modern := serve(t, testServer(nil), streamable.Options{Sessions: streamable.SessionOptions{Disabled: true}})
 	for _, test := range []struct {
 		url, method string
 		fields      []string
@@ -220,8 +220,8 @@ func TestMethods(t *testing.T) {
 // A loopback address accepts only loopback hosts, and an Origin must be the same host or allowed.
 func TestGuard(t *testing.T) {
 	allowed := streamable.Guard{AllowOrigin: func(origin string) bool { return origin == "https://app.example.com" }}
-	_, web := serve(t, world(nil), streamable.Options{Guard: allowed})
-	_, named := serve(t, world(nil), streamable.Options{Guard: streamable.Guard{Hosts: []string{"mcp.example.com"}}})
+	_, web := serve(t, testServer(nil), streamable.Options{Guard: allowed})
+	_, named := serve(t, testServer(nil), streamable.Options{Guard: streamable.Guard{Hosts: []string{"mcp.example.com"}}})
 	host := strings.TrimPrefix(web.URL, "http://")
 	for _, test := range []struct {
 		name   string
@@ -256,7 +256,7 @@ func TestGuard(t *testing.T) {
 }
 
 func TestPreflight(t *testing.T) {
-	_, web := serve(t, world(nil), streamable.Options{Guard: streamable.Guard{AllowOrigin: func(string) bool { return true }}})
+	_, web := serve(t, testServer(nil), streamable.Options{Guard: streamable.Guard{AllowOrigin: func(string) bool { return true }}})
 	origin := "https://app.example.com"
 	got := send(t, "OPTIONS", web.URL+"/mcp", "", "Origin", origin, "Access-Control-Request-Method", "POST",
 		"Access-Control-Request-Headers", "content-type, mcp-param-region")

@@ -35,10 +35,10 @@ type person struct {
 	Name string `json:"name"`
 }
 
-// world returns a server with a tool for each feature of a transport. The tool "wait" waits for
-// gate.
-func world(gate chan struct{}) *server.Server {
-	s := server.New("world", "1", &server.Options{Logger: slog.New(slog.DiscardHandler), ListInterval: -1})
+// testServer returns a server with a tool for each feature of a transport. The tool "wait" waits
+// for gate.
+func testServer(gate chan struct{}) *server.Server {
+	s := server.New("test-server", "1", &server.Options{Logger: slog.New(slog.DiscardHandler), ListInterval: -1})
 	server.Tool(s, "echo", "Says it again.", func(_ context.Context, in message) (string, error) { return in.Message, nil })
 	server.Tool(s, "progress", "Reports.", func(ctx context.Context, in message) (string, error) {
 		for i := range 3 {

@@ -136,10 +136,10 @@ func (p proxied) dial(t *testing.T, h mcp.Handler, r mcp.Revision, opts client.O
 	return c
 }
 
-// stepping returns a world with a tool that waits at the channel after each of three progress
+// stepping returns a test server with a tool that waits at the channel after each of three progress
 // notifications.
 func stepping(heard chan struct{}) *server.Server {
-	s := world(nil)
+	s := testServer(nil)
 	server.Tool(s, "step", "Reports three steps.", func(ctx context.Context, _ struct{}) (string, error) {
 		for i := range 3 {
 			server.Progress(ctx, float64(i+1), 3, "")
@@ -218,7 +218,7 @@ func TestSilenceThroughProxies(t *testing.T) {
 	throughProxies(t, func(t *testing.T, p proxied, r mcp.Revision) {
 		gate := make(chan struct{})
 		p.opts.JSONFor = idleLimit / 4
-		s := world(gate)
+		s := testServer(gate)
 		c := p.dial(t, s, r, client.Options{})
 		w, err := c.Watch(t.Context(), mcp.SubscriptionFilter{ToolsListChanged: true})
 		if err != nil {
@@ -249,7 +249,7 @@ func TestSilenceThatIsTooLong(t *testing.T) {
 	t.Parallel()
 	gate := make(chan struct{})
 	p := proxied{idle: true, opts: streamable.Options{KeepAlive: -1}}
-	c := p.dial(t, world(gate), mcp.LatestRevision, client.Options{})
+	c := p.dial(t, testServer(gate), mcp.LatestRevision, client.Options{})
 	timer := time.AfterFunc(2*idleLimit, func() {
 		select {
 		case gate <- struct{}{}:

@@ -42,7 +42,7 @@ func TestUnreadAnswersAreBounded(t *testing.T) {
 	const clients, size, most = 40, 4 << 20, 20 << 20
 	for _, form := range []string{"application/json", "text/event-stream", "legacy"} {
 		t.Run(form, func(t *testing.T) {
-			s := world(nil)
+			s := testServer(nil)
 			server.Tool(s, "huge", "Says much.", func(context.Context, struct{}) (string, error) { return strings.Repeat("x", size), nil })
 			opts := limited(transport.Limits{Bytes: most})
 			opts.Sessions.Events = noEvents{} // else the store keeps answers, too
@@ -51,7 +51,7 @@ func TestUnreadAnswersAreBounded(t *testing.T) {
 			for i := range clients {
 				c := dialRaw(t, web)
 				c.write(hugeCall(t, web.URL+"/mcp", form, fmt.Sprint("user", i)))
-				c.until("HTTP/1.1 200")
+				c.readUntil("HTTP/1.1 200")
 			}
 			grown := heapInUse() - before
 			t.Logf("%d unread answers of %d MiB: %d MiB", clients, size>>20, grown>>20)
@@ -117,7 +117,7 @@ func TestAnswerOverTheLimit(t *testing.T) {
 func TestUnfinishedBodiesAreBounded(t *testing.T) {
 	const size = 1 << 20
 	opts := limited(transport.Limits{ClientBytes: 2 * size})
-	_, web := serve(t, world(nil), opts)
+	_, web := serve(t, testServer(nil), opts)
 	lines := modernLines("tools/list", user+": one", length(size))
 	for range 2 {
 		c := dialRaw(t, web)
@@ -140,7 +140,7 @@ func openListen(c *rawClient, name string) answer {
 		c.t.Fatal(err)
 	}
 	if strings.HasSuffix(string(line), "200") {
-		c.until("data:")
+		c.readUntil("data:")
 		return answer{status: 200}
 	}
 	return c.read()
@@ -150,7 +150,7 @@ func openListen(c *rawClient, name string) answer {
 func TestStreamsOfOneClient(t *testing.T) {
 	const most = 20
 	opts := limited(transport.Limits{Streams: most + 3, ClientStreams: most})
-	_, web := serve(t, world(nil), opts)
+	_, web := serve(t, testServer(nil), opts)
 	var first *rawClient
 	for range most {
 		c := dialRaw(t, web)
@@ -185,7 +185,7 @@ func TestStreamsOfOneClient(t *testing.T) {
 // The idle sessions of one client lock out neither others nor itself, and cost others no session.
 func TestIdleSessionsOfOneClient(t *testing.T) {
 	const most = 50
-	endpoint, web := serve(t, world(nil), limited(transport.Limits{Sessions: most + 10, ClientSessions: most}))
+	endpoint, web := serve(t, testServer(nil), limited(transport.Limits{Sessions: most + 10, ClientSessions: most}))
 	url := web.URL + "/mcp"
 	openFor := func(name string) []string {
 		got := send(t, "POST", url, initializeBody(mcp.Revision20251125, ""), user, name)

@@ -132,7 +132,7 @@ func (r *response) finishResponse(answer serving.Outgoing) {
 	}
 }
 
-// refuseAnswer answers with an error instead of an answer that may not wait.
+// refuseAnswer answers with an error in place of an answer that would exceed a limit.
 func (r *response) refuseAnswer(stream *eventstream.Writer, limit *quota.LimitError) {
 	refusal := serving.RefuseAnswer(r.in.ID, limit)
 	if stream == nil {

@@ -21,12 +21,12 @@ func (s *slowSessions) Save(ctx context.Context, key string, record []byte, fina
 	return s.sharedSessions.Save(ctx, key, record, final, until)
 }
 
-// twoReplicas serves one world at two replicas with one store. It returns the servers to change
-// them.
+// twoReplicas serves the same test server at two replicas with one store. It returns the servers to
+// change them.
 func twoReplicas(t *testing.T, opts streamable.Options) (servers [2]*server.Server, urls [2]string) {
 	opts.Sessions.Keys, opts.Sessions.Store = mcp.RandomKeys(), &sharedSessions{}
 	for i := range servers {
-		s := world(nil)
+		s := testServer(nil)
 		server.Resource(s, "test://a", "Changes.", func(context.Context, struct{}) (string, error) { return "", nil })
 		_, web := serve(t, s, opts)
 		servers[i], urls[i] = s, web.URL+"/mcp"
@@ -55,7 +55,7 @@ func TestReplicasAgreeOnTheEnd(t *testing.T) {
 func TestReplicasAgreeOnUse(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		opts := streamable.Options{Sessions: streamable.SessionOptions{Idle: 10 * time.Minute, Keys: mcp.RandomKeys(), Store: &sharedSessions{}}}
-		opened, used := streamable.Handler(world(nil), &opts), streamable.Handler(world(nil), &opts)
+		opened, used := streamable.Handler(testServer(nil), &opts), streamable.Handler(testServer(nil), &opts)
 		defer func() { _, _ = opened.Shutdown(t.Context()), used.Shutdown(t.Context()) }()
 		in := openAt(opened)
 		for range 10 {
@@ -88,7 +88,7 @@ func TestReplicasAgreeOnSubscriptions(t *testing.T) {
 // A session without requests and streams must end, even if it has a subscription.
 func TestIdleSessionWithASubscription(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := world(nil)
+		s := testServer(nil)
 		server.Resource(s, "test://a", "Changes.", func(context.Context, struct{}) (string, error) { return "", nil })
 		endpoint := streamable.Handler(s, &streamable.Options{Sessions: streamable.SessionOptions{Idle: 10 * time.Minute}})
 		defer func() { _ = endpoint.Shutdown(t.Context()) }()
@@ -104,7 +104,7 @@ func TestIdleSessionWithASubscription(t *testing.T) {
 
 // A request during the end of a session must not bring it back.
 func TestEndOfASessionInUse(t *testing.T) {
-	_, web := serve(t, world(nil), streamable.Options{Sessions: streamable.SessionOptions{Store: &slowSessions{}}})
+	_, web := serve(t, testServer(nil), streamable.Options{Sessions: streamable.SessionOptions{Store: &slowSessions{}}})
 	url := web.URL + "/mcp"
 	in := inSession(open(t, url, mcp.Revision20251125), mcp.Revision20251125)
 	var asking sync.WaitGroup

@@ -26,7 +26,7 @@ func TestManySessions(t *testing.T) {
 	// The limit is far more than the time between two requests of a session, and far less than the
 	// test's.
 	events := memstore.NewEvents(memstore.EventLimits{MaxAge: time.Second})
-	endpoint := streamable.Handler(world(nil), &streamable.Options{Sessions: streamable.SessionOptions{Idle: 12 * time.Second, Life: time.Hour, Events: events}})
+	endpoint := streamable.Handler(testServer(nil), &streamable.Options{Sessions: streamable.SessionOptions{Idle: 12 * time.Second, Life: time.Hour, Events: events}})
 	web := httptest.NewServer(endpoint) // without the wire check, which remembers sessions
 	t.Cleanup(func() {
 		web.CloseClientConnections()

@@ -21,7 +21,7 @@ const flood = 6 << 20 // bytes; more than sockets buffer for a reader with a sma
 
 // flooding returns a server with tools that send far more than a stuck client can receive.
 func flooding() *server.Server {
-	s := world(nil)
+	s := testServer(nil)
 	server.Tool(s, "much", "Says much.", func(context.Context, struct{}) (string, error) { return strings.Repeat("x", flood), nil })
 	server.Tool(s, "ask-much", "Asks much.", func(ctx context.Context, _ struct{}) (string, error) {
 		who, err := server.Ask[person](ctx, "who", strings.Repeat("x", flood))
@@ -60,11 +60,11 @@ func TestAnswerThatIsNeverRead(t *testing.T) {
 				c := dialRaw(t, web)
 				lines := modernLines("tools/call", "Mcp-Name: much", length(len(body)))
 				c.write(strings.Replace(head("POST", lines...), "application/json, text/event-stream", accept, 1) + body)
-				c.until("HTTP/1.1 200")
+				c.readUntil("HTTP/1.1 200")
 				l := dialRaw(t, web)
 				other := inSession(open(t, url, mcp.Revision20251125), mcp.Revision20251125)
 				l.write(strings.Replace(head("POST", "Mcp-Session-Id: "+other[1], length(len(legacy))), "application/json, text/event-stream", accept, 1) + legacy)
-				l.until("HTTP/1.1 200")
+				l.readUntil("HTTP/1.1 200")
 				stuck = append(stuck, c, l)
 			}
 			alive(t, url)
@@ -89,12 +89,12 @@ func stuckStream(t *testing.T, web *httptest.Server) (session []string, leave fu
 	id := open(t, web.URL+"/mcp", mcp.Revision20251125)
 	c := dialRaw(t, web)
 	c.write(head("GET", "Mcp-Session-Id: "+id))
-	c.until("retry:")
+	c.readUntil("retry:")
 	asking := dialRaw(t, web)
 	body := `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"ask-much","arguments":{}}}`
 	// The answer cannot be a stream, so the question goes over the session stream.
 	asking.write(strings.Replace(head("POST", "Mcp-Session-Id: "+id, length(len(body))), ", text/event-stream", "", 1) + body)
-	c.until("id:") // the beginning of the question
+	c.readUntil("id:") // the beginning of the question
 	return inSession(id, mcp.Revision20251125), func() { c.conn.Close(); asking.conn.Close() }
 }
 
@@ -160,10 +160,10 @@ func TestStandingStreamThatIsNeverRead(t *testing.T) {
 	})
 }
 
-// watched returns a world with a tool "wait" that reports its begin and the cause of its context's
-// end.
+// watched returns a test server with a tool "wait" that reports its begin and the cause of its
+// context's end.
 func watched(gate chan struct{}) (s *server.Server, begun chan struct{}, ended chan error) {
-	s = world(gate)
+	s = testServer(gate)
 	begun, ended = make(chan struct{}, 10), make(chan error, 10)
 	s.Use(func(next mcp.Handler) mcp.Handler {
 		return mcp.HandlerFunc(func(ctx context.Context, req *mcp.Request) (*mcp.Result, error) {
@@ -188,7 +188,7 @@ func TestModernClientGoesAway(t *testing.T) {
 		c.write(strings.Replace(modernCall("wait"), "application/json, text/event-stream", accept, 1))
 		<-begun
 		if accept == "text/event-stream" {
-			c.until(":")
+			c.readUntil(":")
 		}
 		c.conn.Close()
 		select {
@@ -214,7 +214,7 @@ func TestLegacyClientGoesAway(t *testing.T) {
 	c := dialRaw(t, web)
 	c.write(head("POST", "Mcp-Session-Id: "+in[1], length(len(body))) + body)
 	<-begun
-	last := c.until("id:")
+	last := c.readUntil("id:")
 	c.conn.Close()
 	early, _ := stream(t, url, append(in, "Last-Event-ID", last)...) // before the answer
 	until(t, early, ":")
@@ -256,20 +256,20 @@ func TestLegacyClientComesBackEarly(t *testing.T) {
 		first := dialRaw(t, web)
 		first.write(head("POST", "Mcp-Session-Id: "+in[1], length(len(body))) + body)
 		<-begun
-		last := first.until("id:")
+		last := first.readUntil("id:")
 		second := dialRaw(t, web)
 		second.write(head("GET", "Mcp-Session-Id: "+in[1], "Last-Event-ID: "+last))
 		for range 10 {
-			second.until(": keep-alive")
+			second.readUntil(": keep-alive")
 		}
-		first.until("0\r\n") // the end of the response; the connection can be reused
-		first.until("\r\n")
+		first.readUntil("0\r\n") // the end of the response; the connection can be reused
+		first.readUntil("\r\n")
 		first.write(listRequest())
 		if got := first.read(); got.status != 200 {
 			t.Errorf("the first connection, afterwards: %d %s", got.status, got.body)
 		}
 		openGate(t, gate)
-		if got := second.until("data:"); !strings.Contains(got, "let go") {
+		if got := second.readUntil("data:"); !strings.Contains(got, "let go") {
 			t.Errorf("got %s", got)
 		}
 	}
@@ -345,7 +345,7 @@ func TestMaxConcurrent(t *testing.T) {
 // places of idle ones, and are refused while others are being opened.
 func TestMaxSessions(t *testing.T) {
 	const most, tried = 10, 60
-	endpoint, web := serve(t, world(nil), streamable.Options{ServerOptions: transport.ServerOptions{
+	endpoint, web := serve(t, testServer(nil), streamable.Options{ServerOptions: transport.ServerOptions{
 		Quota: transport.NewQuota(transport.Limits{ClientSessions: most}), Principal: mcp.Principal{ID: "one"},
 	}})
 	url := web.URL + "/mcp"

@@ -16,7 +16,7 @@ import (
 	"github.com/dowel-mcp/dowel/transport/streamable"
 )
 
-// rawClient writes its requests byte by byte onto a connection.
+// rawClient writes requests as text onto a connection, so that they may break the rules of HTTP.
 type rawClient struct {
 	t    testing.TB
 	conn *net.TCPConn
@@ -57,16 +57,16 @@ func (c *rawClient) read() answer {
 	return answer{resp.StatusCode, resp.Header, string(body)}
 }
 
-// ended reports whether the server closes the connection.
-func (c *rawClient) ended() bool {
+// awaitClose reports whether the server closes the connection.
+func (c *rawClient) awaitClose() bool {
 	_ = c.conn.SetReadDeadline(time.Now().Add(polltest.Limit))
 	_, err := io.Copy(io.Discard, c.in)
 	timeout, ok := err.(net.Error)
 	return !ok || !timeout.Timeout()
 }
 
-// until reads up to a line with a prefix and returns the rest of that line.
-func (c *rawClient) until(prefix string) string {
+// readUntil reads up to a line with a prefix and returns the rest of that line.
+func (c *rawClient) readUntil(prefix string) string {
 	c.t.Helper()
 	for {
 		line, err := c.in.ReadString('\n')
@@ -105,13 +105,13 @@ func listRequest() string {
 	return head("POST", modernLines("tools/list", length(len(listBody)))...) + listBody
 }
 
-// A body that arrives byte by byte is refused after BodyTimeout. The timeout must not bound the
-// call, nor an idle connection.
+// A body that arrives too slowly is refused after BodyTimeout. The timeout must not bound the call,
+// nor an idle connection.
 func TestSlowBody(t *testing.T) {
 	t.Parallel()
 	const bodyTimeout = 2 * time.Second
 	gate := make(chan struct{})
-	_, web := serve(t, world(gate), streamable.Options{BodyTimeout: bodyTimeout})
+	_, web := serve(t, testServer(gate), streamable.Options{BodyTimeout: bodyTimeout})
 	slow := dialRaw(t, web)
 	slow.write(head("POST", modernLines("tools/list", length(len(listBody)))...))
 	begun := time.Now()
@@ -127,12 +127,12 @@ func TestSlowBody(t *testing.T) {
 		t.Errorf("a slow body: %d %s", got.status, got.body)
 	}
 	if took := time.Since(begun); took < bodyTimeout {
-		t.Errorf("it was refused after %v", took)
+		t.Errorf("a slow body was refused after %v, want at least %v", took, bodyTimeout)
 	}
-	if !slow.ended() {
+	if !slow.awaitClose() {
 		t.Error("the connection is still open")
 	}
-	awaitTimeout := func() {
+	awaitTimeout := func() { // waits until the body of another connection is refused
 		late := dialRaw(t, web)
 		late.write(head("POST", modernLines("tools/list", length(len(listBody)))...))
 		late.read()
@@ -154,7 +154,7 @@ func TestSlowBody(t *testing.T) {
 // The answers to broken bodies, and whether the connection can be reused.
 func TestBrokenBodies(t *testing.T) {
 	const most = 1000
-	_, web := serve(t, world(nil), streamable.Options{MaxBody: most, BodyTimeout: time.Second})
+	_, web := serve(t, testServer(nil), streamable.Options{MaxBody: most, BodyTimeout: time.Second})
 	lines := func(more ...string) string { return head("POST", modernLines("tools/list", more...)...) }
 	chunked := func(body string) string { return fmt.Sprintf("%x\r\n%s\r\n", len(body), body) }
 	padded := listBody[:len(listBody)-1] + strings.Repeat(" ", most-len(listBody)) + "}"
@@ -166,18 +166,18 @@ func TestBrokenBodies(t *testing.T) {
 		ends   bool
 	}{
 		{"whole", lines(length(len(listBody))) + listBody, false, 200, false},
-		{"as large as may be", lines(length(most)) + padded, false, 200, false},
+		{"exactly MaxBody", lines(length(most)) + padded, false, 200, false},
 		{"chunked", lines("Transfer-Encoding: chunked") + chunked(listBody[:10]) + chunked(listBody[10:]) + "0\r\n\r\n", false, 200, false},
-		{"chunked, as large as may be", lines("Transfer-Encoding: chunked") + chunked(padded) + "0\r\n\r\n", false, 200, false},
+		{"chunked, exactly MaxBody", lines("Transfer-Encoding: chunked") + chunked(padded) + "0\r\n\r\n", false, 200, false},
 		{"a byte too large", lines(length(most+1)) + padded + " ", false, 413, true},
-		{"too large, and not sent", lines(length(1 << 40)), false, 413, true},
-		{"too large, and asked for", lines(length(1<<40), "Expect: 100-continue"), false, 413, true},
+		{"too large, without the body", lines(length(1 << 40)), false, 413, true},
+		{"too large, with Expect: 100-continue", lines(length(1<<40), "Expect: 100-continue"), false, 413, true},
 		{"chunked, and too large", lines("Transfer-Encoding: chunked") + chunked(padded) + chunked(" "), false, 413, true},
 		{"chunked without end", lines("Transfer-Encoding: chunked") + chunked(padded) + strings.Repeat(chunked(strings.Repeat(" ", 1<<10)), 100), false, 413, true},
-		{"shorter than it says", lines(length(len(listBody)+1)) + listBody, true, 400, true},
-		{"longer than it says", lines(length(len(listBody)-1)) + listBody, true, 400, true},
-		{"chunked, and cut", lines("Transfer-Encoding: chunked") + chunked(listBody), true, 400, true},
-		{"chunked, and not", lines("Transfer-Encoding: chunked") + "zz\r\n" + listBody, true, 400, true},
+		{"shorter than its Content-Length", lines(length(len(listBody)+1)) + listBody, true, 400, true},
+		{"longer than its Content-Length", lines(length(len(listBody)-1)) + listBody, true, 400, true},
+		{"chunked, without the last chunk", lines("Transfer-Encoding: chunked") + chunked(listBody), true, 400, true},
+		{"chunked, with a malformed chunk", lines("Transfer-Encoding: chunked") + "zz\r\n" + listBody, true, 400, true},
 		{"a negative length", lines("Content-Length: -1") + listBody, true, 400, true},
 		{"two lengths", lines(length(len(listBody)), length(3)) + listBody, true, 400, true},
 		{"an unknown encoding", lines("Transfer-Encoding: gzip") + listBody, true, 501, true},
@@ -188,7 +188,7 @@ func TestBrokenBodies(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			c := dialRaw(t, web)
-			go func() { // the server may not read it to the end
+			go func() { // in a goroutine, because the server need not read everything
 				_, _ = io.WriteString(c.conn, test.text)
 				if test.half {
 					_ = c.conn.CloseWrite()
@@ -198,7 +198,7 @@ func TestBrokenBodies(t *testing.T) {
 				t.Errorf("got %d, want %d: %s", got.status, test.status, got.body)
 			}
 			if test.ends {
-				if !c.ended() {
+				if !c.awaitClose() {
 					t.Error("the connection is still open")
 				}
 				return
@@ -211,9 +211,10 @@ func TestBrokenBodies(t *testing.T) {
 	}
 }
 
-// A header field with two different values must be refused, because a proxy may have used either.
+// A header field that occurs twice must be refused, because a proxy may have used either value.
+// Accept is a list, so it may occur twice.
 func TestDuplicateFields(t *testing.T) {
-	_, web := serve(t, world(nil))
+	_, web := serve(t, testServer(nil))
 	id := open(t, web.URL+"/mcp", mcp.Revision20251125)
 	session := []string{"Mcp-Session-Id: " + id, "MCP-Protocol-Version: 2025-11-25"}
 	echo := modernBody("tools/call", `"name":"echo","arguments":{"message":"x"}`)
@@ -252,7 +253,7 @@ func TestDuplicateFields(t *testing.T) {
 // Pipelined requests must be answered in order.
 func TestPipelining(t *testing.T) {
 	gate := make(chan struct{}, 1)
-	_, web := serve(t, world(gate))
+	_, web := serve(t, testServer(gate))
 	c := dialRaw(t, web)
 	c.write(modernCall("wait") + listRequest() + head("GET", "MCP-Protocol-Version: "+modernVersion) + listRequest())
 	openGate(t, gate)
@@ -267,7 +268,7 @@ func TestPipelining(t *testing.T) {
 }
 
 func TestOtherMethods(t *testing.T) {
-	_, web := serve(t, world(nil))
+	_, web := serve(t, testServer(nil))
 	for _, method := range []string{"HEAD", "OPTIONS", "PATCH", "PUT", "TRACE", "post", "PROPFIND"} {
 		t.Run(method, func(t *testing.T) {
 			c := dialRaw(t, web)
@@ -290,7 +291,7 @@ func TestOtherMethods(t *testing.T) {
 
 // HTTP/1.0 has no chunks, so a stream must end with its connection.
 func TestHTTP10(t *testing.T) {
-	_, web := serve(t, world(nil))
+	_, web := serve(t, testServer(nil))
 	for _, accept := range []string{"application/json", "text/event-stream"} {
 		c := dialRaw(t, web)
 		c.write(fmt.Sprintf("POST /mcp HTTP/1.0\r\nHost: localhost\r\nContent-Type: application/json\r\nAccept: %s\r\n%s\r\n%s\r\n\r\n%s",

@@ -18,7 +18,7 @@ import (
 
 // Shutdown must accept answers to the questions of calls in flight, but no new requests.
 func TestAnswerDuringShutdown(t *testing.T) {
-	endpoint, web := serve(t, world(nil))
+	endpoint, web := serve(t, testServer(nil))
 	url := web.URL + "/mcp"
 	in := inSession(open(t, url, mcp.Revision20251125), mcp.Revision20251125)
 	lines, question := beginAsk(t, url, in)
@@ -89,7 +89,7 @@ func TestShutdownIsBounded(t *testing.T) {
 // A call that Shutdown cuts off must be answered with the reason, in both eras.
 func TestShutdownSaysWhy(t *testing.T) {
 	begun := make(chan struct{}, 10)
-	s := world(nil)
+	s := testServer(nil)
 	endpoint, web := serve(t, mcp.HandlerFunc(func(ctx context.Context, req *mcp.Request) (*mcp.Result, error) {
 		if req.Method != mcp.MethodCallTool {
 			return s.ServeMCP(ctx, req)
@@ -126,7 +126,7 @@ func TestNamesOfAPublicAddress(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	endpoint := streamable.Handler(world(nil), nil)
+	endpoint := streamable.Handler(testServer(nil), nil)
 	public := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		at := &net.TCPAddr{IP: net.IPv4(192, 0, 2, 1), Port: 80} // a test cannot rely on a real address other than loopback
 		endpoint.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), http.LocalAddrContextKey, net.Addr(at))))
@@ -148,7 +148,7 @@ func TestNamesOfAPublicAddress(t *testing.T) {
 // Arguments of a wrong type must reach the tool, although they should be mirrored into header
 // fields.
 func TestMirroredArgumentOfAWrongType(t *testing.T) {
-	_, web := serve(t, world(nil))
+	_, web := serve(t, testServer(nil))
 	c := dial(t, web.URL+"/mcp", mcp.LatestRevision, client.Options{})
 	if _, err := client.All(c.Tools(t.Context())); err != nil { // so that the client knows the mirrored arguments
 		t.Fatal(err)

@@ -13,7 +13,7 @@ import (
 // sessionRecord is the changeable state of a session. A [SessionStore] keeps it as JSON.
 type sessionRecord struct {
 	LogLevel      mcp.LoggingLevel `json:"logLevel,omitempty"`      // empty if the client has not set it
-	Subscriptions []string         `json:"subscriptions,omitempty"` // resource URIs, in order
+	Subscriptions []string         `json:"subscriptions,omitempty"` // resource URIs, sorted
 	Used          time.Time        `json:"used"`                    // last use, with the precision of a minute
 	Ended         bool             `json:"ended,omitempty"`
 }
@@ -30,6 +30,7 @@ func (s *Server) loadRecord(ctx context.Context, key string) (r sessionRecord, e
 	return r, nil
 }
 
+// saveRecord stores the record of a session. The store may forget it after until.
 func (s *Server) saveRecord(ctx context.Context, key string, r sessionRecord, until time.Time) error {
 	data, err := json.Marshal(r)
 	if err != nil {
@@ -40,6 +41,6 @@ func (s *Server) saveRecord(ctx context.Context, key string, r sessionRecord, un
 
 // hasPrivateStore reports whether no other process shares the session store.
 func (s *Server) hasPrivateStore() bool {
-	_, own := s.opts.Sessions.Store.(*memstore.Sessions)
-	return own
+	_, private := s.opts.Sessions.Store.(*memstore.Sessions)
+	return private
 }

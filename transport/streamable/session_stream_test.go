@@ -127,7 +127,7 @@ func grower(s *server.Server) func() {
 // Connections begin and end while the lists change. No message may arrive twice, and nothing may
 // remain.
 func TestChangesWithoutEnd(t *testing.T) {
-	s := world(nil)
+	s := testServer(nil)
 	c := &listens{Handler: s}
 	_, web := serve(t, c)
 	grow := grower(s)
@@ -180,7 +180,7 @@ func TestChangesWithoutEnd(t *testing.T) {
 // A session has one subscription from its first GET on. It must run on the goroutine of an open
 // GET, and end with the session.
 func TestWhoListens(t *testing.T) {
-	s := world(nil)
+	s := testServer(nil)
 	c := &listens{Handler: s}
 	_, web := serve(t, c)
 	url := web.URL + "/mcp"
@@ -216,7 +216,7 @@ func TestWhoListens(t *testing.T) {
 
 // If the first of two GETs ends, the standby connection must get the changes.
 func TestSpareStaysWhenListenerGoes(t *testing.T) {
-	s := world(nil)
+	s := testServer(nil)
 	c := &listens{Handler: s}
 	_, web := serve(t, c)
 	url := web.URL + "/mcp"
@@ -242,7 +242,7 @@ func TestSpareStaysWhenListenerGoes(t *testing.T) {
 
 // Sessions and the server may end during handovers. Nothing may wait for long.
 func TestEndWhileShiftsChange(t *testing.T) {
-	s := world(nil)
+	s := testServer(nil)
 	c := &listens{Handler: s}
 	endpoint, web := serve(t, c)
 	url := web.URL + "/mcp"
@@ -303,7 +303,7 @@ func TestHandlersThatDoNotListen(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := world(nil)
+			s := testServer(nil)
 			var asked []*mcp.Request
 			var mu sync.Mutex
 			_, web := serve(t, mcp.HandlerFunc(func(ctx context.Context, req *mcp.Request) (*mcp.Result, error) {

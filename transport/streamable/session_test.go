@@ -48,7 +48,7 @@ func inSession(id string, r mcp.Revision) []string {
 }
 
 func TestSession(t *testing.T) {
-	_, web := serve(t, world(nil))
+	_, web := serve(t, testServer(nil))
 	url := web.URL + "/mcp"
 	id := open(t, url, mcp.Revision20251125)
 	in := inSession(id, mcp.Revision20251125)
@@ -98,7 +98,7 @@ func TestSession(t *testing.T) {
 
 // A session must serve only the principal that opened it.
 func TestSessionOfAnother(t *testing.T) {
-	_, web := serve(t, world(nil), streamable.Options{Principal: func(r *http.Request) mcp.Principal {
+	_, web := serve(t, testServer(nil), streamable.Options{Principal: func(r *http.Request) mcp.Principal {
 		return mcp.Principal{ID: r.Header.Get("X-User")}
 	}})
 	id := open(t, web.URL+"/mcp", mcp.Revision20251125, "X-User", "ada")
@@ -142,7 +142,7 @@ func TestReplicas(t *testing.T) {
 	if got := send(t, "POST", three, pingBody, in...); got.status != 404 {
 		t.Errorf("a new replica continues an ended session: %d", got.status)
 	}
-	_, foreign := serve(t, world(nil))
+	_, foreign := serve(t, testServer(nil))
 	if got := send(t, "POST", foreign.URL+"/mcp", pingBody, in...); got.status != 404 {
 		t.Errorf("a server with another key: %d", got.status)
 	}
@@ -154,7 +154,7 @@ func listOf(method string) string {
 
 func TestSessionLimits(t *testing.T) {
 	limits := transport.ServerOptions{Quota: transport.NewQuota(transport.Limits{Sessions: 2}), Principal: mcp.Principal{ID: "one"}}
-	_, web := serve(t, world(nil), streamable.Options{ServerOptions: limits})
+	_, web := serve(t, testServer(nil), streamable.Options{ServerOptions: limits})
 	url := web.URL + "/mcp"
 	first := inSession(open(t, url, mcp.Revision20251125), mcp.Revision20251125)
 	second := inSession(open(t, url, mcp.Revision20251125), mcp.Revision20251125)
@@ -195,7 +195,7 @@ func openAt(endpoint http.Handler) []string {
 // A session ends when it was idle for longer than Idle.
 func TestIdleSession(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		endpoint := streamable.Handler(world(nil), &streamable.Options{Sessions: streamable.SessionOptions{Idle: 10 * time.Minute}})
+		endpoint := streamable.Handler(testServer(nil), &streamable.Options{Sessions: streamable.SessionOptions{Idle: 10 * time.Minute}})
 		defer func() { _ = endpoint.Shutdown(t.Context()) }()
 		in := openAt(endpoint)
 		time.Sleep(9 * time.Minute)
@@ -258,7 +258,7 @@ func until(t *testing.T, lines <-chan string, prefix string) string {
 
 // A client that resumes a stream must get the events after the named one, and none twice.
 func TestResume(t *testing.T) {
-	s := world(nil)
+	s := testServer(nil)
 	_, web := serve(t, s)
 	url := web.URL + "/mcp"
 	in := inSession(open(t, url, mcp.Revision20251125), mcp.Revision20251125)
@@ -291,7 +291,7 @@ func TestResume(t *testing.T) {
 
 // If the server has forgotten a session, the client must open another one and repeat safe requests.
 func TestSessionLost(t *testing.T) {
-	endpoint, web := serve(t, world(nil))
+	endpoint, web := serve(t, testServer(nil))
 	c := dial(t, web.URL+"/mcp", mcp.Revision20251125, client.Options{
 		Restart: client.Restart{Base: time.Millisecond},
 	})
@@ -330,7 +330,7 @@ func (l *lastingCalls) ServeMCP(ctx context.Context, req *mcp.Request) (*mcp.Res
 // Shutdown waits for calls in flight, ends streams with a result and refuses further requests.
 func TestShutdown(t *testing.T) {
 	gate := make(chan struct{})
-	h := &lastingCalls{Server: world(gate)}
+	h := &lastingCalls{Server: testServer(gate)}
 	endpoint, web := serve(t, h)
 	url := web.URL + "/mcp"
 	in := inSession(open(t, url, mcp.Revision20251125), mcp.Revision20251125)

@@ -18,7 +18,7 @@ import (
 // A client may open several GET streams. Each message must arrive on exactly one of them, and
 // opening one must not end another.
 func TestSeveralSessionStreams(t *testing.T) {
-	s := world(nil)
+	s := testServer(nil)
 	subscriptions := &listens{Handler: s}
 	endpoint := streamable.Handler(subscriptions, nil)
 	t.Cleanup(func() {
@@ -96,7 +96,7 @@ func untilMessage(t *testing.T, lines <-chan string) (id string, ids []string) {
 // A stream that has ended cannot be resumed after its last event: some clients would reconnect
 // forever.
 func TestCompletedStreamCannotBeResumed(t *testing.T) {
-	_, web := serve(t, world(nil))
+	_, web := serve(t, testServer(nil))
 	url := web.URL + "/mcp"
 	in := inSession(open(t, url, mcp.Revision20251125), mcp.Revision20251125)
 	lines := postStream(t, url, `{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"progress","arguments":{"message":"m"},"_meta":{"progressToken":1}}}`, in...)

@@ -1,6 +1,6 @@
-// Package streamable carries MCP over Streamable HTTP (basic/transports, revisions 2025-03-26 to
-// 2026-07-28). [Handler] makes an [http.Handler] that serves clients of every revision at one
-// address, and [URL] is such an address for a client to dial:
+// Package streamable carries MCP over Streamable HTTP (page basic/transports of the specification,
+// revisions 2025-03-26 to 2026-07-28). [Handler] makes an [http.Handler] that serves clients of
+// every revision at one address, and [URL] is such an address for a client to dial:
 //
 //	endpoint := streamable.Handler(server, nil)
 //	http.Handle("/mcp", endpoint)
@@ -61,13 +61,13 @@ type Options struct {
 	MaxBody int64
 	// BodyTimeout bounds how long the body of a request may take to arrive, 30 s if it is 0.
 	BodyTimeout time.Duration
-	// JSONFor is how long a response without notifications may remain one JSON document, 1 s if it is
-	// 0. A call that takes longer is answered by an event stream, because proxies close connections
-	// that are silent for long. Only a document can set the HTTP status of an error. If JSONFor is
-	// negative, only notifications make a response a stream.
+	// JSONFor is how long a response without notifications may remain one JSON document, 1 s if it
+	// is 0. A call that takes longer is answered by an event stream, because proxies close
+	// connections that are silent for long. Only a document can set the HTTP status of an error. If
+	// JSONFor is negative, only notifications make a response a stream.
 	JSONFor time.Duration
-	// StreamAtOnce answers every request whose client accepts a stream by an event stream, and sends
-	// its header before the request is served. JSONFor has no effect then, and errors of the
+	// StreamAtOnce answers every request whose client accepts a stream by an event stream, and
+	// sends its header before the request is served. JSONFor has no effect then, and errors of the
 	// handler have status 200. The answer to initialize remains a document, because its header
 	// contains the session id.
 	StreamAtOnce bool
@@ -94,12 +94,12 @@ type SessionOptions struct {
 	// Life bounds the life of a session, 24 h if it is 0.
 	Life time.Duration
 	// Store keeps the changeable state of sessions. Replicas that share a store agree on the log
-	// level, the subscriptions and the end of a session; it is asked with each request. nil means
-	// the memory of this process.
+	// level, the subscriptions and the end of a session. Each request reads the session's entry.
+	// nil means the memory of this process.
 	Store SessionStore
-	// Events keeps the events that were sent, for clients that reconnect. nil means the memory of
-	// this process, bounded to 16 MiB: the oldest events are forgotten first, and all after ten
-	// minutes.
+	// Events keeps the events that were sent, for clients that reconnect. nil means up to 16 MiB of
+	// the memory of this process. Beyond that the oldest events are dropped, and each event is
+	// dropped after ten minutes.
 	Events EventStore
 	// Retry is how long clients are told to wait before they reconnect to a stream, 1 s if it is 0.
 	Retry time.Duration
@@ -169,7 +169,7 @@ type Server struct {
 	instance    string        // distinguishes this Server from replicas in the names of streams
 	streamCount atomic.Uint64 // numbers the legacy streams, for their names
 
-	requests      sync.WaitGroup // changes from 0 only while mu is held
+	requests      sync.WaitGroup // requests in flight; leaves 0 only while mu is held
 	mu            sync.Mutex
 	shutdownHooks map[*func()]struct{}   // end streams that would otherwise stay open
 	modernCalls   map[*response]struct{} // calls of the modern era in flight
@@ -190,7 +190,7 @@ func Handler(h mcp.Handler, opts *Options) *Server {
 	s.bodies = httpwire.NewBodyReader(s.opts.MaxBody, s.opts.BodyTimeout, s.opts.Quota)
 	s.slowAnswers = timeout.New(s.opts.JSONFor)
 	if s.opts.JSONFor < 0 {
-		s.slowAnswers = timeout.New(defaultJSONFor) // for clients that accept no JSON document
+		s.slowAnswers = timeout.New(defaultJSONFor) // applies only to clients that accept no JSON document
 	}
 	s.edge = serving.NewEdge(h, s.opts.ServerOptions)
 	s.headers = mirroredHeaders{s.edge.Extensions()}

@@ -35,7 +35,7 @@ func answers() client.Options {
 }
 
 // exercise uses every feature of the transport.
-func exercise(t *testing.T, w *world, c *client.Client) {
+func exercise(t *testing.T, w *testServer, c *client.Client) {
 	ctx := within(t)
 	for tool, want := range map[string]string{"echo": "a\nb", "ask": "hello Ada", "progress": "done"} {
 		if tool == "ask" && c.Server().Revision < mcp.Revision20250618 {
@@ -81,7 +81,7 @@ func TestEveryRevision(t *testing.T) {
 	for _, r := range append(mcp.Revisions(), "") {
 		t.Run("revision "+string(r), func(t *testing.T) {
 			t.Parallel()
-			w := newWorld()
+			w := newTestServer()
 			_, url := serve(t, w, websocket.Options{ServerOptions: transport.ServerOptions{Tap: mcptest.ServerTap(t)}})
 			c := dial(t, websocket.URL{URL: url}, r, answers())
 			if want := r; c.Server().Revision != want && (want != "" || c.Server().Revision != mcp.LatestRevision) {
@@ -97,7 +97,7 @@ func TestOverTLSAndProxy(t *testing.T) {
 	t.Parallel()
 	for _, secure := range []bool{false, true} {
 		for _, proxied := range []bool{false, true} {
-			w := newWorld()
+			w := newTestServer()
 			s := websocket.Handler(w, &websocket.Options{ServerOptions: transport.ServerOptions{Logger: quiet}})
 			web := httptest.NewUnstartedServer(s)
 			web.EnableHTTP2 = secure
@@ -136,7 +136,7 @@ func TestOverTLSAndProxy(t *testing.T) {
 // Both eras on one connection.
 func TestBothErasOnOneConnection(t *testing.T) {
 	t.Parallel()
-	_, url := serve(t, newWorld(), websocket.Options{})
+	_, url := serve(t, newTestServer(), websocket.Options{})
 	c := raw(t, url, nil)
 	modern := `{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"echo","arguments":{"text":"new"},"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}`
 	if got := exchange(t, c, modern); !strings.Contains(got, `"text":"new"`) || !strings.Contains(got, `"resultType":"complete"`) {
@@ -156,7 +156,7 @@ func TestBothErasOnOneConnection(t *testing.T) {
 
 func TestManyCalls(t *testing.T) {
 	t.Parallel()
-	_, url := serve(t, newWorld(), websocket.Options{})
+	_, url := serve(t, newTestServer(), websocket.Options{})
 	c := dial(t, websocket.URL{URL: url}, "", client.Options{})
 	var wg sync.WaitGroup
 	for range 100 {
@@ -174,7 +174,7 @@ func TestMessageLimit(t *testing.T) {
 	t.Parallel()
 	const limit = 10_000
 	for _, r := range []mcp.Revision{mcp.LatestLegacyRevision, mcp.LatestRevision} {
-		_, url := serve(t, newWorld(), websocket.Options{MaxMessage: limit})
+		_, url := serve(t, newTestServer(), websocket.Options{MaxMessage: limit})
 		c := dial(t, websocket.URL{URL: url, MaxMessage: limit}, r, client.Options{Wire: client.Wire{Tap: mcptest.ClientTap(t, mcptest.SentOnly())}})
 		large := strings.Repeat("x", 200_000)
 		for _, tt := range []struct{ tool, arguments string }{{"echo", `{"text":"` + large + `"}`}, {"big", `{"size":200000}`}} {
@@ -194,7 +194,7 @@ func TestMessageAtLimit(t *testing.T) {
 	t.Parallel()
 	message := toolCall(2, "echo", `{"text":"`+strings.Repeat("x", 5000)+`"}`)
 	for _, spare := range []int{0, 1} {
-		_, url := serve(t, newWorld(), websocket.Options{MaxMessage: len(message) - spare})
+		_, url := serve(t, newTestServer(), websocket.Options{MaxMessage: len(message) - spare})
 		c := raw(t, url, nil)
 		exchange(t, c, initialize)
 		got := []byte(exchange(t, c, message))
@@ -207,7 +207,7 @@ func TestMessageAtLimit(t *testing.T) {
 // Binary messages end the connection with status 1003, on either side.
 func TestBinaryMessage(t *testing.T) {
 	t.Parallel()
-	_, url := serve(t, newWorld(), websocket.Options{})
+	_, url := serve(t, newTestServer(), websocket.Options{})
 	c := raw(t, url, nil)
 	if err := c.Write(within(t), ws.MessageBinary, []byte(initialize)); err != nil {
 		t.Fatal(err)
@@ -238,7 +238,7 @@ func TestBinaryMessage(t *testing.T) {
 // The client learns why the server has ended the connection.
 func TestServerShutsDown(t *testing.T) {
 	t.Parallel()
-	w := newWorld()
+	w := newTestServer()
 	s, url := serve(t, w, websocket.Options{})
 	lost := make(chan error, 1)
 	c := dial(t, websocket.URL{URL: url}, mcp.LatestLegacyRevision, client.Options{Restart: client.Restart{Max: -1}, OnState: func(s client.State) {
@@ -283,7 +283,7 @@ func TestServerShutsDown(t *testing.T) {
 // A shutdown whose context has ended cuts the connections off.
 func TestShutdownIsBounded(t *testing.T) {
 	t.Parallel()
-	w := newWorld()
+	w := newTestServer()
 	s, url := serve(t, w, websocket.Options{ServerOptions: transport.ServerOptions{DrainTimeout: time.Hour}})
 	c := dial(t, websocket.URL{URL: url}, "", client.Options{Restart: client.Restart{Max: -1}})
 	failed := make(chan error, 1)
@@ -303,7 +303,7 @@ func TestShutdownIsBounded(t *testing.T) {
 // The end of the request's context ends the connection like a shutdown.
 func TestServerContextEnds(t *testing.T) {
 	t.Parallel()
-	s := websocket.Handler(newWorld(), &websocket.Options{ServerOptions: transport.ServerOptions{Logger: quiet}})
+	s := websocket.Handler(newTestServer(), &websocket.Options{ServerOptions: transport.ServerOptions{Logger: quiet}})
 	ctx, cancel := context.WithCancel(t.Context())
 	url := wsURL(listen(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { s.ServeHTTP(w, r.WithContext(ctx)) })))
 	c := raw(t, url, nil)
@@ -355,7 +355,7 @@ func TestClientCloses(t *testing.T) {
 // A client that goes without a word cancels its calls.
 func TestClientGoes(t *testing.T) {
 	t.Parallel()
-	w := newWorld()
+	w := newTestServer()
 	_, url := serve(t, w, websocket.Options{})
 	c := raw(t, url, nil)
 	exchange(t, c, initialize)

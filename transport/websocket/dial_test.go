@@ -63,7 +63,7 @@ func TestDialer(t *testing.T) {
 func TestHeader(t *testing.T) {
 	t.Parallel()
 	seen := make(chan http.Header, 1)
-	s := websocket.Handler(newWorld(), &websocket.Options{ServerOptions: transport.ServerOptions{Logger: quiet}})
+	s := websocket.Handler(newTestServer(), &websocket.Options{ServerOptions: transport.ServerOptions{Logger: quiet}})
 	web := listen(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		seen <- r.Header.Clone()
 		s.ServeHTTP(w, r)
@@ -101,7 +101,7 @@ func TestRefused(t *testing.T) {
 // A redirect within the origin is followed.
 func TestRedirect(t *testing.T) {
 	t.Parallel()
-	s := websocket.Handler(newWorld(), &websocket.Options{ServerOptions: transport.ServerOptions{Logger: quiet}})
+	s := websocket.Handler(newTestServer(), &websocket.Options{ServerOptions: transport.ServerOptions{Logger: quiet}})
 	mux := http.NewServeMux()
 	mux.Handle("/ws", http.RedirectHandler("/other", http.StatusTemporaryRedirect))
 	mux.Handle("/other", s)

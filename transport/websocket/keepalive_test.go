@@ -16,7 +16,7 @@ import (
 // An idle connection is kept by pings.
 func TestPings(t *testing.T) {
 	websocket.SetTimeouts(t, time.Minute, time.Minute, time.Minute)
-	_, url := serve(t, newWorld(), websocket.Options{KeepAlive: time.Millisecond})
+	_, url := serve(t, newTestServer(), websocket.Options{KeepAlive: time.Millisecond})
 	pinged := make(chan struct{}, 100)
 	c := raw(t, url, &ws.DialOptions{Subprotocols: []string{"mcp"}, OnPingReceived: func(context.Context, []byte) bool {
 		select {
@@ -38,7 +38,7 @@ func TestPings(t *testing.T) {
 // A client that does not answer pings loses the connection.
 func TestSilentClient(t *testing.T) {
 	websocket.SetTimeouts(t, 50*time.Millisecond, time.Minute, time.Minute)
-	_, url := serve(t, newWorld(), websocket.Options{KeepAlive: 10 * time.Millisecond})
+	_, url := serve(t, newTestServer(), websocket.Options{KeepAlive: 10 * time.Millisecond})
 	c := raw(t, url, &ws.DialOptions{Subprotocols: []string{"mcp"}, OnPingReceived: func(context.Context, []byte) bool { return false }})
 	ctx := within(t)
 	if _, _, err := c.Read(ctx); err == nil || ctx.Err() != nil {
@@ -49,7 +49,7 @@ func TestSilentClient(t *testing.T) {
 // A client that sends no message loses the connection, with the reason.
 func TestNoFirstMessage(t *testing.T) {
 	websocket.SetTimeouts(t, time.Minute, time.Minute, time.Millisecond)
-	_, url := serve(t, newWorld(), websocket.Options{})
+	_, url := serve(t, newTestServer(), websocket.Options{})
 	c := raw(t, url, nil)
 	_, _, err := c.Read(within(t))
 	if ws.CloseStatus(err) != ws.StatusPolicyViolation || !strings.Contains(err.Error(), "sent no message") {
@@ -64,7 +64,7 @@ func TestUnreadAnswers(t *testing.T) {
 	for name, limit := range map[string]time.Duration{"never read": 100 * time.Millisecond, "read late": time.Minute} {
 		t.Run(name, func(t *testing.T) {
 			websocket.SetTimeouts(t, time.Minute, limit, time.Minute)
-			w := newWorld()
+			w := newTestServer()
 			_, url := serve(t, w, websocket.Options{KeepAlive: -1})
 			c := raw(t, url, nil)
 			exchange(t, c, initialize)

@@ -78,7 +78,7 @@ func TestStreamsOfOneClient(t *testing.T) {
 	t.Parallel()
 	quota := transport.NewQuota(transport.Limits{ClientStreams: 2})
 	opts := websocket.Options{ServerOptions: transport.ServerOptions{Quota: quota, Principal: mcp.Principal{ID: "one"}}}
-	_, url := serve(t, newWorld(), opts)
+	_, url := serve(t, newTestServer(), opts)
 	c := raw(t, url, nil)
 	for id, want := range []string{"acknowledged", "(clientStreams)"} {
 		if err := c.Write(t.Context(), ws.MessageText, []byte(modernCall(id, "subscriptions/listen", `"notifications":{"toolsListChanged":true}`))); err != nil {

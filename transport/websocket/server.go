@@ -108,9 +108,9 @@ func (s *Server) Shutdown(ctx context.Context) error {
 // errSilent ends a connection without a first message.
 var errSilent = errors.New("the client has sent no message")
 
-// firstMessage bounds how long a client may hold a connection open before its first message. It is
-// a variable for tests.
-var firstMessage = time.Minute
+// firstMessageTimeout bounds how long a client may hold a connection open before its first message.
+// It is a variable for tests.
+var firstMessageTimeout = time.Minute
 
 // serverConn is a connection of a [Server], a [transport.Conn].
 type serverConn struct {
@@ -158,7 +158,7 @@ func (c *serverConn) serve(socket *ws.Conn) {
 	defer c.unread.Release()
 	defer context.AfterFunc(c.abort, func() { c.fail("%w", httpwire.ErrShutdown) })()
 	c.startKeepAlive(opts.KeepAlive)
-	c.firstTimer = time.AfterFunc(firstMessage, func() { c.cancel(errSilent) })
+	c.firstTimer = time.AfterFunc(firstMessageTimeout, func() { c.cancel(errSilent) })
 	defer c.firstTimer.Stop()
 	shared := opts.ServerOptions
 	shared.Principal = c.principal

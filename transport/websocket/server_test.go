@@ -50,7 +50,7 @@ func status(t *testing.T, url, method string, fields ...string) (code int, body 
 
 func TestUpgrade(t *testing.T) {
 	t.Parallel()
-	_, url := serve(t, newWorld(), websocket.Options{})
+	_, url := serve(t, newTestServer(), websocket.Options{})
 	for _, tt := range []struct {
 		method string
 		fields []string
@@ -94,7 +94,7 @@ func TestGuard(t *testing.T) {
 		{allowing, []string{"Host", "mcp.example.com", "Origin", "https://other.example.com"}, 403},
 		{streamable.Guard{Off: true}, []string{"Host", "evil.example.com", "Origin", "https://evil.example.com"}, 101},
 	} {
-		_, url := serve(t, newWorld(), websocket.Options{Guard: tt.guard})
+		_, url := serve(t, newTestServer(), websocket.Options{Guard: tt.guard})
 		if code, body := status(t, url, "GET", tt.fields...); code != tt.code {
 			t.Errorf("%q: %d %s, want %d", tt.fields, code, body, tt.code)
 		}
@@ -135,7 +135,7 @@ func TestPrincipalAndHeader(t *testing.T) {
 
 func TestTooManyConnections(t *testing.T) {
 	t.Parallel()
-	_, url := serve(t, newWorld(), websocket.Options{ServerOptions: transport.ServerOptions{Quota: transport.NewQuota(transport.Limits{Streams: 2})}})
+	_, url := serve(t, newTestServer(), websocket.Options{ServerOptions: transport.ServerOptions{Quota: transport.NewQuota(transport.Limits{Streams: 2})}})
 	first := raw(t, url, nil)
 	raw(t, url, nil)
 	if code, body := status(t, url, "GET"); code != 503 || !strings.Contains(body, "2 streams are open, which is the limit") {
@@ -152,7 +152,7 @@ func TestTooManyConnections(t *testing.T) {
 // A response writer that cannot be hijacked answers with an error instead of a panic.
 func TestNoHijacker(t *testing.T) {
 	t.Parallel()
-	s := websocket.Handler(newWorld(), &websocket.Options{ServerOptions: transport.ServerOptions{Logger: quiet}})
+	s := websocket.Handler(newTestServer(), &websocket.Options{ServerOptions: transport.ServerOptions{Logger: quiet}})
 	url := wsURL(listen(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		s.ServeHTTP(struct{ http.ResponseWriter }{w}, r)
 	})))

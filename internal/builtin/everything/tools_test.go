@@ -53,7 +53,7 @@ func TestContent(t *testing.T) {
 		}
 		for _, link := range call(t, c, "resource_links", nil).Content[1:] {
 			if r < mcp.Revision20250618 {
-				continue // links were not known, and are text
+				continue // the server sends links as text, because the revision has no links
 			}
 			if _, err := c.ReadResource(t.Context(), link.Link.URI); err != nil {
 				t.Error(err)
@@ -103,7 +103,7 @@ func TestSchema202012(t *testing.T) {
 		i := slices.IndexFunc(tools, func(tool mcp.Tool) bool { return tool.Name == "json_schema_2020_12_tool" })
 		var got, want any
 		if json.Unmarshal(tools[i].InputSchema, &got) != nil || json.Unmarshal([]byte(schema202012), &want) != nil {
-			t.Fatal("no JSON")
+			t.Fatal("a schema is not valid JSON")
 		}
 		gotText, _ := json.Marshal(got)
 		wantText, _ := json.Marshal(want)

@@ -64,7 +64,7 @@ func TestShellEndsBetweenCalls(t *testing.T) {
 	if r.State != Ended || *r.ExitStatus != 6 || err == nil {
 		t.Errorf("got %s, %v", show(r), err)
 	}
-	other := s.world.session()
+	other := s.fixture.session()
 	sh = other.process()
 	other.call(args{"shell": other.handle, "command": "echo last words; exec sh -c 'exit 6'", "timeout": 0})
 	<-sh.exited

@@ -36,14 +36,14 @@ const bound = polltest.Limit
 
 type args map[string]any
 
-// world is a server with a client, and the shells that the test has seen.
-type world struct {
+// fixture is a server with a client, and the shells that the test has seen.
+type fixture struct {
 	*testing.T
 	s *Server
 	c *client.Client
 }
 
-func open(t *testing.T, o Options) world {
+func open(t *testing.T, o Options) fixture {
 	t.Helper()
 	if o.Dir == "" {
 		o.Dir = t.TempDir()
@@ -55,8 +55,8 @@ func open(t *testing.T, o Options) world {
 	return join(t, s, client.Options{Wire: client.Wire{Tap: mcptest.ClientTap(t)}})
 }
 
-// join makes a world of a server, which is closed in the end.
-func join(t *testing.T, s *Server, opts client.Options) world {
+// join returns a fixture with s, which is closed when the test ends.
+func join(t *testing.T, s *Server, opts client.Options) fixture {
 	t.Helper()
 	c, err := client.Dial(t.Context(), s, &opts)
 	if err != nil {
@@ -79,11 +79,11 @@ func join(t *testing.T, s *Server, opts client.Options) world {
 			}
 		}
 	})
-	return world{t, s, c}
+	return fixture{t, s, c}
 }
 
 // try calls the tool. A tool error is returned as one.
-func (w world) try(ctx context.Context, in args, opts ...client.CallOptions) (r Result, err error) {
+func (w fixture) try(ctx context.Context, in args, opts ...client.CallOptions) (r Result, err error) {
 	w.Helper()
 	ctx, cancel := context.WithTimeout(ctx, bound)
 	defer cancel()
@@ -97,7 +97,7 @@ func (w world) try(ctx context.Context, in args, opts ...client.CallOptions) (r 
 	return r, nil
 }
 
-func (w world) call(in args, opts ...client.CallOptions) Result {
+func (w fixture) call(in args, opts ...client.CallOptions) Result {
 	w.Helper()
 	r, err := w.try(w.Context(), in, opts...)
 	if err != nil {
@@ -107,7 +107,7 @@ func (w world) call(in args, opts ...client.CallOptions) Result {
 }
 
 // fail calls the tool, which must return an error with these words.
-func (w world) fail(in args, want string) {
+func (w fixture) fail(in args, want string) {
 	w.Helper()
 	_, err := w.try(w.Context(), in)
 	if _, ok := errors.AsType[*client.ToolError](err); !ok || !strings.Contains(err.Error(), want) {
@@ -115,13 +115,13 @@ func (w world) fail(in args, want string) {
 	}
 }
 
-// session is one shell of a world.
+// session is one shell of a fixture.
 type session struct {
-	world
+	fixture
 	handle string
 }
 
-func (w world) session() session {
+func (w fixture) session() session {
 	w.Helper()
 	r := w.call(args{})
 	if r.Shell == "" || r.State != Idle || r.Output != "" || (r.Note == "no command is running") != w.s.program.bash {

@@ -106,7 +106,7 @@ func TestStateIsKept(t *testing.T) {
 			s.Errorf("the folder is %q, want %q", r.Folder, dir)
 		}
 		s.wants(`echo $v $(sh -c 'echo $W'); f; umask; echo x >&5; cat five; l`, 0, "1 2\nf\n0027\nx\naliased\n")
-		other := s.world.session()
+		other := s.fixture.session()
 		other.wants(`echo "$v $W"`, 0, " \n")
 		s.wants("false", 1, "")
 		s.wants("echo $v", 0, "1\n")

@@ -27,7 +27,8 @@ type frameMeter struct {
 // client that another one was refused.
 const alwaysAccepted = 1 << 10
 
-// add counts a frame before it is written. A [quota.LimitError] says that it may not wait.
+// add counts a frame before it is written. If the frame would exceed a limit, add counts nothing
+// and returns a [quota.LimitError].
 func (m *frameMeter) add(n int) error {
 	if m.waiting.Add(int64(n)) <= quota.Uncounted {
 		return nil
@@ -40,7 +41,7 @@ func (m *frameMeter) add(n int) error {
 	return err
 }
 
-// remove ends what add has begun.
+// remove takes back an add after the frame was written or dropped.
 func (m *frameMeter) remove(n int) {
 	if left := m.waiting.Add(int64(-n)); left+int64(n) > quota.Uncounted {
 		_ = m.updateLease() // fails only if other frames were accepted without a lease
@@ -89,7 +90,7 @@ func (s *server) openStream(c *call) *mcp.Error {
 
 func (s *server) closeStream() { s.opts.Quota.CloseStream(s.waiting.account.Client) }
 
-// RefuseAnswer returns the error that takes the place of an answer that may not wait.
+// RefuseAnswer returns the error that takes the place of an answer that would exceed a limit.
 func RefuseAnswer(id jsonrpc.ID, limit *quota.LimitError) []byte {
 	return jsonrpc.AppendError(nil, id, mcp.Errorf(jsonrpc.CodeInternal, "the answer was dropped: %s", limit))
 }

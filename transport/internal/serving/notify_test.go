@@ -34,12 +34,12 @@ func TestNotificationsOfRawHandlers(t *testing.T) {
 			if tt.meta != "" {
 				meta = strings.Replace(meta, "{", "{"+tt.meta+",", 1)
 			}
-			play(t, newWorld(), transport.ServerOptions{}, `> {"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"notify","arguments":{"Send":[`+tt.send+`]},`+meta+`}}
+			play(t, newTestServer(), transport.ServerOptions{}, `> {"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"notify","arguments":{"Send":[`+tt.send+`]},`+meta+`}}
 				`+tt.answers+`$OK 1 "`+tt.errs+`"`)
 		})
 	}
 	t.Run("a cancellation in a session", func(t *testing.T) {
-		play(t, newWorld(), transport.ServerOptions{}, `$INIT 2025-11-25
+		play(t, newTestServer(), transport.ServerOptions{}, `$INIT 2025-11-25
 			> {"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"notify","arguments":{"Send":[`+cancelled+`]}}}
 			$OK 1 "`+refused+`"`)
 	})

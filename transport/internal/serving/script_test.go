@@ -34,7 +34,7 @@ func play(t *testing.T, h mcp.Handler, opts transport.ServerOptions, script stri
 	}
 	t.Context().Done() // belongs to this test, not to the bubble that the transcript is played in
 	mcptest.Transcript(t, file, func() mcp.Handler {
-		if w, ok := h.(*world); ok {
+		if w, ok := h.(*testServer); ok {
 			w.gate = make(chan struct{}) // of the bubble
 		}
 		return h
@@ -94,6 +94,6 @@ type row struct {
 
 func playAll(t *testing.T, rows []row) {
 	for _, r := range rows {
-		t.Run(r.name, func(t *testing.T) { play(t, newWorld(), r.opts, r.script) })
+		t.Run(r.name, func(t *testing.T) { play(t, newTestServer(), r.opts, r.script) })
 	}
 }

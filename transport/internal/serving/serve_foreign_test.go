@@ -10,10 +10,10 @@ import (
 	"github.com/dowel-mcp/dowel/transport"
 )
 
-// mayHoldEdgeMembers is a handler that answers every method that is not the core's with one result,
-// and core methods as a world does.
+// mayHoldEdgeMembers is a handler that answers every method of the extension acme with one result,
+// and core methods as testServer does.
 type mayHoldEdgeMembers struct {
-	*world
+	*testServer
 	result     mcp.Result
 	extensions []mcp.Extension
 }
@@ -23,7 +23,7 @@ func (f mayHoldEdgeMembers) ServeMCP(ctx context.Context, req *mcp.Request) (*mc
 		res := f.result
 		return &res, nil
 	}
-	return f.world.ServeMCP(ctx, req)
+	return f.testServer.ServeMCP(ctx, req)
 }
 
 func (f mayHoldEdgeMembers) Extensions() []mcp.Extension { return f.extensions }
@@ -58,7 +58,7 @@ func TestResultsThatAreNotTheCores(t *testing.T) {
 		{"a type of no extension", "tools/call", mcp.Result{Type: "guess", Raw: json.RawMessage(`{}`)},
 			`"error":{"code":-32603,"message":"the result is of type \"guess\", which no extension of the server has"}`, strings.Replace(refused, "task", "guess", 1)},
 	} {
-		h := mayHoldEdgeMembers{world: newWorld(), result: tt.result, extensions: []mcp.Extension{
+		h := mayHoldEdgeMembers{testServer: newTestServer(), result: tt.result, extensions: []mcp.Extension{
 			{ID: "com.acme/tasks", ResultTypes: []mcp.ResultType{"task"}}, {ID: "com.acme/votes", ResultTypes: []mcp.ResultType{"vote"}},
 		}}
 		declared := strings.Replace(modernMeta, "{}", `{"extensions":{"com.acme/tasks":{}}}`, 1)
@@ -74,7 +74,7 @@ func TestResultsThatAreNotTheCores(t *testing.T) {
 
 // A handler that knows extensions need not be told to the edge twice.
 func TestExtensionsOfTheHandler(t *testing.T) {
-	tools["ask acme"] = func(_ *world, _ ctx, _ *mcp.Request, p mcp.CallToolParams) (*mcp.Result, error) {
+	tools["ask acme"] = func(_ *testServer, _ ctx, _ *mcp.Request, p mcp.CallToolParams) (*mcp.Result, error) {
 		if p.InputResponses["q"] == nil {
 			return ask(nil, map[string]string{"q": `acme/ask {}`})
 		}
@@ -99,7 +99,7 @@ func TestExtensionsOfTheHandler(t *testing.T) {
 		{"none", nil, nil, failed, failed},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			h, opts := mayHoldEdgeMembers{world: newWorld(), extensions: tt.handler}, transport.ServerOptions{Extensions: tt.edge}
+			h, opts := mayHoldEdgeMembers{testServer: newTestServer(), extensions: tt.handler}, transport.ServerOptions{Extensions: tt.edge}
 			talk(t, h, opts, modern+tt.modern)
 			talk(t, h, opts, legacy+tt.legacy)
 		})
@@ -110,7 +110,7 @@ func TestExtensionsOfTheHandler(t *testing.T) {
 // same.
 func TestSamplingWithContext(t *testing.T) {
 	const question = `sampling/createMessage {"messages":[],"maxTokens":5,"includeContext":"thisServer"}`
-	tools["ask context"] = func(_ *world, _ ctx, _ *mcp.Request, p mcp.CallToolParams) (*mcp.Result, error) {
+	tools["ask context"] = func(_ *testServer, _ ctx, _ *mcp.Request, p mcp.CallToolParams) (*mcp.Result, error) {
 		if p.InputResponses["q"] == nil {
 			return ask(nil, map[string]string{"q": question})
 		}
@@ -124,7 +124,7 @@ func TestSamplingWithContext(t *testing.T) {
 			if r == mcp.Revision20251125 {
 				answer = `< {"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":"${t}"}],"isError":true}}`
 			}
-			play(t, newWorld(), transport.ServerOptions{}, "$INIT "+string(r)+`
+			play(t, newTestServer(), transport.ServerOptions{}, "$INIT "+string(r)+`
 				> {"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"ask context"}}
 				`+answer)
 		})
@@ -132,7 +132,7 @@ func TestSamplingWithContext(t *testing.T) {
 }
 
 // bare offers nothing.
-type bare struct{ *world }
+type bare struct{ *testServer }
 
 func (bare) ServeMCP(context.Context, *mcp.Request) (*mcp.Result, error) {
 	return &mcp.Result{Value: &mcp.DiscoverResult{SupportedVersions: mcp.Revisions()}}, nil
@@ -141,7 +141,7 @@ func (bare) ServeMCP(context.Context, *mcp.Request) (*mcp.Result, error) {
 func TestWhatWasNotOffered(t *testing.T) {
 	for _, r := range legacyRevisions {
 		t.Run(string(r), func(t *testing.T) {
-			talk(t, bare{newWorld()}, transport.ServerOptions{}, `> {"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"`+string(r)+`","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}
+			talk(t, bare{newTestServer()}, transport.ServerOptions{}, `> {"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"`+string(r)+`","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}
 				< {"jsonrpc":"2.0","id":0,"result":"${r}"}
 				> {"jsonrpc":"2.0","id":1,"method":"logging/setLevel","params":{"level":"info"}}
 				< {"jsonrpc":"2.0","id":1,"error":{"code":-32601,"message":"method not found: logging/setLevel"}}
@@ -156,7 +156,7 @@ func TestWhatWasNotOffered(t *testing.T) {
 }
 
 func TestARefusedHandshakeSaysWhatIsSpoken(t *testing.T) {
-	play(t, newWorld(), transport.ServerOptions{Revisions: []mcp.Revision{mcp.Revision20260728}}, `@lenient lifecycle
+	play(t, newTestServer(), transport.ServerOptions{Revisions: []mcp.Revision{mcp.Revision20260728}}, `@lenient lifecycle
 		> {"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}
 		< {"jsonrpc":"2.0","id":1,"error":{"code":-32022,"message":"Unsupported protocol version \"2025-06-18\": this server speaks [2026-07-28]","data":{"requested":"2025-06-18","supported":["2026-07-28"]}}}`)
 }

@@ -61,7 +61,7 @@ func TestUnusableFrames(t *testing.T) {
 		{"cancelling null", `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":null,"reason":5}}`, ``},
 	} {
 		t.Run(tt.name+"/modern", func(t *testing.T) {
-			talk(t, newWorld(), transport.ServerOptions{}, "> "+tt.frame+"\n"+tt.modern+"\n"+
+			talk(t, newTestServer(), transport.ServerOptions{}, "> "+tt.frame+"\n"+tt.modern+"\n"+
 				`> {"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"echo","arguments":{},$META}}`+"\n"+`$OK 2 "{}"`)
 		})
 		for _, r := range legacyRevisions {
@@ -73,7 +73,7 @@ func TestUnusableFrames(t *testing.T) {
 				want = "" // errors without an id came with a later schema
 			}
 			t.Run(tt.name+"/"+string(r), func(t *testing.T) {
-				talk(t, newWorld(), transport.ServerOptions{}, "$INIT "+string(r)+"\n> "+tt.frame+"\n"+want+"\n"+
+				talk(t, newTestServer(), transport.ServerOptions{}, "$INIT "+string(r)+"\n> "+tt.frame+"\n"+want+"\n"+
 					`> {"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"echo","arguments":{}}}`+"\n"+`$OK 2 "{}"`)
 			})
 		}
@@ -143,7 +143,7 @@ func TestIDsInFlight(t *testing.T) {
 	busy := func(id string) string {
 		return `< {"jsonrpc":"2.0","id":` + id + `,"error":{"code":-32603,"message":$M}}` + "\n"
 	}
-	w := newWorld()
+	w := newTestServer()
 	play(t, w, transport.ServerOptions{}, "@lenient request-id after-end\n"+call("1", "hang")+
 		call("1", "echo")+`< {"jsonrpc":"2.0","id":1,"error":{"code":-32600,"message":$M}}`+"\n"+
 		call(`"1"`, "echo")+`$OK "1" "{}"`+"\n"+
@@ -153,13 +153,13 @@ func TestIDsInFlight(t *testing.T) {
 	if got := w.seen(); got != "hang: cancelled by the client: enough (canceled: true)" {
 		t.Errorf("the handler saw %s", got)
 	}
-	play(t, newWorld(), transport.ServerOptions{MaxConcurrent: 2}, call("1", "hang")+call("2", "hang")+call("3", "echo")+busy("3")+cancel("2")+call("4", "echo")+`$OK 4 "{}"`+"\n"+
+	play(t, newTestServer(), transport.ServerOptions{MaxConcurrent: 2}, call("1", "hang")+call("2", "hang")+call("3", "echo")+busy("3")+cancel("2")+call("4", "echo")+`$OK 4 "{}"`+"\n"+
 		call("5", "hang")+call("6", "echo")+busy("6")+cancel("1")+cancel("5")+call("7", "echo")+`$OK 7 "{}"`)
 }
 
 // A cancelled call is not answered, whatever its handler does.
 func TestNothingComesBehindACancellation(t *testing.T) {
-	tools["deaf"] = func(w *world, _ ctx, req *mcp.Request, _ mcp.CallToolParams) (*mcp.Result, error) {
+	tools["deaf"] = func(w *testServer, _ ctx, req *mcp.Request, _ mcp.CallToolParams) (*mcp.Result, error) {
 		<-w.gate
 		for range 2 {
 			err := req.Peer.Notify(background, mcp.Notification{Method: mcp.NotificationProgress, Params: []byte(`{"progressToken":1,"progress":1}`)})
@@ -167,11 +167,11 @@ func TestNothingComesBehindACancellation(t *testing.T) {
 		}
 		return text("too late")
 	}
-	tools["wake"] = func(w *world, _ ctx, _ *mcp.Request, _ mcp.CallToolParams) (*mcp.Result, error) {
+	tools["wake"] = func(w *testServer, _ ctx, _ *mcp.Request, _ mcp.CallToolParams) (*mcp.Result, error) {
 		close(w.gate)
 		return text("woken")
 	}
-	w := newWorld()
+	w := newTestServer()
 	play(t, w, transport.ServerOptions{}, `
 		> {"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"deaf","_meta":{`+version+`,`+capabilities+`,"progressToken":1}}}
 		> {"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}
@@ -184,7 +184,7 @@ func TestNothingComesBehindACancellation(t *testing.T) {
 }
 
 func TestNotificationsReachTheHandler(t *testing.T) {
-	w := newWorld()
+	w := newTestServer()
 	play(t, w, transport.ServerOptions{}, `@lenient schema direction cancellation
 		$INIT 2025-06-18
 		> {"jsonrpc":"2.0","method":"notifications/roots/list_changed"}
@@ -208,7 +208,7 @@ func TestUnusableNotificationsAreLogged(t *testing.T) {
 		`{"jsonrpc":"2.0","method":"tools/list","params":{}}`:                              "tools/list without an id",
 	} {
 		var log bytes.Buffer
-		play(t, newWorld(), transport.ServerOptions{Logger: slog.New(slog.NewTextHandler(&log, nil))}, `@lenient schema direction cancellation
+		play(t, newTestServer(), transport.ServerOptions{Logger: slog.New(slog.NewTextHandler(&log, nil))}, `@lenient schema direction cancellation
 			$INIT 2025-06-18
 			> `+frame+`
 			> {"jsonrpc":"2.0","id":9,"method":"ping"}

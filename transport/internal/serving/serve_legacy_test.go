@@ -48,7 +48,7 @@ func TestNegotiation(t *testing.T) {
 						> {"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"request"}}
 						< {"jsonrpc":"2.0","id":2,"result":{"content":[{"type":"text","text":"` + string(want) + `|{}|{\"name\":\"c\",\"version\":\"1\"}||info|"}]}}`
 				}
-				play(t, newWorld(), transport.ServerOptions{Revisions: allowed}, script)
+				play(t, newTestServer(), transport.ServerOptions{Revisions: allowed}, script)
 			})
 		}
 	}
@@ -131,9 +131,9 @@ func TestHandshake(t *testing.T) {
 
 // initialize cannot be cancelled.
 func TestInitializeIsNotCancelled(t *testing.T) {
-	w := newWorld()
+	w := newTestServer()
 	w.hold = true
-	tools["open the gate"] = func(w *world, _ ctx, _ *mcp.Request, _ mcp.CallToolParams) (*mcp.Result, error) {
+	tools["open the gate"] = func(w *testServer, _ ctx, _ *mcp.Request, _ mcp.CallToolParams) (*mcp.Result, error) {
 		time.AfterFunc(time.Millisecond, func() { close(w.gate) })
 		return text("open")
 	}
@@ -148,7 +148,7 @@ func TestInitializeIsNotCancelled(t *testing.T) {
 
 // A handshake that failed has opened nothing: the client may try again.
 func TestInitializeAgainAfterAFailure(t *testing.T) {
-	w := newWorld()
+	w := newTestServer()
 	w.broken = true
 	play(t, mcp.HandlerFunc(func(c ctx, req *mcp.Request) (*mcp.Result, error) {
 		res, err := w.ServeMCP(c, req)
@@ -233,21 +233,21 @@ func TestLegacyAdaptationOfTheSameLength(t *testing.T) {
 	for _, more := range []string{``, `,"x":1`, `,"xx":1`, `,"xxx":1`, `,"xxxx":1`, `,"xxxxx":1`} { // one of them has the text's length
 		for pad := range 12 {
 			content := `{"type":"audio","data":"` + strings.Repeat("AAAA", pad%3) + `","mimeType":"` + strings.Repeat("m", pad) + `"` + more + `}`
-			play(t, newWorld(), transport.ServerOptions{}, "$INIT 2024-11-05\n"+`> {"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"raw","arguments":{"content":[`+content+`]}}}
+			play(t, newTestServer(), transport.ServerOptions{}, "$INIT 2024-11-05\n"+`> {"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"raw","arguments":{"content":[`+content+`]}}}
 				< {"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":"${t}"}]}}`)
 		}
 	}
 }
 
 func TestLegacyChanges(t *testing.T) {
-	tools["publish all"] = func(w *world, _ ctx, _ *mcp.Request, p mcp.CallToolParams) (*mcp.Result, error) {
+	tools["publish all"] = func(w *testServer, _ ctx, _ *mcp.Request, p mcp.CallToolParams) (*mcp.Result, error) {
 		w.each(func(peer mcp.Peer) bool {
 			_ = peer.Change(background, mcp.Notification{Method: mcp.NotificationToolsChanged})
 			return true
 		})
 		return text("published")
 	}
-	tools["publish resource"] = func(w *world, _ ctx, _ *mcp.Request, p mcp.CallToolParams) (*mcp.Result, error) {
+	tools["publish resource"] = func(w *testServer, _ ctx, _ *mcp.Request, p mcp.CallToolParams) (*mcp.Result, error) {
 		w.each(func(peer mcp.Peer) bool {
 			_ = peer.Change(background, mcp.Notification{Method: mcp.NotificationResourceUpdated, Params: []byte(`{"uri":"x://a"}`)})
 			return true
@@ -268,7 +268,7 @@ func TestLegacyChanges(t *testing.T) {
 		{name: "lists, from initialized on", script: "$INIT 2025-06-18\n" + publish("publish all", "1") + changed + `$OK 1 "published"`},
 		{name: "lists once, however often initialized comes", script: "$INIT 2025-06-18\n" + `> {"jsonrpc":"2.0","method":"notifications/initialized"}` + "\n" + publish("publish all", "1") + changed + `$OK 1 "published"`},
 		{name: "subscribe and unsubscribe", script: "$INIT 2025-06-18\n" + ask("subscribe", "1", "x://a", `"result":{}`) +
-			publish("publish resource", "2") + updated + updated + `$OK 2 "published"` + "\n" + // the world publishes on each subscription
+			publish("publish resource", "2") + updated + updated + `$OK 2 "published"` + "\n" + // testServer publishes on each subscription
 			ask("subscribe", "3", "x://a", `"result":{}`) + publish("publish resource", "4") + updated + updated + `$OK 4 "published"` + "\n" +
 			ask("unsubscribe", "5", "x://a", `"result":{}`) + publish("publish resource", "6") + updated + `$OK 6 "published"` + "\n" +
 			ask("unsubscribe", "7", "x://a", `"result":{}`) + ask("unsubscribe", "8", "x://never", `"result":{}`)},
@@ -330,11 +330,11 @@ func TestLegacyAsking(t *testing.T) {
 	for i := range 100 {
 		script += fmt.Sprintf("< {\"jsonrpc\":\"2.0\",\"id\":%d,\"method\":\"roots/list\"}\n> {\"jsonrpc\":\"2.0\",\"id\":%d,\"result\":{\"roots\":[]}}\n", i+1, i+1)
 	}
-	play(t, newWorld(), transport.ServerOptions{}, script+`< {"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":"tools/call has asked for input 100 times, the maximum for one call"}],"isError":true}}`+next)
+	play(t, newTestServer(), transport.ServerOptions{}, script+`< {"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":"tools/call has asked for input 100 times, the maximum for one call"}],"isError":true}}`+next)
 }
 
 func TestBothErasAtOnce(t *testing.T) {
-	play(t, newWorld(), transport.ServerOptions{}, `
+	play(t, newTestServer(), transport.ServerOptions{}, `
 		> {"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"request",$META}}
 		< {"jsonrpc":"2.0","id":1,"result":{"resultType":"complete","content":[{"type":"text","text":"2026-07-28|{}||||"}]}}
 		$INIT 2025-06-18

@@ -79,12 +79,12 @@ const (
 )
 
 func init() {
-	tools["sleep"] = func(w *world, c ctx, _ *mcp.Request, _ mcp.CallToolParams) (*mcp.Result, error) {
+	tools["sleep"] = func(w *testServer, c ctx, _ *mcp.Request, _ mcp.CallToolParams) (*mcp.Result, error) {
 		time.Sleep(time.Second)
 		w.saw("slept: %v", context.Cause(c))
 		return text("slept")
 	}
-	tools["sleep long"] = func(w *world, c ctx, _ *mcp.Request, _ mcp.CallToolParams) (*mcp.Result, error) {
+	tools["sleep long"] = func(w *testServer, c ctx, _ *mcp.Request, _ mcp.CallToolParams) (*mcp.Result, error) {
 		time.Sleep(time.Hour)
 		return text("slept long")
 	}
@@ -94,7 +94,7 @@ func init() {
 // is cancelled.
 func TestHalfOpenDrain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w, conn := newWorld(), newHalfOpen()
+		w, conn := newTestServer(), newHalfOpen()
 		for _, frame := range []string{sleepCall, hangCall, listenCall} {
 			conn.in <- []byte(frame)
 		}
@@ -125,7 +125,7 @@ func TestDrainIsOverWhenNothingIsInFlight(t *testing.T) {
 		conn.in <- []byte(sleepCall)
 		close(conn.in)
 		begin := time.Now()
-		if err := overconn.Serve(background, conn, newWorld(), transport.ServerOptions{Logger: quiet, Tap: mcptest.ServerTap(t, mcptest.SentOnly())}); err != nil || time.Since(begin) != time.Second {
+		if err := overconn.Serve(background, conn, newTestServer(), transport.ServerOptions{Logger: quiet, Tap: mcptest.ServerTap(t, mcptest.SentOnly())}); err != nil || time.Since(begin) != time.Second {
 			t.Errorf("Serve took %v, %v", time.Since(begin), err)
 		}
 		if frames := conn.sent(); len(frames) != 1 {
@@ -141,7 +141,7 @@ func TestDrainGivesUp(t *testing.T) {
 		_ = near.Write([]byte(strings.Replace(sleepCall, `"sleep"`, `"sleep long"`, 1)))
 		go func() { time.Sleep(time.Second); near.Close() }()
 		begin := time.Now()
-		if err := overconn.Serve(background, far, newWorld(), transport.ServerOptions{Logger: quiet, Tap: mcptest.ServerTap(t, mcptest.SentOnly())}); err != nil || time.Since(begin) != 3*time.Second {
+		if err := overconn.Serve(background, far, newTestServer(), transport.ServerOptions{Logger: quiet, Tap: mcptest.ServerTap(t, mcptest.SentOnly())}); err != nil || time.Since(begin) != 3*time.Second {
 			t.Errorf("Serve took %v, %v", time.Since(begin), err)
 		}
 		time.Sleep(time.Hour)
@@ -166,7 +166,7 @@ func TestServeEnds(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				near, far := memory.Pipe()
 				conn := &transporttest.FailingConn{Conn: far, Fail: make(chan error, 1)}
-				w := newWorld()
+				w := newTestServer()
 				c, cancel := context.WithCancelCause(background)
 				defer cancel(nil)
 				ended := make(chan error, 1)
@@ -209,11 +209,11 @@ func TestLeakedPeers(t *testing.T) {
 			< "${unsubscribed}"`,
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld()
+			w := newTestServer()
 			notify := func(peer mcp.Peer) error {
 				return peer.Notify(background, mcp.Notification{Method: mcp.NotificationMessage, Params: []byte(`{"level":"info","data":1}`)})
 			}
-			tools["use leaked"] = func(w *world, _ ctx, _ *mcp.Request, _ mcp.CallToolParams) (*mcp.Result, error) {
+			tools["use leaked"] = func(w *testServer, _ ctx, _ *mcp.Request, _ mcp.CallToolParams) (*mcp.Result, error) {
 				peer := w.peers[len(w.peers)-1]
 				if strings.Contains(name, "subscription") {
 					w.saw("change: %v", peer.Change(background, mcp.Notification{Method: mcp.NotificationToolsChanged}))
@@ -247,7 +247,7 @@ func TestAcknowledgingOutOfTurn(t *testing.T) {
 					return nil, fmt.Errorf("got %v", err)
 				}
 			}
-			return newWorld().ServeMCP(c, req)
+			return newTestServer().ServeMCP(c, req)
 		}
 		leaked.Store(&req.Peer)
 		for range 3 {
@@ -359,7 +359,7 @@ func TestLostFrames(t *testing.T) {
 		conn := &transporttest.LossyConn{Conn: far}
 		ended := make(chan error, 1)
 		go func() {
-			ended <- overconn.Serve(background, conn, newWorld(), transport.ServerOptions{Logger: quiet, Tap: mcptest.ServerTap(t, mcptest.SentOnly())})
+			ended <- overconn.Serve(background, conn, newTestServer(), transport.ServerOptions{Logger: quiet, Tap: mcptest.ServerTap(t, mcptest.SentOnly())})
 		}()
 		for _, tt := range []struct{ frame, want string }{
 			{`lose 7`, `{"jsonrpc":"2.0","id":7,"error":{"code":-32600,"message":"${m}"}}`},

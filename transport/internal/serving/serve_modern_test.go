@@ -52,7 +52,7 @@ func TestModernMeta(t *testing.T) {
 			if !strings.HasPrefix(tt.answer, `"error"`) {
 				answer = `$OK 1 "` + strings.ReplaceAll(tt.answer, `"`, `\"`) + `"`
 			}
-			play(t, newWorld(), transport.ServerOptions{}, `@lenient schema meta
+			play(t, newTestServer(), transport.ServerOptions{}, `@lenient schema meta
 				> {"jsonrpc":"2.0","id":1,"method":"tools/call"`+params+`}
 				`+answer+`
 				> {"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"echo","arguments":{"a":1.0},$META}}
@@ -70,7 +70,7 @@ func TestModernMethods(t *testing.T) {
 			if params != "" {
 				params += ","
 			}
-			play(t, newWorld(), transport.ServerOptions{}, `@lenient schema direction lifecycle
+			play(t, newTestServer(), transport.ServerOptions{}, `@lenient schema direction lifecycle
 				> {"jsonrpc":"2.0","id":1,"method":"`+method+`","params":{`+params+`$META}}
 				< {"jsonrpc":"2.0","id":1,"error":{"code":-32601,"message":$M}}
 				> {"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"echo",$META}}
@@ -156,7 +156,7 @@ func TestBrokenJSONStaysHere(t *testing.T) {
 						continue // legacy results have none
 					}
 					meta := map[string]string{"modern": ",$META"}[revision]
-					talk(t, newWorld(), transport.ServerOptions{}, start+`> {"jsonrpc":"2.0","id":1,`+call+meta+"}}\n"+answer)
+					talk(t, newTestServer(), transport.ServerOptions{}, start+`> {"jsonrpc":"2.0","id":1,`+call+meta+"}}\n"+answer)
 				}
 			})
 		}
@@ -164,8 +164,8 @@ func TestBrokenJSONStaysHere(t *testing.T) {
 }
 
 func TestModernSubscriptions(t *testing.T) {
-	w := newWorld()
-	tools["publish"] = func(w *world, _ ctx, _ *mcp.Request, p mcp.CallToolParams) (*mcp.Result, error) {
+	w := newTestServer()
+	tools["publish"] = func(w *testServer, _ ctx, _ *mcp.Request, p mcp.CallToolParams) (*mcp.Result, error) {
 		w.each(func(peer mcp.Peer) bool {
 			_ = peer.Change(background, mcp.Notification{Method: mcp.NotificationToolsChanged})
 			_ = peer.Change(background, mcp.Notification{Method: mcp.NotificationResourceUpdated, Params: []byte(`{"uri":"x://a","_meta":{"io.modelcontextprotocol/subscriptionId":99,"theirs":1}}`)})
@@ -173,7 +173,7 @@ func TestModernSubscriptions(t *testing.T) {
 		})
 		return text("published")
 	}
-	tools["shut"] = func(w *world, _ ctx, _ *mcp.Request, p mcp.CallToolParams) (*mcp.Result, error) {
+	tools["shut"] = func(w *testServer, _ ctx, _ *mcp.Request, p mcp.CallToolParams) (*mcp.Result, error) {
 		w.each(func(mcp.Peer) bool { return false })
 		return text("shut")
 	}

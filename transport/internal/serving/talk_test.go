@@ -22,7 +22,7 @@ func talk(t *testing.T, h mcp.Handler, opts transport.ServerOptions, script stri
 	opts.Logger = quiet
 	synctest.Test(t, func(t *testing.T) {
 		opts.Tap = mcptest.ServerTap(t, mcptest.SentOnly(), lenient(script))
-		if w, ok := h.(*world); ok {
+		if w, ok := h.(*testServer); ok {
 			w.gate = make(chan struct{})
 		}
 		near, far := memory.Pipe()
@@ -81,7 +81,7 @@ func lenient(script string) mcptest.TapOption {
 
 func talkAll(t *testing.T, rows []row) {
 	for _, r := range rows {
-		t.Run(r.name, func(t *testing.T) { talk(t, newWorld(), r.opts, r.script) })
+		t.Run(r.name, func(t *testing.T) { talk(t, newTestServer(), r.opts, r.script) })
 	}
 }
 

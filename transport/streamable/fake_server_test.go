@@ -20,19 +20,19 @@ import (
 	"github.com/dowel-mcp/dowel/transport/streamable"
 )
 
-// posted is a message that a bad server has received.
+// posted is a message that a fakeServer has received.
 type posted struct {
 	ID     json.RawMessage `json:"id"`
 	Method string          `json:"method"`
 	Params json.RawMessage `json:"params"`
 }
 
-// badServer follows the protocol, except where the test overrides it.
-type badServer struct {
+// fakeServer is a legacy or modern server that follows the protocol unless a test overrides it.
+type fakeServer struct {
 	session string
 	post    func(w http.ResponseWriter, r *http.Request, m posted) (answered bool) // nil follows the protocol
 	get     http.HandlerFunc                                                       // nil answers 405
-	silence string                                                                 // the HTTP method that is never answered
+	silence string                                                                 // an HTTP method that is never answered
 	gone    <-chan struct{}                                                        // closed when the test ends
 
 	mu     sync.Mutex
@@ -40,8 +40,8 @@ type badServer struct {
 	header map[string]http.Header
 }
 
-// begin serves until the test ends and returns the URL.
-func (b *badServer) begin(t testing.TB) string {
+// start serves until the test ends and returns the URL.
+func (b *fakeServer) start(t testing.TB) string {
 	t.Helper()
 	gone := make(chan struct{})
 	b.gone, b.seen, b.header = gone, map[string]int{}, map[string]http.Header{}
@@ -54,7 +54,7 @@ func (b *badServer) begin(t testing.TB) string {
 	return web.URL
 }
 
-func (b *badServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (b *fakeServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	var m posted
 	name := r.Method
 	if r.Method == http.MethodPost {
@@ -82,28 +82,28 @@ func (b *badServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // count returns how often a method was seen.
-func (b *badServer) count(name string) int {
+func (b *fakeServer) count(name string) int {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.seen[name]
 }
 
 // last returns the header of the last request of a method.
-func (b *badServer) last(name string) http.Header {
+func (b *fakeServer) last(name string) http.Header {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.header[name]
 }
 
 // silent leaves a request without an answer.
-func (b *badServer) silent(r *http.Request) {
+func (b *fakeServer) silent(r *http.Request) {
 	select {
 	case <-r.Context().Done():
 	case <-b.gone:
 	}
 }
 
-func (b *badServer) answer(w http.ResponseWriter, m posted) {
+func (b *fakeServer) answer(w http.ResponseWriter, m posted) {
 	if m.ID == nil {
 		w.WriteHeader(http.StatusAccepted)
 		return
@@ -160,19 +160,20 @@ func beginStream(w http.ResponseWriter, text string) {
 // abort ends a response in the middle.
 func abort() { panic(http.ErrAbortHandler) }
 
-const smallMessage = 2000 // in bytes, the limit of clients that dialBad makes
+const smallMessage = 2000 // in bytes, the limit of clients that dialFake makes
 
-// dialBad dials a bad server. Only messages of the client are checked, and little is logged.
-func dialBad(t testing.TB, url string, r mcp.Revision, opts client.Options) *client.Client {
+// mustDialFake is dialFake for a test in which the client can connect.
+func mustDialFake(t testing.TB, url string, r mcp.Revision, opts client.Options) *client.Client {
 	t.Helper()
-	c, err := dialBadly(t, url, r, opts)
+	c, err := dialFake(t, url, r, opts)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return c
 }
 
-func dialBadly(t testing.TB, url string, r mcp.Revision, opts client.Options) (*client.Client, error) {
+// dialFake dials a fakeServer. It checks only the messages of the client and logs nothing.
+func dialFake(t testing.TB, url string, r mcp.Revision, opts client.Options) (*client.Client, error) {
 	t.Helper()
 	own := &http.Client{Transport: &http.Transport{}}
 	t.Cleanup(own.CloseIdleConnections)
@@ -190,8 +191,8 @@ func dialBadly(t testing.TB, url string, r mcp.Revision, opts client.Options) (*
 	return c, err
 }
 
-// called returns the result of a call. It fails the test if the call does not end.
-func called(t testing.TB, c *client.Client, opts ...client.CallOptions) (string, error) {
+// callFake returns the result of a call. It fails the test if the call does not end.
+func callFake(t testing.TB, c *client.Client, opts ...client.CallOptions) (string, error) {
 	t.Helper()
 	type outcome struct {
 		text string

@@ -26,8 +26,8 @@ import (
 
 var quiet = slog.New(slog.DiscardHandler)
 
-// world is a server with a tool for each feature of the transport.
-type world struct {
+// testServer is a server with a tool for each feature of the transport.
+type testServer struct {
 	*server.Server
 	entered chan struct{} // "wait" is running
 	release chan struct{}
@@ -38,8 +38,8 @@ type textIn struct {
 	Text string `json:"text"`
 }
 
-func newWorld() *world {
-	w := &world{server.New("world", "1", &server.Options{Logger: quiet}), make(chan struct{}, 8), make(chan struct{}), make(chan error, 8)}
+func newTestServer() *testServer {
+	w := &testServer{server.New("test-server", "1", &server.Options{Logger: quiet}), make(chan struct{}, 8), make(chan struct{}), make(chan error, 8)}
 	server.Tool(w.Server, "echo", "", func(_ context.Context, in textIn) (string, error) { return in.Text, nil })
 	server.Tool(w.Server, "big", "", func(_ context.Context, in struct {
 		Size int `json:"size"`
@@ -72,7 +72,7 @@ func newWorld() *world {
 	return w
 }
 
-// serve serves the world at /sse of a real server.
+// serve serves the test server at /sse of an HTTP server.
 func serve(t testing.TB, h mcp.Handler, opts streamable.Options) (*sse.Server, *httptest.Server) {
 	if opts.Logger == nil {
 		opts.Logger = quiet

@@ -26,16 +26,16 @@ import (
 
 var quiet = slog.New(slog.DiscardHandler)
 
-// world is a server with a tool for each feature of the transport.
-type world struct {
+// testServer is a server with a tool for each feature of the transport.
+type testServer struct {
 	*server.Server
 	entered chan struct{} // "wait" is running
 	release chan struct{}
 	ended   chan error // the cause of the end of the context of "wait"
 }
 
-func newWorld() *world {
-	w := &world{server.New("world", "1", &server.Options{Logger: quiet}), make(chan struct{}, 8), make(chan struct{}), make(chan error, 8)}
+func newTestServer() *testServer {
+	w := &testServer{server.New("test-server", "1", &server.Options{Logger: quiet}), make(chan struct{}, 8), make(chan struct{}), make(chan error, 8)}
 	server.Tool(w.Server, "echo", "", func(_ context.Context, in struct {
 		Text string `json:"text" header:"Text"`
 	}) (string, error) {

@@ -16,37 +16,37 @@ import (
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
-// world is a server made by hand, without package server: each tool does one thing that the edge
-// has to deal with.
-type world struct {
+// testServer is a handler without package server: each tool does one thing that the edge has to
+// deal with.
+type testServer struct {
 	mu     sync.Mutex
-	log    []string // what the handlers saw
+	log    []string // requests and events that the handlers saw
 	peers  []mcp.Peer
 	listen map[int]chan func(mcp.Peer) bool // open subscriptions; false ends one
 	next   int
 	notes  []mcp.Notification
-	gate   chan struct{} // what "gate" and a discovery that is held wait for
-	hold   bool          // server/discover waits for gate
-	broken bool          // server/discover fails
+	gate   chan struct{} // the tool "gate" waits for it, and server/discover if hold is set
+	hold   bool
+	broken bool // server/discover fails
 }
 
-func newWorld() *world {
-	return &world{listen: map[int]chan func(mcp.Peer) bool{}, gate: make(chan struct{})}
+func newTestServer() *testServer {
+	return &testServer{listen: map[int]chan func(mcp.Peer) bool{}, gate: make(chan struct{})}
 }
 
-func (w *world) saw(format string, args ...any) {
+func (w *testServer) saw(format string, args ...any) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.log = append(w.log, fmt.Sprintf(format, args...))
 }
 
-func (w *world) seen() string {
+func (w *testServer) seen() string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return strings.Join(w.log, "\n")
 }
 
-func (w *world) NotifyMCP(_ context.Context, n mcp.Notification) {
+func (w *testServer) NotifyMCP(_ context.Context, n mcp.Notification) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.notes = append(w.notes, n)
@@ -59,7 +59,7 @@ func text(format string, args ...any) (*mcp.Result, error) {
 	return &mcp.Result{Value: &mcp.CallToolResult{Content: []mcp.Content{mcp.Text(fmt.Sprintf(format, args...))}}}, nil
 }
 
-func (w *world) ServeMCP(ctx context.Context, req *mcp.Request) (*mcp.Result, error) {
+func (w *testServer) ServeMCP(ctx context.Context, req *mcp.Request) (*mcp.Result, error) {
 	switch req.Method {
 	case mcp.MethodDiscover:
 		return w.discover(ctx)
@@ -77,7 +77,7 @@ func (w *world) ServeMCP(ctx context.Context, req *mcp.Request) (*mcp.Result, er
 	return nil, mcp.MethodNotFound(req.Method)
 }
 
-func (w *world) discover(ctx context.Context) (*mcp.Result, error) {
+func (w *testServer) discover(ctx context.Context) (*mcp.Result, error) {
 	if w.broken {
 		return nil, errors.New("broken")
 	}
@@ -98,7 +98,7 @@ func (w *world) discover(ctx context.Context) (*mcp.Result, error) {
 	}, nil
 }
 
-func (w *world) subscribe(ctx context.Context, req *mcp.Request) (*mcp.Result, error) {
+func (w *testServer) subscribe(ctx context.Context, req *mcp.Request) (*mcp.Result, error) {
 	var p mcp.ListenParams
 	if err := mcp.Decode(req.Params, &p); err != nil {
 		return nil, mcp.InvalidParams("%v", err)
@@ -139,7 +139,7 @@ func (w *world) subscribe(ctx context.Context, req *mcp.Request) (*mcp.Result, e
 }
 
 // each runs a change on every open subscription, oldest first.
-func (w *world) each(change func(mcp.Peer) bool) {
+func (w *testServer) each(change func(mcp.Peer) bool) {
 	w.mu.Lock()
 	open := w.listen
 	keys := slices.Sorted(maps.Keys(open))
@@ -155,7 +155,7 @@ func (w *world) each(change func(mcp.Peer) bool) {
 	time.Sleep(time.Millisecond)
 }
 
-func (w *world) call(ctx context.Context, req *mcp.Request) (*mcp.Result, error) {
+func (w *testServer) call(ctx context.Context, req *mcp.Request) (*mcp.Result, error) {
 	var p mcp.CallToolParams
 	if err := mcp.Decode(req.Params, &p); err != nil {
 		return nil, mcp.InvalidParams("%v", err)
@@ -185,39 +185,41 @@ func ask(state *string, questions map[string]string) (*mcp.Result, error) {
 
 const form = `elicitation/create {"mode":"form","message":"Who?","requestedSchema":{"type":"object","properties":{"name":{"type":"string"}}}}`
 
-type tool func(w *world, ctx context.Context, req *mcp.Request, p mcp.CallToolParams) (*mcp.Result, error)
+type tool func(w *testServer, ctx context.Context, req *mcp.Request, p mcp.CallToolParams) (*mcp.Result, error)
 
 var tools = map[string]tool{}
 
 func init() {
 	maps.Copy(tools, map[string]tool{
-		"echo": func(w *world, _ context.Context, req *mcp.Request, p mcp.CallToolParams) (*mcp.Result, error) {
+		"echo": func(w *testServer, _ context.Context, req *mcp.Request, p mcp.CallToolParams) (*mcp.Result, error) {
 			return text("%s", p.Arguments)
 		},
-		"request": func(w *world, _ context.Context, req *mcp.Request, p mcp.CallToolParams) (*mcp.Result, error) {
+		"request": func(w *testServer, _ context.Context, req *mcp.Request, p mcp.CallToolParams) (*mcp.Result, error) {
 			return text("%s|%s|%s|%s|%s|%s", req.Revision, req.ClientCapabilities, req.ClientInfo, req.ProgressToken, req.LogLevel, req.Principal.ID)
 		},
-		"hang": func(w *world, ctx context.Context, _ *mcp.Request, _ mcp.CallToolParams) (*mcp.Result, error) {
+		"hang": func(w *testServer, ctx context.Context, _ *mcp.Request, _ mcp.CallToolParams) (*mcp.Result, error) {
 			<-ctx.Done()
 			w.saw("hang: %v (canceled: %v)", context.Cause(ctx), errors.Is(context.Cause(ctx), context.Canceled))
 			return text("too late")
 		},
-		"gate": func(w *world, ctx context.Context, _ *mcp.Request, _ mcp.CallToolParams) (*mcp.Result, error) {
+		"gate": func(w *testServer, ctx context.Context, _ *mcp.Request, _ mcp.CallToolParams) (*mcp.Result, error) {
 			<-w.gate
 			w.saw("gate: %v", context.Cause(ctx))
 			return text("through")
 		},
-		"panic": func(*world, context.Context, *mcp.Request, mcp.CallToolParams) (*mcp.Result, error) {
+		"panic": func(*testServer, context.Context, *mcp.Request, mcp.CallToolParams) (*mcp.Result, error) {
 			panic("boom secret")
 		},
-		"plain error": func(*world, context.Context, *mcp.Request, mcp.CallToolParams) (*mcp.Result, error) {
+		"plain error": func(*testServer, context.Context, *mcp.Request, mcp.CallToolParams) (*mcp.Result, error) {
 			return nil, errors.New("secret")
 		},
-		"nothing": func(*world, context.Context, *mcp.Request, mcp.CallToolParams) (*mcp.Result, error) { return nil, nil },
-		"empty": func(*world, context.Context, *mcp.Request, mcp.CallToolParams) (*mcp.Result, error) {
+		"nothing": func(*testServer, context.Context, *mcp.Request, mcp.CallToolParams) (*mcp.Result, error) {
+			return nil, nil
+		},
+		"empty": func(*testServer, context.Context, *mcp.Request, mcp.CallToolParams) (*mcp.Result, error) {
 			return &mcp.Result{}, nil
 		},
-		"error": func(_ *world, _ context.Context, _ *mcp.Request, p mcp.CallToolParams) (*mcp.Result, error) {
+		"error": func(_ *testServer, _ context.Context, _ *mcp.Request, p mcp.CallToolParams) (*mcp.Result, error) {
 			var e struct {
 				Code int
 				Data json.RawMessage
@@ -225,13 +227,13 @@ func init() {
 			_ = json.Unmarshal(p.Arguments, &e)
 			return nil, fmt.Errorf("wrapped: %w", &mcp.Error{Code: e.Code, Message: "m", Data: e.Data})
 		},
-		"capable": func(*world, context.Context, *mcp.Request, mcp.CallToolParams) (*mcp.Result, error) {
+		"capable": func(*testServer, context.Context, *mcp.Request, mcp.CallToolParams) (*mcp.Result, error) {
 			return nil, fmt.Errorf("wrapped: %w", &mcp.CapabilityError{Required: mcp.ClientCapabilities{Roots: &mcp.RootsCapability{}}})
 		},
-		"raw": func(_ *world, _ context.Context, _ *mcp.Request, p mcp.CallToolParams) (*mcp.Result, error) {
+		"raw": func(_ *testServer, _ context.Context, _ *mcp.Request, p mcp.CallToolParams) (*mcp.Result, error) {
 			return &mcp.Result{Raw: p.Arguments}, nil
 		},
-		"broken": func(_ *world, ctx context.Context, req *mcp.Request, p mcp.CallToolParams) (*mcp.Result, error) {
+		"broken": func(_ *testServer, ctx context.Context, req *mcp.Request, p mcp.CallToolParams) (*mcp.Result, error) {
 			var in struct{ Field, JSON string }
 			_ = json.Unmarshal(p.Arguments, &in)
 			raw := json.RawMessage(strings.ReplaceAll(in.JSON, "FF", "\xff"))
@@ -250,15 +252,15 @@ func init() {
 			}
 			return &mcp.Result{Raw: raw}, nil
 		},
-		"raw with info": func(_ *world, _ context.Context, _ *mcp.Request, p mcp.CallToolParams) (*mcp.Result, error) {
+		"raw with info": func(_ *testServer, _ context.Context, _ *mcp.Request, p mcp.CallToolParams) (*mcp.Result, error) {
 			return &mcp.Result{Raw: p.Arguments, ServerInfo: json.RawMessage(`{"name":"w","version":"1"}`)}, nil
 		},
-		"value": func(_ *world, _ context.Context, _ *mcp.Request, p mcp.CallToolParams) (*mcp.Result, error) {
+		"value": func(_ *testServer, _ context.Context, _ *mcp.Request, p mcp.CallToolParams) (*mcp.Result, error) {
 			var v struct{ Of string }
 			_ = json.Unmarshal(p.Arguments, &v)
 			return &mcp.Result{Value: values[v.Of]}, nil
 		},
-		"progress": func(_ *world, ctx context.Context, req *mcp.Request, _ mcp.CallToolParams) (*mcp.Result, error) {
+		"progress": func(_ *testServer, ctx context.Context, req *mcp.Request, _ mcp.CallToolParams) (*mcp.Result, error) {
 			for i := range 2 {
 				params := fmt.Sprintf(`{"progressToken":%s,"progress":%d,"message":"m"}`, req.ProgressToken, i+1)
 				if err := req.Peer.Notify(ctx, mcp.Notification{Method: mcp.NotificationProgress, Params: []byte(params)}); err != nil {
@@ -267,7 +269,7 @@ func init() {
 			}
 			return text("done")
 		},
-		"notify": func(_ *world, ctx context.Context, req *mcp.Request, p mcp.CallToolParams) (*mcp.Result, error) {
+		"notify": func(_ *testServer, ctx context.Context, req *mcp.Request, p mcp.CallToolParams) (*mcp.Result, error) {
 			var in struct{ Send []mcp.Notification }
 			if err := json.Unmarshal(p.Arguments, &in); err != nil {
 				return nil, err
@@ -278,25 +280,25 @@ func init() {
 			}
 			return text("%s", strings.Join(errs, ", "))
 		},
-		"change": func(_ *world, ctx context.Context, req *mcp.Request, _ mcp.CallToolParams) (*mcp.Result, error) {
+		"change": func(_ *testServer, ctx context.Context, req *mcp.Request, _ mcp.CallToolParams) (*mcp.Result, error) {
 			return text("%v", req.Peer.Change(ctx, mcp.Notification{Method: mcp.NotificationToolsChanged}))
 		},
-		"leak": func(w *world, _ context.Context, req *mcp.Request, _ mcp.CallToolParams) (*mcp.Result, error) {
+		"leak": func(w *testServer, _ context.Context, req *mcp.Request, _ mcp.CallToolParams) (*mcp.Result, error) {
 			w.mu.Lock()
 			w.peers = append(w.peers, req.Peer)
 			w.mu.Unlock()
 			return text("leaked")
 		},
-		"ask nothing": func(*world, context.Context, *mcp.Request, mcp.CallToolParams) (*mcp.Result, error) {
+		"ask nothing": func(*testServer, context.Context, *mcp.Request, mcp.CallToolParams) (*mcp.Result, error) {
 			return ask(nil, nil)
 		},
-		"ask": func(_ *world, _ context.Context, _ *mcp.Request, p mcp.CallToolParams) (*mcp.Result, error) {
+		"ask": func(_ *testServer, _ context.Context, _ *mcp.Request, p mcp.CallToolParams) (*mcp.Result, error) {
 			if p.InputResponses["who"] == nil {
 				return ask(nil, map[string]string{"who": form})
 			}
 			return text("%s, %v", p.InputResponses["who"], p.RequestState == nil)
 		},
-		"ask twice": func(_ *world, _ context.Context, _ *mcp.Request, p mcp.CallToolParams) (*mcp.Result, error) {
+		"ask twice": func(_ *testServer, _ context.Context, _ *mcp.Request, p mcp.CallToolParams) (*mcp.Result, error) {
 			switch {
 			case p.RequestState == nil:
 				return ask(new("1"), map[string]string{"b": form, "a": "roots/list"})
@@ -306,21 +308,21 @@ func init() {
 			keys := slices.Sorted(maps.Keys(p.InputResponses))
 			return text("%s %s %s", *p.RequestState, strings.Join(keys, ","), p.Arguments)
 		},
-		"ask roots": func(*world, context.Context, *mcp.Request, mcp.CallToolParams) (*mcp.Result, error) {
+		"ask roots": func(*testServer, context.Context, *mcp.Request, mcp.CallToolParams) (*mcp.Result, error) {
 			return &mcp.Result{Type: mcp.ResultInputRequired, Value: &mcp.InputRequiredResult{
 				InputRequests: map[string]mcp.InputRequest{"roots": {Method: mcp.MethodListRoots}},
 			}}, nil
 		},
-		"ask url": func(_ *world, _ context.Context, _ *mcp.Request, p mcp.CallToolParams) (*mcp.Result, error) {
+		"ask url": func(_ *testServer, _ context.Context, _ *mcp.Request, p mcp.CallToolParams) (*mcp.Result, error) {
 			if len(p.InputResponses) == 0 {
 				return ask(nil, map[string]string{"u": `elicitation/create {"mode":"url","message":"Go","url":"https://x.test"}`})
 			}
 			return text("%s", p.InputResponses["u"])
 		},
-		"ask for ever": func(_ *world, _ context.Context, _ *mcp.Request, p mcp.CallToolParams) (*mcp.Result, error) {
+		"ask for ever": func(_ *testServer, _ context.Context, _ *mcp.Request, p mcp.CallToolParams) (*mcp.Result, error) {
 			return ask(new("s"), map[string]string{"r": "roots/list"})
 		},
-		"later": func(w *world, _ context.Context, _ *mcp.Request, p mcp.CallToolParams) (*mcp.Result, error) {
+		"later": func(w *testServer, _ context.Context, _ *mcp.Request, p mcp.CallToolParams) (*mcp.Result, error) {
 			if p.RequestState != nil && *p.RequestState == "xxx" {
 				return text("done")
 			}
