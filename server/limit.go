@@ -10,7 +10,8 @@ import (
 )
 
 // Limit bounds a rate: PerSecond events per second on average, and Burst events at once (at least
-// 1). The zero Limit is unlimited. All callers share one limit on transports without principals.
+// 1). A negative PerSecond is no limit. All callers share one limit on transports without
+// principals.
 type Limit struct {
 	PerSecond float64
 	Burst     int
@@ -24,6 +25,9 @@ type limiter struct {
 	byPrincipal map[string]*rate.Limiter
 	sweepAt     int // the size at which full buckets are dropped; a new bucket is full as well
 }
+
+// defaultLimit stops a runaway loop. No model and no user comes near it.
+var defaultLimit = Limit{PerSecond: 10_000, Burst: 10_000}
 
 const minSweep = 1024
 
@@ -59,7 +63,11 @@ func (l *limiter) takeToken(p mcp.Principal) error {
 		return nil
 	}
 	now := time.Now()
-	r := l.limiterFor(p.ID, now).ReserveN(now, 1)
+	bucket := l.limiterFor(p.ID, now)
+	if bucket.AllowN(now, 1) { // does not allocate
+		return nil
+	}
+	r := bucket.ReserveN(now, 1)
 	wait := r.DelayFrom(now)
 	if wait == 0 {
 		return nil

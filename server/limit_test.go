@@ -59,6 +59,25 @@ func TestLimiterForgets(t *testing.T) {
 	})
 }
 
+// Without a limit of its own, a server stops only a client that calls in a loop.
+func TestDefaultLimit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, unlimited := New("test", "1", nil), New("test", "1", &Options{Limit: Limit{PerSecond: -1}})
+		for n := range 10_001 {
+			if err := s.callLimiter.takeToken(mcp.Principal{}); (err != nil) != (n == 10_000) {
+				t.Fatalf("call %d: %v", n, err)
+			}
+			if err := unlimited.callLimiter.takeToken(mcp.Principal{}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		time.Sleep(time.Second)
+		if err := s.callLimiter.takeToken(mcp.Principal{}); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
 // TestRoundsAreNoCalls: what a call asks does not count as calls, but for a client that repeats a
 // round.
 func TestRoundsAreNoCalls(t *testing.T) {

@@ -51,9 +51,10 @@ type Options struct {
 	// MaxState bounds the request state that a client must carry, in bytes. The default is
 	// 16 KiB.
 	MaxState int
-	// Limit bounds how often a principal may call tools and complete arguments. The default is no
-	// limit. A call counts once, however many rounds of questions it takes. Further rounds have
-	// their own limit, 16 times as high, because a client could repeat them.
+	// Limit bounds how often a principal may call tools and complete arguments. The default is
+	// 10,000 times a second; a negative PerSecond means no limit. A call counts once, however many
+	// rounds of questions it takes. Further rounds have their own limit, 16 times as high, because a
+	// client could repeat them.
 	Limit Limit
 	// NoLogging withdraws the logging capability. [Log] then discards everything.
 	NoLogging bool
@@ -82,6 +83,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.MaxState <= 0 {
 		o.MaxState = 16 << 10
+	}
+	if o.Limit == (Limit{}) {
+		o.Limit = defaultLimit
 	}
 	if o.Logger == nil {
 		o.Logger = slog.Default()

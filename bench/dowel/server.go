@@ -29,7 +29,7 @@ type search struct {
 type Server struct{ *server.Server }
 
 func newServer(tools int) *Server {
-	s := server.New("bench", "1", &server.Options{Logger: slog.New(slog.DiscardHandler), ListInterval: -1})
+	s := server.New("bench", "1", &server.Options{Logger: slog.New(slog.DiscardHandler), ListInterval: -1, Limit: server.Limit{PerSecond: -1}})
 	server.Tool(s, "echo", peer.EchoDescription, func(_ context.Context, in echo) (string, error) { return in.Message, nil })
 	for i := range tools - 1 {
 		server.Tool(s, fmt.Sprintf(peer.SearchName, i), peer.SearchDescription,
