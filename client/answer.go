@@ -1,11 +1,13 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"runtime/debug"
 
+	"github.com/dowel-mcp/dowel/internal/mcpwire"
 	"github.com/dowel-mcp/dowel/jsonrpc"
 	"github.com/dowel-mcp/dowel/mcp"
 )
@@ -88,6 +90,11 @@ func (c *Client) listRoots(ctx context.Context) (*mcp.ListRootsResult, error) {
 	if err != nil {
 		return nil, err
 	}
+	for _, r := range roots {
+		if err := cmp.Or(mcpwire.CheckRoot(r.URI), mcpwire.CheckMeta(r.Meta)); err != nil {
+			return nil, fmt.Errorf("Answers.Roots returned a root that must not be sent: %w", err)
+		}
+	}
 	return &mcp.ListRootsResult{Roots: roots}, nil
 }
 
@@ -98,8 +105,21 @@ func (c *Client) sampleModel(ctx context.Context, p *mcp.CreateMessageParams) (*
 		return nil, mcp.InvalidParams("this client did not declare sampling with tools")
 	}
 	res, err := c.opts.Answers.Sample(ctx, p)
-	if err == nil && res == nil {
-		err = errors.New("Answers.Sample returned neither a message nor an error")
+	if err == nil {
+		err = checkSampled(res)
 	}
 	return res, err
+}
+
+// checkSampled returns an error for a message that must not be sent (client/sampling).
+func checkSampled(res *mcp.CreateMessageResult) error {
+	switch {
+	case res == nil:
+		return errors.New("Answers.Sample returned neither a message nor an error")
+	case res.Role != mcp.RoleUser && res.Role != mcp.RoleAssistant:
+		return fmt.Errorf("Answers.Sample returned a message with the role %q: want assistant or user", res.Role)
+	case len(res.Content) == 0:
+		return errors.New("Answers.Sample returned a message without content")
+	}
+	return mcpwire.CheckMeta(res.Meta)
 }

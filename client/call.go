@@ -223,6 +223,9 @@ func addMeta(params json.RawMessage, meta mcp.Meta) (json.RawMessage, error) {
 		return params, nil
 	}
 	raw, err := mcp.Encode(meta)
+	if err == nil {
+		err = mcpwire.CheckMeta(meta)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("CallOptions.Meta: %w", err)
 	}

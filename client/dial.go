@@ -42,6 +42,9 @@ func Dial(ctx context.Context, target any, opts *Options) (*Client, error) {
 	if err := mcpwire.CheckPinned(o.Wire.Revision); err != nil {
 		return nil, fmt.Errorf("dial: %w", err)
 	}
+	if err := mcpwire.CheckExtensions(o.Extensions); err != nil {
+		return nil, fmt.Errorf("dial: %w", err)
+	}
 	o.setDefaults(to)
 	c := newClient(to, o)
 	c.conn.enterState(State{Status: Connecting})

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/url"
 
+	"github.com/dowel-mcp/dowel/internal/mcpwire"
 	"github.com/dowel-mcp/dowel/internal/rawjson"
 	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/dowel-mcp/dowel/schema"
@@ -35,6 +36,9 @@ func (c *Client) askUser(ctx context.Context, p *mcp.ElicitParams) (*mcp.ElicitR
 		return nil, context.Cause(ctx)
 	}
 	res, err := c.opts.Answers.Elicit(ctx, &ElicitRequest{Server: c.serverName(), ElicitParams: *p})
+	if err == nil && res != nil {
+		err = mcpwire.CheckMeta(res.Meta)
+	}
 	switch {
 	case err != nil:
 		return nil, err
@@ -69,7 +73,7 @@ func (c *Client) checkElicitation(p *mcp.ElicitParams) (*schema.Schema, error) {
 		return nil, nil
 	}
 	form, err := schema.Compile(p.RequestedSchema)
-	if errors.Is(err, schema.ErrUnsupported) {
+	if errors.Is(err, schema.ErrUnsupported) && !errors.Is(err, schema.ErrDialect) && !errors.Is(err, schema.ErrOutside) {
 		c.opts.Logger.Warn("the answer to a server's question cannot be checked", "server", c.serverName(), "err", err)
 		return nil, nil
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/dowel-mcp/dowel/mcp"
+	"github.com/dowel-mcp/dowel/schema"
 )
 
 // CallError says which call to which server failed. Use [errors.As] and [errors.Is] to look at its
@@ -51,7 +52,8 @@ func (e *ToolError) Error() string {
 	return fmt.Sprintf("%s: %s: %s", e.Server, e.Tool, strings.Join(words, "\n"))
 }
 
-// OutputError reports that a tool's structured result does not match the tool's output schema. See
+// OutputError reports that a tool's structured result does not match the tool's output schema, or
+// that the schema has a dialect or a reference that the client does not know. See
 // [Options.NoOutputCheck].
 type OutputError struct {
 	Tool   string
@@ -60,6 +62,9 @@ type OutputError struct {
 }
 
 func (e *OutputError) Error() string {
+	if errors.Is(e.Err, schema.ErrUnsupported) {
+		return fmt.Sprintf("the result of %s cannot be checked against its output schema: %v", e.Tool, e.Err)
+	}
 	return fmt.Sprintf("the result of %s does not match its own output schema: %v", e.Tool, e.Err)
 }
 

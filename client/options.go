@@ -80,7 +80,8 @@ type Answers struct {
 	Sample func(ctx context.Context, p *mcp.CreateMessageParams) (*mcp.CreateMessageResult, error)
 	// SampleTools says that Sample understands tools and toolChoice.
 	SampleTools bool
-	// Roots returns the folders that the server may work on ([FixedRoots]).
+	// Roots returns the folders that the server may work on ([FixedRoots]). Their URIs are file URIs
+	// with absolute paths without "..".
 	Roots func(ctx context.Context) ([]mcp.Root, error)
 	// Requests answer other methods ([OnRequest]). If two have the same method, the first one
 	// answers.

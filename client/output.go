@@ -182,6 +182,7 @@ type outputSchema struct {
 	raw      json.RawMessage
 	once     sync.Once
 	compiled *schema.Schema // nil if package schema cannot compile it
+	refused  error          // results are refused: the dialect is unknown, or a $ref leads elsewhere
 }
 
 func (s *outputSchemas) recordTool(t *mcp.Tool) {
@@ -222,29 +223,36 @@ func (s *outputSchemas) lookupTool(tool string) *outputSchema {
 }
 
 // compiledOutputSchema returns the tool's output schema, or nil if the client knows none that it
-// can check.
-func (c *Client) compiledOutputSchema(tool string) *schema.Schema {
+// can check. The error refuses the tool's results (basic/index: implementation requirements, $ref
+// resolution).
+func (c *Client) compiledOutputSchema(tool string) (*schema.Schema, error) {
 	s := c.outputSchemas.lookupTool(tool)
 	if s == nil {
-		return nil
+		return nil, nil
 	}
 	s.once.Do(func() {
 		var err error
-		if s.compiled, err = schema.Compile(s.raw); err != nil {
+		s.compiled, err = schema.Compile(s.raw)
+		switch {
+		case errors.Is(err, schema.ErrDialect) || errors.Is(err, schema.ErrOutside):
+			s.refused = err
+		case err != nil:
 			c.opts.Logger.Warn("results of a tool cannot be checked", "server", c.serverName(), "tool", tool, "err", err)
 		}
 	})
-	return s.compiled
+	return s.compiled, s.refused
 }
 
 // checkOutput validates structured content against the tool's output schema, if that is known
 // (server/tools: clients should).
 func (c *Client) checkOutput(tool string, o toolOutput) error {
-	s := c.compiledOutputSchema(tool)
-	if s == nil || o.structured == nil {
+	if o.structured == nil {
 		return nil
 	}
-	err := s.Validate(o.structured)
+	s, err := c.compiledOutputSchema(tool)
+	if s != nil {
+		err = s.Validate(o.structured)
+	}
 	if err == nil || errors.Is(err, schema.ErrTooComplex) {
 		return nil
 	}

@@ -101,6 +101,11 @@ func dialFake(t testing.TB, l *fakeDialer, o client.Options) *client.Client {
 	return c
 }
 
+// sampled returns a function that always answers with r.
+func sampled(r mcp.CreateMessageResult) func(context.Context, *mcp.CreateMessageParams) (*mcp.CreateMessageResult, error) {
+	return func(context.Context, *mcp.CreateMessageParams) (*mcp.CreateMessageResult, error) { return &r, nil }
+}
+
 func TestQuestionsThatCannotBeAnswered(t *testing.T) {
 	yes := accept(`{}`)
 	ask := func(method, params string) *mcp.Result {
@@ -127,6 +132,14 @@ func TestQuestionsThatCannotBeAnswered(t *testing.T) {
 			client.Options{Answers: client.Answers{Sample: func(context.Context, *mcp.CreateMessageParams) (*mcp.CreateMessageResult, error) { return nil, nil }}}, "tools", -32602},
 		{"no message", ask("sampling/createMessage", `{"messages":[],"maxTokens":1}`),
 			client.Options{Answers: client.Answers{Sample: func(context.Context, *mcp.CreateMessageParams) (*mcp.CreateMessageResult, error) { return nil, nil }}}, "neither", 0},
+		{"unknown dialect", ask("elicitation/create", `{"message":"?","requestedSchema":{"$schema":"urn:unheard-of","type":"object","properties":{}}}`),
+			client.Options{Answers: client.Answers{Elicit: yes}}, "dialect \"urn:unheard-of\" is not known", -32602},
+		{"a root that is no file", ask("roots/list", `{}`), client.Options{Answers: client.Answers{Roots: client.FixedRoots(mcp.Root{URI: "file:///a"}, mcp.Root{URI: "https://a.test/"})}}, "is not a file URI", 0},
+		{"a relative root", ask("roots/list", `{}`), client.Options{Answers: client.Answers{Roots: client.FixedRoots(mcp.Root{URI: "work"})}}, "is not an absolute URI", 0},
+		{"a root that climbs", ask("roots/list", `{}`), client.Options{Answers: client.Answers{Roots: client.FixedRoots(mcp.Root{URI: "file:///a/../../etc"})}}, "climbs with ..", 0},
+		{"a root with a bad key", ask("roots/list", `{}`), client.Options{Answers: client.Answers{Roots: client.FixedRoots(mcp.Root{URI: "file:///a", Meta: mcp.Meta{"-bad": 1}})}}, "is not a key of _meta", 0},
+		{"a message without a role", ask("sampling/createMessage", `{"messages":[],"maxTokens":1}`), client.Options{Answers: client.Answers{Sample: sampled(mcp.CreateMessageResult{Content: mcp.SamplingContent{mcp.Text("a")}})}}, `the role ""`, 0},
+		{"a message without content", ask("sampling/createMessage", `{"messages":[],"maxTokens":1}`), client.Options{Answers: client.Answers{Sample: sampled(mcp.CreateMessageResult{Role: mcp.RoleAssistant})}}, "without content", 0},
 		{"answer against the schema", ask("elicitation/create", `{"message":"?","requestedSchema":{"type":"object","properties":{"n":{"type":"integer"}},"required":["n"]}}`),
 			client.Options{Answers: client.Answers{Elicit: yes}}, "does not match the form", 0},
 		{"content is not an object", ask("elicitation/create", `{"message":"?"}`), client.Options{Answers: client.Answers{Elicit: accept(`[]`)}}, "must be an object", 0},

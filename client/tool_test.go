@@ -10,6 +10,7 @@ import (
 
 	"github.com/dowel-mcp/dowel/client"
 	"github.com/dowel-mcp/dowel/mcp"
+	"github.com/dowel-mcp/dowel/schema"
 )
 
 type sum struct {
@@ -173,7 +174,9 @@ func TestOutputIsCheckedOnceTheSchemaIsKnown(t *testing.T) {
 	h := tools(returns(`{"content":[],"structuredContent":{"sum":"five"}}`))
 	h[mcp.MethodListTools] = returns(`{"tools":[{"name":"add","inputSchema":{"type":"object"},
 		"outputSchema":{"type":"object","properties":{"sum":{"type":"integer"}}}},
-		{"name":"odd","inputSchema":{"type":"object"},"outputSchema":{"$schema":"urn:unheard-of","type":"object"}}]}`)
+		{"name":"odd","inputSchema":{"type":"object"},"outputSchema":{"$schema":"urn:unheard-of","type":"object"}},
+		{"name":"away","inputSchema":{"type":"object"},"outputSchema":{"$ref":"https://schemas.test/sum.json"}},
+		{"name":"pattern","inputSchema":{"type":"object"},"outputSchema":{"type":"object","properties":{"a":{"pattern":"(?=a)"}}}}]}`)
 	ctx := context.Background()
 	c := connect(t, h)
 	if _, err := c.CallTool(ctx, mcp.CallToolParams{Name: "add"}); err != nil {
@@ -190,7 +193,13 @@ func TestOutputIsCheckedOnceTheSchemaIsKnown(t *testing.T) {
 	if _, err := client.Call[json.RawMessage](ctx, c, "add", nil); !errors.As(err, &wrong) {
 		t.Errorf("Call: got %v", err)
 	}
-	if _, err := client.Call[json.RawMessage](ctx, c, "odd", nil); err != nil {
+	for _, tool := range []string{"odd", "away"} {
+		if _, err := client.Call[json.RawMessage](ctx, c, tool, nil); !errors.As(err, &wrong) || !errors.Is(err, schema.ErrUnsupported) ||
+			!strings.Contains(err.Error(), "cannot be checked against its output schema") {
+			t.Errorf("%s: an unknown dialect or reference: %v", tool, err)
+		}
+	}
+	if _, err := client.Call[json.RawMessage](ctx, c, "pattern", nil); err != nil {
 		t.Errorf("a schema that cannot be checked: %v", err)
 	}
 	if _, err := client.Call[json.RawMessage](ctx, c, "other", nil); err != nil {
@@ -201,7 +210,9 @@ func TestOutputIsCheckedOnceTheSchemaIsKnown(t *testing.T) {
 	if _, err := client.All(lenient.Tools(ctx)); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := client.Call[json.RawMessage](ctx, lenient, "add", nil); err != nil {
-		t.Errorf("NoOutputCheck: %v", err)
+	for _, tool := range []string{"add", "odd"} {
+		if _, err := client.Call[json.RawMessage](ctx, lenient, tool, nil); err != nil {
+			t.Errorf("NoOutputCheck: %v", err)
+		}
 	}
 }

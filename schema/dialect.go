@@ -39,7 +39,7 @@ func dialectOf(t *tree) (dialect, error) {
 	if d, ok := dialects[name]; ok && (scheme == "http" || scheme == "https") {
 		return d, nil
 	}
-	return 0, fmt.Errorf("%w: JSON Schema dialect %s is not known here; use 2020-12, 2019-09, draft-07, draft-06 or draft-04", ErrUnsupported, quoteText([]byte(uri.text)))
+	return 0, fmt.Errorf("%w: JSON Schema dialect %s is not known here; use 2020-12, 2019-09, draft-07, draft-06 or draft-04", ErrDialect, quoteText([]byte(uri.text)))
 }
 
 // knowsKeyword reports whether a keyword has an effect in the dialect. Keywords that are missing

@@ -36,6 +36,9 @@ var (
 	// ErrOutside is wrapped by the errors of [Compile] for a $ref that leaves the document. It
 	// wraps ErrUnsupported.
 	ErrOutside = fmt.Errorf("%w", ErrUnsupported)
+	// ErrDialect is wrapped by the errors of [Compile] for a $schema that names an unknown dialect.
+	// It wraps ErrUnsupported.
+	ErrDialect = fmt.Errorf("%w", ErrUnsupported)
 	// ErrTooComplex is wrapped by the error of [Schema.Validate] when checking
 	// the value would cost more than the bound in the package comment.
 	ErrTooComplex = errors.New("validation exceeds its work bound")

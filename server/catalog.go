@@ -8,6 +8,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/dowel-mcp/dowel/internal/mcpwire"
 	"github.com/dowel-mcp/dowel/internal/uritemplate"
 	"github.com/dowel-mcp/dowel/mcp"
 )
@@ -182,6 +183,9 @@ type Item struct {
 }
 
 func encodeItem(kind Kind, name string, meta mcp.Meta, described, entry any) (Item, error) {
+	if err := mcpwire.CheckMeta(meta); err != nil {
+		return Item{}, err
+	}
 	encoded, err := mcp.Encode(described)
 	return Item{Kind: kind, Name: name, Meta: meta, encoded: encoded, entry: entry}, err
 }

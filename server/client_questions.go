@@ -10,9 +10,10 @@ import (
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
-// Sample asks the client's model for a message. MaxTokens must be positive. A message with tool
-// results must hold nothing else, and a message with tool uses must be followed by a message with
-// the results of all of them. The errors are the errors of [Ask]; a client may also refuse by not
+// Sample asks the client's model for a message. MaxTokens must be positive. Each message
+// has the role user or assistant, and content. A message with tool results must hold nothing else,
+// and a message with tool uses must be followed by a message with the results of all of them; a
+// result must name an earlier use. The errors are the errors of [Ask]; a client may also refuse by not
 // answering. If the handler asks further questions, the answer travels in the request state, which
 // has a limit: see [Options].MaxState.
 func Sample(ctx context.Context, key string, params mcp.CreateMessageParams) (*mcp.CreateMessageResult, error) {
@@ -39,10 +40,18 @@ func SampleQuestion(key string, params mcp.CreateMessageParams, into **mcp.Creat
 	})
 }
 
-// checkMessages checks the protocol's rules for tool uses and results in a conversation
-// (client/sampling: message content constraints).
+// checkMessages checks the protocol's rules for the messages of a conversation (client/sampling:
+// message content constraints, error handling): roles, content, and the order of tool uses and
+// results.
 func checkMessages(messages []mcp.SamplingMessage) error {
+	used := map[string]bool{} // ids of the tool uses so far
 	for i, m := range messages {
+		switch {
+		case m.Role != mcp.RoleUser && m.Role != mcp.RoleAssistant:
+			return fmt.Errorf("messages[%d]: the role is %q: want user or assistant", i, m.Role)
+		case len(m.Content) == 0:
+			return fmt.Errorf("messages[%d]: the message has no content", i)
+		}
 		results := toolResultIDs(m)
 		for j, block := range m.Content {
 			switch {
@@ -51,6 +60,12 @@ func checkMessages(messages []mcp.SamplingMessage) error {
 			case block.ToolUse != nil && !hasToolResult(block.ToolUse.ID, messages[i+1:]):
 				return fmt.Errorf("messages[%d].content[%d]: the use %q of the tool %s has no result: the next message must be the user's, with tool results alone",
 					i, j, block.ToolUse.ID, block.ToolUse.Name)
+			case block.ToolResult != nil && !used[block.ToolResult.ToolUseID]:
+				return fmt.Errorf("messages[%d].content[%d]: the result of %q has no use: the message before must hold a tool use with this id",
+					i, j, block.ToolResult.ToolUseID)
+			}
+			if block.ToolUse != nil {
+				used[block.ToolUse.ID] = true
 			}
 		}
 	}

@@ -33,6 +33,12 @@ func TestSampleRefusesWhatTheProtocolDoes(t *testing.T) {
 		{"no results", []mcp.SamplingMessage{user(hi), model(use("1"))}, `messages[1].content[0]: the use \"1\"`},
 		{"results of the model", []mcp.SamplingMessage{model(use("1")), model(result("1"))}, `messages[0].content[0]: the use \"1\"`},
 		{"results too late", []mcp.SamplingMessage{model(use("1")), user(hi), user(result("1"))}, `messages[0].content[0]: the use \"1\"`},
+		{"a result that nothing uses", []mcp.SamplingMessage{user(result("1"))}, `messages[0].content[0]: the result of \"1\" has no use`},
+		{"a result of another use", []mcp.SamplingMessage{model(use("1")), user(result("1"), result("2"))}, `messages[1].content[1]: the result of \"2\" has no use`},
+		{"a result before its use", []mcp.SamplingMessage{user(result("1")), model(use("1")), user(result("1"))}, `messages[0].content[0]: the result of \"1\" has no use`},
+		{"no role", []mcp.SamplingMessage{{Content: []mcp.Content{hi}}}, `messages[0]: the role is \"\": want user or assistant`},
+		{"a role of other protocols", []mcp.SamplingMessage{user(hi), {Role: "system", Content: []mcp.Content{hi}}}, `messages[1]: the role is \"system\"`},
+		{"no content", []mcp.SamplingMessage{user()}, `messages[0]: the message has no content`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := newServer()

@@ -115,9 +115,12 @@ func invalidOutput(err error) error { return fmt.Errorf("%w: %w", errInvalidOutp
 
 var errNoStructure = errors.New("the tool declares an output schema but returned no structured content")
 
-// checkOutput validates the result against the tool's output schema. Without one, structured
-// content must still be JSON.
+// checkOutput validates the result against the tool's output schema, and its _meta. Without a
+// schema, structured content must still be JSON.
 func (r *toolResult) checkOutput(t *registeredTool) error {
+	if err := checkToolMeta(&r.call); err != nil {
+		return invalidOutput(err)
+	}
 	if t.output == nil && r.call.StructuredContent != nil {
 		if err := rawjson.CheckAll(r.call.StructuredContent); err != nil {
 			return invalidOutput(fmt.Errorf("structuredContent: %w", err))

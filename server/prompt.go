@@ -42,6 +42,9 @@ func Prompt[Args, Out any](s *Server, name, description string, fn func(context.
 //	mcp.Content                                one message of the user
 //	mcp.PromptMessage, []mcp.PromptMessage     these messages
 //	*mcp.GetPromptResult                       the whole result
+//
+// An image or audio needs a MIME type, and an embedded resource a URI; if it has no MIME type, that
+// is text/plain or application/octet-stream.
 func NewPrompt[Args, Out any](name, description string, fn func(context.Context, Args) (Out, error), opts ...PromptOptions) (Item, error) {
 	o := options.Merge(opts)
 	p := &registeredPrompt{}
@@ -205,6 +208,9 @@ func (s *Server) getPrompt(ctx context.Context, req *mcp.Request) (*mcp.Result, 
 	asking, err := c.finish(err)
 	if asking != nil {
 		return asking, nil
+	}
+	if err == nil {
+		out, err = checkPrompt(out)
 	}
 	if err != nil {
 		return nil, c.handlerError(err)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"iter"
 
+	"github.com/dowel-mcp/dowel/internal/mcpwire"
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
@@ -11,7 +12,7 @@ import (
 // store. It yields the resources after the URI after, or all if that is empty. The order must not
 // change between calls, nor depend on whether that URI still exists; sorting by URI is enough. The
 // server stops reading at the end of a page. Clients read the yielded resources through a resource
-// or template of the server. ctx is the context of a handler.
+// or template of the server. A resource whose URI is invalid is logged and left out. ctx is the context of a handler.
 type ResourceProvider func(ctx context.Context, after string) iter.Seq2[mcp.Resource, error]
 
 // Provide adds computed resources after the added ones and after earlier providers. Report changes
@@ -40,6 +41,10 @@ func (s *Server) providedEntries(ctx context.Context, req *mcp.Request, provider
 				return
 			}
 			if _, known := s.catalog.lookupItem(KindResource, []byte(r.URI)); known || !s.isVisibleURI(ctx, req, r.URI) {
+				continue
+			}
+			if err := mcpwire.CheckURI(r.URI); err != nil {
+				s.opts.Logger.WarnContext(ctx, "a computed resource is left out", "err", err)
 				continue
 			}
 			if r.Name == "" {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"reflect"
 
+	"github.com/dowel-mcp/dowel/internal/mcpwire"
 	"github.com/dowel-mcp/dowel/internal/rawjson"
 	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/dowel-mcp/dowel/schema"
@@ -83,7 +84,11 @@ func decodeForm[T any](f formSchema, content json.RawMessage, into *T) error {
 
 func rawQuestion(key string, params mcp.ElicitParams, into **mcp.ElicitResult) Question {
 	var form *schema.Schema
-	if params.Mode != mcp.ElicitURL {
+	if params.Mode == mcp.ElicitURL {
+		if err := mcpwire.CheckURI(params.URL); err != nil {
+			return Question{key: key, invalid: fmt.Errorf("url: %w", err)}
+		}
+	} else {
 		var err error
 		if form, err = compileForm(params.RequestedSchema); err != nil {
 			return Question{key: key, invalid: err}

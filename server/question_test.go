@@ -90,6 +90,10 @@ func TestAskMistakes(t *testing.T) {
 		},
 		"a question needs a key": func(ctx context.Context) error { _, err := server.Ask[string](ctx, "", "?"); return err },
 		"is not a URL":           func(ctx context.Context) error { return server.AskURL(ctx, "k", "?", "javascript:x", nil) },
+		`url: \"not a url\" is not an absolute`: func(ctx context.Context) error {
+			_, err := server.AskRaw(ctx, "k", mcp.ElicitParams{Mode: mcp.ElicitURL, Message: "?", URL: "not a url"})
+			return err
+		},
 		"MaxTokens must be": func(ctx context.Context) error {
 			_, err := server.Sample(ctx, "k", mcp.CreateMessageParams{})
 			return err

@@ -4,11 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/url"
 	"reflect"
 	"slices"
 	"strings"
 
+	"github.com/dowel-mcp/dowel/internal/mcpwire"
 	"github.com/dowel-mcp/dowel/internal/options"
 	"github.com/dowel-mcp/dowel/internal/uritemplate"
 	"github.com/dowel-mcp/dowel/mcp"
@@ -113,8 +113,8 @@ func (r *registeredResource) newFixedItem(uri, description string, fields []fiel
 	if len(fields) > 0 || len(o.Complete) > 0 {
 		return Item{}, fmt.Errorf("a fixed URI has no variables: use struct{}")
 	}
-	if u, err := url.Parse(uri); err != nil || u.Scheme == "" {
-		return Item{}, fmt.Errorf("not an absolute URI, such as scheme://name")
+	if err := mcpwire.CheckURI(uri); err != nil {
+		return Item{}, err
 	}
 	described := mcp.Resource{
 		URI: uri, Name: o.Name, Title: o.Title, Description: description, MIMEType: o.MIMEType, Size: o.Size, Icons: o.Icons,
@@ -128,7 +128,7 @@ func (r *registeredResource) newTemplateItem(text, description string, fields []
 	if t.parsed, err = uritemplate.Parse(text); err != nil {
 		return item, err
 	}
-	if scheme, _, ok := strings.Cut(text, ":"); !ok || strings.ContainsAny(scheme, "{/") {
+	if scheme, _, ok := strings.Cut(text, ":"); !ok || !mcpwire.IsScheme(scheme) {
 		return item, fmt.Errorf("not the template of an absolute URI, such as scheme://{name}")
 	}
 	if o.Size != nil {

@@ -28,8 +28,12 @@ func (s *Server) readResource(ctx context.Context, req *mcp.Request) (*mcp.Resul
 	if asking != nil {
 		return asking, nil
 	}
-	if err == nil && out == nil {
+	switch {
+	case err != nil:
+	case out == nil:
 		err = mcp.ResourceNotFound(string(p.name))
+	default:
+		err = checkReadMeta(out)
 	}
 	if err != nil {
 		return nil, c.handlerError(err)

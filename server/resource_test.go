@@ -174,11 +174,16 @@ func TestResourceMistakes(t *testing.T) {
 	withV := func(context.Context, v) (string, error) { return "", nil }
 	without := func(context.Context, struct{}) (string, error) { return "", nil }
 	for want, make := range map[string]func() (server.Item, error){
-		"not an absolute URI":             func() (server.Item, error) { return server.NewResource("name", "", without) },
+		"is not an absolute URI":          func() (server.Item, error) { return server.NewResource("name", "", without) },
+		`"x:" is not an absolute URI`:     func() (server.Item, error) { return server.NewResource("x:", "", without) },
+		`has " " where a URI cannot`:      func() (server.Item, error) { return server.NewResource("x:///a b", "", without) },
+		`has "<" where a URI cannot`:      func() (server.Item, error) { return server.NewResource("x://a/<>", "", without) },
+		`"x_y://a" is not an absolute`:    func() (server.Item, error) { return server.NewResource("x_y://a", "", without) },
 		"a fixed URI has no variables":    func() (server.Item, error) { return server.NewResource("x://y", "", withV) },
 		"no field is tagged":              func() (server.Item, error) { return server.NewResource("x://{v}", "", without) },
 		"the template has no variable":    func() (server.Item, error) { return server.NewResource("x://{w}", "", withV) },
 		"not the template of an absolute": func() (server.Item, error) { return server.NewResource("{v}", "", withV) },
+		"not the template of an":          func() (server.Item, error) { return server.NewResource("1x://{v}", "", withV) },
 		"uritemplate":                     func() (server.Item, error) { return server.NewResource("x://{v", "", withV) },
 		"a template has no size": func() (server.Item, error) {
 			return server.NewResource("x://{v}", "", withV, server.ResourceOptions{Size: &size})

@@ -37,7 +37,8 @@ type Server struct {
 	chain        atomic.Pointer[mcp.Handler] // nil without middleware
 }
 
-// New returns a server without any items. A nil opts is the zero [Options].
+// New returns a server without any items. A nil opts is the zero [Options]. New panics if the
+// options name a method or an extension that cannot exist.
 func New(name, version string, opts *Options) *Server {
 	var o Options
 	if opts != nil {
@@ -49,6 +50,9 @@ func New(name, version string, opts *Options) *Server {
 		if !mcpwire.Cacheable(method) {
 			panic("server: Options.Cache: results of " + method + " cannot be cached: want server/discover, a list or resources/read")
 		}
+	}
+	if err := mcpwire.CheckExtensions(o.Extensions); err != nil {
+		panic("server: Options.Extensions: " + err.Error())
 	}
 	o.Cache = maps.Clone(o.Cache)
 	info, err := mcp.Encode(&o.Info)
