@@ -159,7 +159,7 @@ func (s *server) handleMessage(msg jsonrpc.Message, b *responseBatch) {
 }
 
 // answerMalformed returns the answer to a malformed frame, or nil if it gets no answer. A
-// malformed notification is logged, because notifications are not answered. A malformed response
+// notification with malformed params is logged, because notifications are not answered. A malformed response
 // fails the question with its id.
 func (s *server) answerMalformed(frame []byte, id jsonrpc.ID, e *mcp.Error) []byte {
 	if e.Code != jsonrpc.CodeParse && isNotification(frame) {
@@ -173,10 +173,12 @@ func (s *server) answerMalformed(frame []byte, id jsonrpc.ID, e *mcp.Error) []by
 	return nil
 }
 
-// isNotification reports whether a JSON object has a method and no id.
+// isNotification reports whether a malformed frame is a notification with malformed params.
 func isNotification(frame []byte) bool {
 	method, _ := rawjson.String(rawjson.Lookup(frame, "method"))
-	return method != "" && rawjson.Lookup(frame, "id") == nil
+	params := rawjson.Lookup(frame, "params")
+	return method != "" && params != nil && !rawjson.IsObject(params) && rawjson.Lookup(frame, "id") == nil &&
+		rawjson.Lookup(frame, "result") == nil && rawjson.Lookup(frame, "error") == nil
 }
 
 // encodeRefusal logs e and returns the error response to an unusable frame. It returns nil if the

@@ -46,7 +46,7 @@ func TestUnusableFrames(t *testing.T) {
 		{"an empty batch", `[]`, invalid},
 		// only requests are answered
 		{"params of a notification are a list", `{"jsonrpc":"2.0","method":"notifications/cancelled","params":[]}`, ``},
-		{"a notification of version 1", `{"jsonrpc":"1.0","method":"notifications/cancelled"}`, ``},
+		{"params of a notification are text", `{"jsonrpc":"2.0","method":"notifications/cancelled","params":"a"}`, ``},
 		{"a response to nothing", `{"jsonrpc":"2.0","id":77,"result":{}}`, ``},
 		{"an error to nothing", `{"jsonrpc":"2.0","id":77,"error":{"code":1,"message":"m"}}`, ``},
 		{"an error without id", `{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"m"}}`, ``},
