@@ -161,15 +161,26 @@ func Error(err error) error {
 	return err
 }
 
+// openFields are header fields that hold no secrets. [Header] does not search them, since it runs
+// for each HTTP request to a server.
+var openFields = map[string]bool{
+	"Accept": true, "Cache-Control": true, "Connection": true, "Content-Length": true, "Content-Type": true, "Date": true,
+	"Mcp-Method": true, "Mcp-Protocol-Version": true, "Vary": true,
+}
+
 // Header returns a copy of header fields without credentials, which end in "…". Session ids keep
 // their first six characters, and Authorization keeps its scheme. Other values are masked by
-// [Text].
+// [Text]. It may share values with header.
 func Header(header map[string][]string) map[string][]string {
 	if header == nil {
 		return nil
 	}
 	masked := make(map[string][]string, len(header))
 	for name, values := range header {
+		if openFields[name] {
+			masked[name] = values
+			continue
+		}
 		visible := Text
 		lower := strings.ToLower(name)
 		switch {
