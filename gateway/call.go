@@ -145,6 +145,9 @@ func (g *Gateway) readResource(ctx context.Context, req *mcp.Request) (*mcp.Resu
 	if u == nil {
 		return g.readUnlisted(ctx, req, uri)
 	}
+	if why := withheldTemplate(g.hub.Catalog(), u, own); why != "" {
+		return nil, mcp.Errorf(jsonrpc.CodeInternal, "%s", why)
+	}
 	return g.forwardOrExplain(ctx, u, req, renameMember(req.Params, "uri", uri, own))
 }
 
@@ -162,8 +165,13 @@ func (g *Gateway) resourceOwner(ctx context.Context, uri string) (*hub.Upstream,
 // readUnlisted asks the upstreams with resources one after the other. Tools link to resources that
 // no list has.
 func (g *Gateway) readUnlisted(ctx context.Context, req *mcp.Request, uri string) (*mcp.Result, error) {
+	withheld := ""
 	for _, u := range g.shownUpstreams() {
 		if u.State().Status != hub.Ready || u.Server().Capabilities.Resources == nil {
+			continue
+		}
+		if why := withheldTemplate(g.hub.Catalog(), u, uri); why != "" {
+			withheld = why
 			continue
 		}
 		res, err := g.forwardRequest(ctx, u, req, req.Params)
@@ -171,6 +179,9 @@ func (g *Gateway) readUnlisted(ctx context.Context, req *mcp.Request, uri string
 		if err == nil || ctx.Err() != nil || errors.As(err, &answered) && !isNotFound(answered) {
 			return res, err
 		}
+	}
+	if withheld != "" {
+		return nil, mcp.Errorf(jsonrpc.CodeInternal, "%s", withheld)
 	}
 	if missing := g.missingNames(); missing != "" {
 		return nil, mcp.Errorf(jsonrpc.CodeInternal, "no server that answers has the resource %s; it may be one of %s, which cannot be asked", uri, missing)

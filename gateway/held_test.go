@@ -80,3 +80,36 @@ func (m *memoryLog) Update(change func([]byte) []byte) error {
 	m.record = change(m.record)
 	return nil
 }
+
+// TestHeldTemplate checks that resources of a template with a changed definition cannot be read,
+// unless they are listed or another template has them.
+func TestHeldTemplate(t *testing.T) {
+	t.Parallel()
+	log := &memoryLog{}
+	var g *gateway.Gateway
+	for _, description := range []string{"Notes.", "All of your notes."} {
+		s := server.New("a", "1", nil)
+		t.Cleanup(func() { s.Close() })
+		type note struct {
+			Name string `uri:"name"`
+		}
+		read := func(_ context.Context, n note) (string, error) { return "the note " + n.Name, nil }
+		server.Resource(s, "note://{name}", description, read)
+		server.Resource(s, "note://pub-{name}", "Public notes.", read)
+		server.Resource(s, "note://listed", "One note.", func(context.Context, struct{}) (string, error) { return "the note listed", nil })
+		h := hubOf(t, hub.Options{}, hub.Definition{Name: "a", Target: s, Log: log, HoldChanged: "accept it"})
+		settle(t, h)
+		g = gatewayOf(t, h, gateway.Options{})
+		for _, shown := range []*gateway.Gateway{g, g.Only("a")} {
+			for name, held := range map[string]bool{"secret": true, "pub-a": false, "listed": false} {
+				req := request("ada", `{"uri":"note://`+name+`"}`)
+				req.Method = mcp.MethodReadResource
+				_, err := shown.ServeMCP(t.Context(), req)
+				if wantHeld := held && description != "Notes."; wantHeld != (err != nil) ||
+					err != nil && !strings.Contains(err.Error(), "note://{name} of a is not offered: its definition has changed (") {
+					t.Errorf("%s, %s: %v", description, name, err)
+				}
+			}
+		}
+	}
+}

@@ -7,7 +7,9 @@ import (
 
 	"github.com/dowel-mcp/dowel/hub"
 	"github.com/dowel-mcp/dowel/internal/catalog"
+	"github.com/dowel-mcp/dowel/internal/definitions"
 	"github.com/dowel-mcp/dowel/internal/near"
+	"github.com/dowel-mcp/dowel/internal/uritemplate"
 	"github.com/dowel-mcp/dowel/internal/wirename"
 )
 
@@ -140,4 +142,29 @@ func (g *Gateway) withheldReason(k catalog.Kind, name string) string {
 		}
 	}
 	return ""
+}
+
+// withheldTemplate says why an upstream's resource may not be read: it is not listed, and only a
+// template whose changed definition is withheld has its URI. It returns "" if the resource may be
+// read.
+func withheldTemplate(c *itemCatalog, u *hub.Upstream, uri string) (why string) {
+	for _, change := range u.ChangedDefinitions() {
+		if change.Kind != definitions.Template || !uritemplate.Matches(change.Name, uri) {
+			continue
+		}
+		for _, q := range u.Quarantined() {
+			if q.Kind == catalog.Template && q.Name == change.Name {
+				why = fmt.Sprintf("%s of %s is not offered: %s", change.Name, u.Name(), q.Reason)
+			}
+		}
+	}
+	if why == "" {
+		return ""
+	}
+	isListed := func(item *catalogItem) bool { return item.Upstream == u && item.Name == uri }
+	isOffered := func(item *catalogItem) bool { return item.Upstream == u && uritemplate.Matches(item.Name, uri) }
+	if slices.ContainsFunc(c.Items(catalog.Resource), isListed) || slices.ContainsFunc(c.Items(catalog.Template), isOffered) {
+		return ""
+	}
+	return why
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 
 	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/dowel-mcp/dowel/server"
@@ -14,6 +15,10 @@ import (
 
 // changingWord makes the test binary a server that reads its tools from a file.
 const changingWord = "a-changing-server-for-tests"
+
+// allKindsFile is the name of a file for which the server has a prompt and a resource template too.
+// They have the description of the first tool.
+const allKindsFile = "all-kinds.json"
 
 // serveChanging serves the tools in a file, and a tool that reads the file again. PID in the file
 // stands for the process.
@@ -24,6 +29,9 @@ func serveChanging(path string) {
 		var tools []mcp.Tool
 		if err := errors.Join(err, json.Unmarshal(raw, &tools)); err != nil {
 			return err
+		}
+		if filepath.Base(path) == allKindsFile {
+			addDescribed(s, tools[0].Description)
 		}
 		for _, tool := range tools {
 			if tool.Description == "PID" {
@@ -41,6 +49,17 @@ func serveChanging(path string) {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
+}
+
+// addDescribed adds a prompt and a resource template with a description.
+func addDescribed(s *server.Server, description string) {
+	s.Remove(server.KindPrompt, "ask")
+	server.Prompt(s, "ask", description, func(context.Context, struct{}) (string, error) { return "it ran", nil })
+	type note struct {
+		Name string `uri:"name"`
+	}
+	s.Remove(server.KindResourceTemplate, "note://{name}")
+	server.Resource(s, "note://{name}", description, func(context.Context, note) (string, error) { return "it ran", nil })
 }
 
 // Tools of the changing server: as the user approves them, and as they are afterwards.

@@ -195,3 +195,33 @@ func TestDoctorNamesVolatileDefinitions(t *testing.T) {
 		}
 	}
 }
+
+// Without a running dowel, commands do not use a tool, prompt or resource template with a changed
+// definition either if the entry withholds it.
+func TestHeldDefinitionsWithoutDaemon(t *testing.T) {
+	t.Parallel()
+	for _, mode := range []string{"hold", "note"} {
+		t.Run(mode, func(t *testing.T) {
+			t.Parallel()
+			p := newTestUser(t)
+			entry, tools := p.changingEntry(`, "definitions": "` + mode + `"`)
+			entry, tools = strings.Replace(entry, "tools.json", allKindsFile, 1), filepath.Join(p.project, allKindsFile)
+			p.writeFile(p.userFile(), `{"mcpServers": {"a": `+entry+`}}`)
+			p.writeFile(tools, honestTools)
+			commands := [][]string{{"call", "a.env"}, {"call", "a.env", "--unchecked"}, {"prompt", "a.ask"}, {"read", "a", "note://one"}}
+			for _, words := range commands {
+				p.expectSuccess("it ran", words...)
+			}
+			p.writeFile(tools, turnedTools)
+			for _, words := range commands {
+				if mode == "note" {
+					p.expectSuccess("it ran", words...)
+				} else {
+					p.expectFailure(exit.Connection, "is not offered: its definition has changed (", words...)
+				}
+			}
+			p.expectSuccess("", "trust", "--definitions", "a", "--yes")
+			p.expectSuccess("it ran", "call", "a.env")
+		})
+	}
+}

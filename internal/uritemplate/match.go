@@ -170,3 +170,13 @@ func literalEnd(uri string, at int, literal string) int {
 	}
 	return end
 }
+
+// Matches reports whether the text is a valid template that matches uri.
+func Matches(template, uri string) bool {
+	t, err := Parse(template)
+	if err != nil {
+		return false
+	}
+	_, ok := t.Match(uri)
+	return ok
+}

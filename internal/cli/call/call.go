@@ -72,6 +72,9 @@ func runCall(ctx context.Context, conn *connect.Connection, t connect.Target, re
 	}
 	return conn.Do(ctx, t, func(c *client.Client) error {
 		tool := mcp.Tool{Name: name}
+		if err := t.CheckHeldTool(ctx, c, name); err != nil {
+			return err
+		}
 		if !opts.unchecked {
 			if tool, _, err = connect.FindTool(ctx, c, name); err != nil {
 				return exit.WithHelp(connect.ExplainMissingTool(ctx, t.Name, name, err), t.CommandLine("tools", ""))

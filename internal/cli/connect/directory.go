@@ -125,7 +125,7 @@ func (d *Directory) findTarget(name string) (t Target, ok bool, err error) {
 		return Target{Name: name, Origin: "the dowel that is running", Dial: dial, running: d.running}, true, nil
 	}
 	def := d.Definitions[name]
-	return Target{Name: name, Origin: def.Origin, Dial: def.Target, Options: def.Options}, true, nil
+	return Target{Name: name, Origin: def.Origin, Dial: def.Target, Options: def.Options, log: def.Log, howToAccept: def.HoldChanged}, true, nil
 }
 
 // StatusWords formats a status to follow "it", as in "it is disabled".

@@ -38,6 +38,10 @@ type Target struct {
 	Options client.Options
 	// running is the running dowel that has the server under this name, or nil.
 	running *control.Client
+	// log has the accepted definitions of a server in the configuration, or is nil. If howToAccept is
+	// not empty, changed definitions are withheld, and it tells users how to accept them.
+	log         client.DefinitionLog
+	howToAccept string
 	// close releases resources of the target. It may be nil.
 	close func()
 }

@@ -43,6 +43,9 @@ func runPrompt(ctx context.Context, conn *connect.Connection, t connect.Target, 
 		return err
 	}
 	return conn.Do(ctx, t, func(c *client.Client) error {
+		if err := t.CheckHeldPrompt(ctx, c, name); err != nil {
+			return err
+		}
 		p, _, err := connect.Find(ctx, c, connect.ListPrompts, "prompt", name, func(p *mcp.Prompt) string { return p.Name })
 		if err == nil {
 			err = toolargs.CheckPrompt(p, toolargs.Texts(given))

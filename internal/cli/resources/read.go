@@ -40,6 +40,9 @@ func runRead(ctx context.Context, conn *connect.Connection, t connect.Target, re
 	}
 	uri := rest[0]
 	return conn.Do(ctx, t, func(c *client.Client) error {
+		if err := t.CheckHeldResource(ctx, c, uri); err != nil {
+			return err
+		}
 		raw, err := connect.Request(ctx, c, mcp.MethodReadResource, uri, mcp.ReadResourceParams{URI: uri}, conn.CallOptions())
 		conn.Stderr.SetStatus("")
 		if err != nil || conn.JSON && output == "" {
