@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -110,6 +111,64 @@ func children(t *testing.T, parent int, command string) (all []int) {
 		}
 	}
 	return all
+}
+
+// Attack 65: the server files is killed while it writes. Expected: the file is whole each time, and
+// the temporary files that stay are removed by a write an hour later.
+func TestKilledFileWrites(t *testing.T) {
+	t.Parallel()
+	v := newVictim(t)
+	target := filepath.Join(v.project, "target.txt")
+	contents := []string{strings.Repeat("o", 100<<10), strings.Repeat("n", 100<<10)}
+	write := func(content string) *exec.Cmd {
+		return v.command("call", "files.write", "path=target.txt", "content="+content, "-O", "roots="+v.project)
+	}
+	v.write(target, contents[0])
+	v.write(filepath.Join(v.project, ".dowel-of-a-killed-process.tmp"), "half") // the kills may leave none
+	for i := range times(30, 400) {
+		cmd := write(contents[i%2])
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		timer := time.AfterFunc(time.Duration(rand.Int64N(int64(60*time.Millisecond))), func() { _ = cmd.Process.Kill() })
+		_ = cmd.Wait() // the file has the result
+		timer.Stop()
+		if text, err := os.ReadFile(target); err != nil || !slices.Contains(contents, string(text)) {
+			t.Fatalf("the file is half written: %d bytes, %v", len(text), err)
+		}
+	}
+	leftovers := func() []string {
+		found, _ := filepath.Glob(filepath.Join(v.project, ".dowel-*.tmp"))
+		return found
+	}
+	long := time.Now().Add(-2 * time.Hour)
+	for _, path := range leftovers() {
+		if err := os.Chtimes(path, long, long); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if output, err := write("new").CombinedOutput(); err != nil || len(leftovers()) > 0 {
+		t.Errorf("%v %s; left behind: %v", err, output, leftovers())
+	}
+}
+
+// Attack 67: nothing can be written to the home. Expected: dowel up runs, says what it does not
+// keep, and serves; commands and tasks work.
+func TestReadOnlyHome(t *testing.T) {
+	t.Parallel()
+	v := newVictim(t)
+	v.home = "/sys" // even root cannot make a folder there
+	v.env = []string{"TMPDIR=" + t.TempDir()}
+	v.start()
+	if text := v.output(); !strings.Contains(text, "are not kept. To keep them, set XDG_STATE_HOME") {
+		t.Errorf("the warning is missing:\n%s", text)
+	}
+	v.succeed("hi", "call", "everything.echo", "message=hi")
+	fields := v.echoFields()
+	fields[len(fields)-1] = "everything__echo"
+	if code, text, _ := v.exchange("POST", "/mcp", strings.Replace(echoBody, "every__", "everything__", 1), fields...); code != 200 || !strings.Contains(text, "xyzzy") {
+		t.Errorf("%d %s", code, text)
+	}
 }
 
 // Attacks 66 and 68: no file may grow, as on a full disk, and few descriptors are allowed.

@@ -81,6 +81,9 @@ func hostileTools(kind string) string {
 			all = append(all, tool(fmt.Sprint("t", i), `{"type":"object"}`))
 		}
 		return strings.Join(all, ",")
+	case "listed":
+		text, _ := os.ReadFile(os.Args[2])
+		return string(text)
 	case "remote schemas":
 		url := os.Args[2]
 		return tool("good", `{"type":"object"}`) + "," + tool("http", `{"type":"object","properties":{"a":{"$ref":"`+url+`"}}}`) + "," + tool("file", `{"type":"object","$ref":"file:///etc/passwd"}`)
@@ -100,6 +103,9 @@ func playCall(out io.Writer, kind string, id, params json.RawMessage, answer fun
 		}
 	case "large result":
 		answer(`{"content":[{"type":"text","text":"` + strings.Repeat("x", 40<<20) + `"}]}`)
+		return
+	case "readable result":
+		answer(`{"content":[{"type":"text","text":"` + strings.Repeat("x", 15<<20) + `"}]}`)
 		return
 	case "stray answers":
 		for _, other := range []string{`"evil"`, "-1", "99999", "null", "1e3", `["x"]`, "0.5", "{}"} {
