@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -142,5 +143,43 @@ func TestImportOfNothing(t *testing.T) {
 		terminal.expectExit(0)
 		<-terminal.ended
 		checkScreen(t, "import-nothing", columns, terminal.rows(p.home, columns))
+	}
+}
+
+// A command that starts a server shows that it does, so that a slow start does not look like a hang.
+func TestStartIsShown(t *testing.T) {
+	t.Parallel()
+	p := onTerminal(t, "tools", "--", "sh", "-c", "cat >/dev/null")
+	p.expect("starting sh -c cat >/dev/null, ")
+	p.typeText("\x03")
+	<-p.ended
+	if rows := renderScreen(p.output(), 80, 24); strings.Contains(strings.Join(rows, "\n"), "starting") {
+		t.Errorf("the line stays: %q", rows)
+	}
+}
+
+// dowel up shows a line for each server, the failed ones first, and equal causes once, on terminals
+// of any height.
+func TestUpScreen(t *testing.T) {
+	t.Parallel()
+	for _, columns := range screenWidths {
+		for _, height := range []uint16{24, 6} {
+			p := newTestUser(t)
+			p.writeFile(p.userFile(), fmt.Sprintf(`{"mcpServers": {"kv": {"command": %q, "args": ["serve", "kv"]},
+				"a": {"command": "./no-such-program"}, "b": {"command": "./no-such-program"}, "off": {"command": "x", "disabled": true},
+				"needy": {"command": "x", "env": {"TOKEN": "${NO_SUCH_TOKEN}"}}}}`, testBinary(t)))
+			terminal := startOnTerminal(t, p.newCommand("up", "--http", "0"), columns, height)
+			terminal.expect("1 ready, 2 failed, 1 needs you, 1 off")
+			terminal.typeText("\x03")
+			<-terminal.ended
+			text := strings.NewReplacer(p.home, "~", p.project, "/project").Replace(terminal.output())
+			rows := renderScreen(text, int(columns), int(height))
+			first := slices.IndexFunc(rows, func(row string) bool { return strings.HasPrefix(row, "a  ") })
+			last := slices.IndexFunc(rows, func(row string) bool { return strings.HasPrefix(row, "1 ready") })
+			if first < 0 || last < first || slices.ContainsFunc(rows[:first], func(row string) bool { return strings.HasPrefix(row, "needy ") }) {
+				t.Fatalf("the table is not drawn once:\n%s", strings.Join(rows, "\n"))
+			}
+			checkScreen(t, fmt.Sprintf("up-%d-rows", height), columns, rows[first:last+1])
+		}
 	}
 }

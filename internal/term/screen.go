@@ -33,9 +33,11 @@ type Screen struct {
 	w          io.Writer
 	status     string // shown below all output: one line or several
 	statusHeld bool   // SetStatus does nothing
-	closed     bool   // the reader has closed the pipe
-	writeErr   error  // the latest error of a write
-	scratch    []byte
+
+	statusColumns int   // the width of the terminal when the status was written
+	closed        bool  // the reader has closed the pipe
+	writeErr      error // the latest error of a write
+	scratch       []byte
 }
 
 // NewScreen returns a screen that writes to w. It calls onClosed once if the reader of a pipe has
@@ -103,6 +105,11 @@ func (s *Screen) eraseSequence() string {
 	if up == 0 {
 		return "\r\x1b[K"
 	}
+	if columns := s.Columns(); columns < s.statusColumns { // terminals wrap the lines anew
+		for line := range strings.SplitSeq(s.status, "\n") {
+			up += max(0, utf8.RuneCountInString(escapeSequence.ReplaceAllString(line, ""))-1) / columns
+		}
+	}
 	return fmt.Sprintf("\r\x1b[%dA\x1b[J", up)
 }
 
@@ -127,7 +134,7 @@ func (s *Screen) SetStatusLines(status string) {
 		return
 	}
 	_, _ = io.WriteString(s.w, s.eraseSequence()+status) // the status is only decoration
-	s.status = status
+	s.status, s.statusColumns = status, s.Columns()
 }
 
 // HoldStatus(true) removes the status line and disables SetStatus, for example during a question.

@@ -211,7 +211,9 @@ func (conn *Connection) DoWithOptions(ctx context.Context, t Target, o client.Op
 		defer t.close()
 	}
 	defer conn.followServer(ctx, t)()
+	stopShowing := conn.showStart(ctx, t)
 	c, err := client.Dial(ctx, t.Dial, &o)
+	stopShowing()
 	if err != nil {
 		return exit.ConnectError{Server: t.Label(), Err: Unwrapped(err)}
 	}

@@ -11,7 +11,6 @@ import (
 
 	"github.com/dowel-mcp/dowel/hub"
 	"github.com/dowel-mcp/dowel/internal/cli/consent"
-	"github.com/dowel-mcp/dowel/internal/cli/display"
 	"github.com/dowel-mcp/dowel/internal/cli/exit"
 	"github.com/dowel-mcp/dowel/internal/cli/factory"
 	"github.com/dowel-mcp/dowel/internal/configured"
@@ -188,11 +187,11 @@ func (v *statusView) startMessage() string {
 		text += "\nHTTP clients send its token: dowel status --token. Clients that start dowel up --stdio need none: dowel export --to TOOL."
 	}
 	if files := v.daemon.Files(); len(files) > 0 && len(v.daemon.Hub.Upstreams()) == 0 {
-		return "No servers in " + strings.Join(files, ", ") + ". Add some with dowel servers add or dowel import.\n" + text
+		return "No servers in " + strings.Join(files, ", ") + ". Copy those of your other tools with dowel import, or add one with dowel servers add.\n" + text
 	} else if len(files) > 0 {
 		return "Servers of " + strings.Join(files, ", ") + ".\n" + text
 	}
-	return "You have no dowel.json yet, so dowel runs its built-in servers. Add your own with dowel servers add.\n" + text
+	return "You have no dowel.json yet, so dowel runs its built-in servers. Copy the servers of your other tools with dowel import,\nor add one with dowel servers add.\n" + text
 }
 
 // formatEvent returns a line about a server's new state.
@@ -216,7 +215,7 @@ func (v *statusView) showTable(ctx context.Context) error {
 	refresh := time.NewTicker(250 * time.Millisecond)
 	defer refresh.Stop()
 	for {
-		lines := cutLines(display.ServerTable(v.Factory, control.DescribeAll(v.daemon.Hub), v.Stdout.Columns()-1), v.Stdout.Rows()-2)
+		lines := v.formatTable(control.DescribeAll(v.daemon.Hub), v.Stdout.Columns()-1, v.Stdout.Rows()-1)
 		v.Stdout.SetStatusLines(strings.Join(lines, "\n") + "\n")
 		select {
 		case <-refresh.C:
@@ -224,12 +223,4 @@ func (v *statusView) showTable(ctx context.Context) error {
 			return nil // stopped by Ctrl-C
 		}
 	}
-}
-
-// cutLines shortens lines to rows. If it leaves lines out, the last line tells how many.
-func cutLines(lines []string, rows int) []string {
-	if len(lines) <= rows || rows < 2 {
-		return lines
-	}
-	return append(lines[:rows-1:rows-1], fmt.Sprintf("… %d more lines: dowel status", len(lines)-rows+1))
 }

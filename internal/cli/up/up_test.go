@@ -1,13 +1,87 @@
 package up
 
-import "testing"
+import (
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"unicode/utf8"
 
-func TestCutLines(t *testing.T) {
-	lines := []string{"1", "2", "3", "4", "5"}
-	if got := cutLines(lines, 5); len(got) != 5 {
-		t.Error(got)
+	"github.com/dowel-mcp/dowel/hub"
+	"github.com/dowel-mcp/dowel/internal/cli/factory"
+	"github.com/dowel-mcp/dowel/internal/control"
+	"github.com/dowel-mcp/dowel/internal/term"
+)
+
+var update = flag.Bool("update", false, "write the expected screens anew")
+
+// manyServers returns servers in all states, of which several have the same cause.
+func manyServers() []control.Server {
+	const missing, install = `"npx" was not found: neither on PATH (7 folders) nor in the folders of login shells and installers`,
+		"Install Node.js (https://nodejs.org), which npx is part of, or give the full path of npx."
+	all := []control.Server{
+		{Name: "files", Status: hub.Ready, Tools: 11},
+		{Name: "github", Status: hub.Failed, Problem: missing, Advice: install, Attempt: 1},
+		{Name: "slack", Status: hub.NeedsConfiguration, Cause: "env.SLACK_TOKEN: environment variable SLACK_TOKEN is not set"},
+		{Name: "crash", Status: hub.Starting, Problem: "the process ended (exit status 1): Error: boom: API key missing", Advice: "Correct the cause that this error names, or report it to the server's author.", Attempt: 2},
+		{Name: "notion", Status: hub.Failed, Problem: missing, Advice: install, Attempt: 1},
+		{Name: "new", Status: hub.Starting, Cause: "it is new"},
+		{Name: "off", Status: hub.Disabled, Cause: "disabled in dowel.json"},
+		{Name: "cloned", Status: hub.NeedsTrust, Cause: "it belongs to a project: dowel trust cloned"},
+		{Name: "one", Status: hub.Ready, Tools: 1, Note: "all clients share it"},
+		{Name: "linear", Status: hub.Failed, Problem: missing, Advice: install, Attempt: 1},
 	}
-	if got := cutLines(lines, 3); len(got) != 3 || got[2] != "… 3 more lines: dowel status" {
+	return all
+}
+
+func TestTable(t *testing.T) {
+	t.Parallel()
+	v := &statusView{Factory: &factory.Factory{Stdout: term.NewScreen(io.Discard, func() {})}}
+	for _, width := range []int{80, 120} {
+		got := strings.Join(v.formatTable(manyServers(), width-1, 40), "\n") + "\n"
+		path := filepath.Join("testdata", fmt.Sprintf("table-%d.txt", width))
+		if *update {
+			if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		want, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got != string(want) {
+			t.Errorf("%s is\n%s\nwant\n%s", path, got, want)
+		}
+		if strings.Count(got, "was not found") != 1 || strings.Count(got, "nodejs.org") != 1 {
+			t.Errorf("a cause is shown more than once:\n%s", got)
+		}
+	}
+}
+
+// The table fits every terminal, and ends with the summary.
+func TestTableFits(t *testing.T) {
+	t.Parallel()
+	v := &statusView{Factory: &factory.Factory{Stdout: term.NewScreen(io.Discard, func() {})}}
+	for _, n := range []int{0, 1, 10} {
+		for rows := 1; rows < 30; rows++ {
+			for _, width := range []int{1, 9, 40, 79} {
+				lines := v.formatTable(manyServers()[:n], width, rows)
+				last := summarize(manyServers()[:n])
+				if len(lines) > rows || lines[len(lines)-1] != term.Shorten(last, width) {
+					t.Fatalf("%d servers in %d rows:\n%s", n, rows, strings.Join(lines, "\n"))
+				}
+				for _, line := range lines {
+					if utf8.RuneCountInString(line) > width {
+						t.Fatalf("%q is wider than %d", line, width)
+					}
+				}
+			}
+		}
+	}
+	if got := cutLines([]string{"1", "2", "3", "4", "5"}, 3, 40); len(got) != 3 || got[2] != "… 3 more lines: dowel status" {
 		t.Error(got)
 	}
 }
