@@ -152,6 +152,7 @@ func TestStartIsShown(t *testing.T) {
 	p := onTerminal(t, "tools", "--", "sh", "-c", "cat >/dev/null")
 	p.expect("starting sh -c cat >/dev/null, ")
 	p.typeText("\x03")
+	_ = p.cmd.Wait()
 	<-p.ended
 	if rows := renderScreen(p.output(), 80, 24); strings.Contains(strings.Join(rows, "\n"), "starting") {
 		t.Errorf("the line stays: %q", rows)
@@ -166,11 +167,14 @@ func TestUpScreen(t *testing.T) {
 		for _, height := range []uint16{24, 6} {
 			p := newTestUser(t)
 			p.writeFile(p.userFile(), fmt.Sprintf(`{"mcpServers": {"kv": {"command": %q, "args": ["serve", "kv"]},
-				"a": {"command": "./no-such-program"}, "b": {"command": "./no-such-program"}, "off": {"command": "x", "disabled": true},
+				"a": {"command": "no-such-program"}, "b": {"command": "no-such-program"}, "off": {"command": "x", "disabled": true},
 				"needy": {"command": "x", "env": {"TOKEN": "${NO_SUCH_TOKEN}"}}}}`, testBinary(t)))
-			terminal := startOnTerminal(t, p.newCommand("up", "--http", "0"), columns, height)
+			cmd := p.newCommand("up", "--http", "0")
+			cmd.Env = append(cmd.Env, "PATH=/usr/bin:/bin")
+			terminal := startOnTerminal(t, cmd, columns, height)
 			terminal.expect("1 ready, 2 failed, 1 needs you, 1 off")
 			terminal.typeText("\x03")
+			_ = terminal.cmd.Wait()
 			<-terminal.ended
 			text := strings.NewReplacer(p.home, "~", p.project, "/project").Replace(terminal.output())
 			rows := renderScreen(text, int(columns), int(height))

@@ -2,6 +2,7 @@ package up
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -40,11 +41,15 @@ func groupOf(s control.Server) group {
 	return needyGroup
 }
 
+// position matches the position in a file that a cause begins with. It would take the room of the
+// cause; dowel status shows it.
+var position = regexp.MustCompile(`^\S*[/\\]\S+:\d+:\d+: `)
+
 // cause returns the reason for the state of a server in a failed or needy group, and advice.
 func cause(s control.Server) (reason, advice string) {
 	reason = term.FirstLine(s.Problem)
 	if reason == "" {
-		reason = term.Line(s.Cause)
+		reason = position.ReplaceAllString(term.Line(s.Cause), "")
 	}
 	return reason, term.Line(s.Advice)
 }
@@ -57,7 +62,7 @@ func sortServers(all []control.Server) {
 			first[reason] = i + 1
 		}
 	}
-	position := func(s control.Server) int {
+	order := func(s control.Server) int {
 		if g := groupOf(s); g != failedGroup && g != needyGroup {
 			return 0
 		}
@@ -68,7 +73,7 @@ func sortServers(all []control.Server) {
 		if d := groupOf(a) - groupOf(b); d != 0 {
 			return int(d)
 		}
-		return position(a) - position(b)
+		return order(a) - order(b)
 	})
 }
 
@@ -129,6 +134,9 @@ func (v *statusView) describe(all []control.Server, i int) (what, advice string)
 			}
 		}
 		return what, advice
+	}
+	if s.Status == hub.Disabled {
+		return "dowel servers enable " + term.Line(s.Name), ""
 	}
 	return term.Line(s.Cause), ""
 }
