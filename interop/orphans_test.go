@@ -15,7 +15,7 @@ func TestKilledDowelLeavesNothing(t *testing.T) {
 	node := filepath.Dir(filepath.Dir(bin))
 	// Because of the second command, the shell does not replace itself by npx.
 	npx := []string{"sh", "-c", "cd '" + node + "' && npx --no-install mcp-server-everything; true"}
-	folder, err := filepath.Abs("zoo")
+	folder, err := filepath.Abs("oddservers")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,5 @@
-// A legacy client, the TypeScript SDK v1, against a server on stdio, HTTP or WebSocket. Prints one JSON line per check.
+// A legacy client, on the TypeScript SDK v1, that checks a server on stdio, HTTP, HTTP+SSE or WebSocket. It prints one
+// JSON line per check.
 
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { SSEClientTransport } from '@modelcontextprotocol/sdk/client/sse.js';
@@ -10,7 +11,7 @@ import {
 } from '@modelcontextprotocol/sdk/types.js';
 import { checkContract } from './contract.mjs';
 import { checkLegacy } from './legacy.mjs';
-import { checkInputRequired, checkPromptInput, checkQuestions } from './questions.mjs';
+import { checkQuestions } from './questions.mjs';
 import { checkReference } from './reference.mjs';
 import { main, Peer, transportOf } from './peer.mjs';
 

@@ -1,5 +1,5 @@
-// A modern client, the TypeScript SDK v2 at revision 2026-07-28, against a server on stdio or HTTP. Prints one JSON line per check.
-// The SDK speaks the modern era only when it is told to: --era modern pins the revision, --era auto lets it probe.
+// A client on the TypeScript SDK v2 that checks a server on stdio, HTTP or HTTP+SSE. It prints one JSON line per check.
+// With --era modern it requires revision 2026-07-28; with --era auto the SDK probes for the server's era.
 
 import { Client, LOG_LEVEL_META_KEY, SSEClientTransport, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
@@ -18,12 +18,12 @@ class ModernPeer extends Peer {
         return this.client.callTool({ name, ...(args && { arguments: args }) }, options);
     }
 
-    /** One call by hand: input_required comes back as it is, and retry fields can be given. */
+    /** Makes one request without the SDK's retries: a result of type input_required is returned, and params may hold its answers. */
     callRaw(name, params = {}) {
         return this.client.callTool({ name, arguments: {}, ...params }, { allowInputRequired: true });
     }
 
-    /** Without a cursor the SDK joins all pages, so the first one is asked for below the list methods. */
+    /** Returns one page. Without a cursor the SDK's list methods join all pages, so the first page is a plain request. */
     onePage(method, cursor) {
         if (cursor !== undefined) return this.client[method]({ cursor });
         const wireMethod = { listTools: 'tools/list', listPrompts: 'prompts/list', listResources: 'resources/list',
@@ -45,9 +45,9 @@ class ModernPeer extends Peer {
     }
 }
 
-const everything = { sampling: {}, elicitation: { form: { applyDefaults: true }, url: {} }, roots: { listChanged: true } };
+const allCapabilities = { sampling: {}, elicitation: { form: { applyDefaults: true }, url: {} }, roots: { listChanged: true } };
 
-async function connect(line, capabilities = everything) {
+async function connect(line, capabilities = allCapabilities) {
     const client = new Client({ name: 'interop-client-v2', version: '1.0.0' }, {
         capabilities,
         versionNegotiation: { mode: line.era === 'auto' ? 'auto' : { pin: revision }, probe: { timeoutMs: 10_000 } }
@@ -57,7 +57,7 @@ async function connect(line, capabilities = everything) {
     if (capabilities.sampling) client.setRequestHandler('sampling/createMessage', request => peer.answers.sample(request.params));
     if (capabilities.roots) client.setRequestHandler('roots/list', request => peer.answers.roots(request.params));
     await peer.connect(transportOf({ StdioClientTransport, StreamableHTTPClientTransport, SSEClientTransport }, line));
-    // An automatic client may find a legacy server; the checks that depend on the era follow what it found.
+    // With --era auto the server may be a legacy one, which has other checks.
     peer.era = client.getProtocolEra();
     return peer;
 }
@@ -88,7 +88,7 @@ async function checkModern(report, peer, line) {
     });
     await checkLogging(report, peer);
     await checkListen(report, peer);
-    await checkByHand(report, peer);
+    await checkWithoutRetries(report, peer);
     await checkCapabilities(report, line);
 }
 
@@ -99,8 +99,8 @@ async function checkLogging(report, peer) {
         await pause(100);
         return peer.notifications.slice(start).filter(note => note.method === 'notifications/message');
     };
-    await report.check('no log unasked', async () => same(await logs(), [], 'messages'));
-    await report.check('log asked for', async () => {
+    await report.check('no log without a level', async () => same(await logs(), [], 'messages'));
+    await report.check('log at a level', async () => {
         must((await logs({ [LOG_LEVEL_META_KEY]: 'debug' })).length > 0, 'no message at level debug');
     });
 }
@@ -125,11 +125,11 @@ async function checkListen(report, peer) {
     }
 }
 
-/** MRTR without the SDK's driver. */
-async function checkByHand(report, peer) {
+/** Checks calls that ask (multi round-trip requests) without the SDK's retries. */
+async function checkWithoutRetries(report, peer) {
     const name = 'test_input_required_result_elicitation';
     const accept = content => ({ action: 'accept', content });
-    await report.check('input required by hand', async () => {
+    await report.check('input required without retries', async () => {
         const first = await peer.callRaw(name);
         same(first.resultType, 'input_required', 'resultType');
         const question = first.inputRequests.user_name;
@@ -140,7 +140,7 @@ async function checkByHand(report, peer) {
         });
         same(textOf(second), 'Hello, Ada!', 'text');
     });
-    await report.check('input that does not answer', async () => {
+    await report.check('input for another question', async () => {
         const { requestState } = await peer.callRaw(name);
         const state = requestState && { requestState };
         for (const inputResponses of [{ wrong_key: accept({ name: 'Ada' }) }, {}]) {
@@ -172,15 +172,15 @@ async function checkByHand(report, peer) {
     });
 }
 
-/** What a client that declares less is asked and refused. */
+/** Checks the questions and errors for clients that declare fewer capabilities. */
 async function checkCapabilities(report, line) {
     await report.check('missing capability', async () => {
-        const poor = await connect(line, {});
+        const incapable = await connect(line, {});
         try {
-            const error = await refused(poor.call('test_missing_capability', {}), [missingCapability], 'without sampling');
+            const error = await refused(incapable.call('test_missing_capability', {}), [missingCapability], 'without sampling');
             same(error.data?.requiredCapabilities, { sampling: {} }, 'requiredCapabilities');
         } finally {
-            await poor.close();
+            await incapable.close();
         }
     });
     await report.check('asks only what is declared', async () => {

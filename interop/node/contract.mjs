@@ -1,5 +1,5 @@
-// The checks that hold in both eras, on the names of the everything server's contract. A peer is an SDK client
-// behind the few words that both SDKs share; see client-v1.mjs and client-v2.mjs.
+// The checks of both eras, for servers with the tools, prompts and resources that peers/contract names. A peer is a
+// client with the methods that this file needs, on one of the SDKs: see client-v1.mjs and client-v2.mjs.
 
 import { must, pause, refused, same, textOf, until } from './report.mjs';
 
@@ -21,7 +21,7 @@ export async function checkContract(report, peer) {
 async function checkServer(report, peer) {
     await report.check('server info', async () => {
         const info = peer.client.getServerVersion();
-        must(info?.name && info?.version, `name and version wanted, got ${JSON.stringify(info)}`);
+        must(info?.name && info?.version, `got ${JSON.stringify(info)}, want a name and a version`);
         return `${info.name} ${info.version}, ${peer.client.getNegotiatedProtocolVersion?.() ?? peer.version()}`;
     });
     await report.check('capabilities', async () => {
@@ -44,7 +44,7 @@ async function checkLists(report, peer) {
         await report.check(`list ${kind}`, async () => {
             const [items, pages] = await allPages(peer, method, kind);
             must(items.length > 0, 'the list is empty');
-            must(new Set(items.map(item => item[key])).size === items.length, `a ${key} comes twice`);
+            must(new Set(items.map(item => item[key])).size === items.length, `a ${key} occurs twice`);
             for (const item of items) must(item.name, `an entry without a name: ${JSON.stringify(item)}`);
             return `${items.length} on ${pages} page(s)`;
         });
@@ -64,14 +64,14 @@ async function checkLists(report, peer) {
         const schema = tools.find(tool => tool.name === 'json_schema_2020_12_tool')?.inputSchema;
         must(schema, 'json_schema_2020_12_tool is not listed');
         same(schema.$schema, 'https://json-schema.org/draft/2020-12/schema', '$schema');
-        for (const keyword of ['$defs', 'allOf', 'if', 'then', 'else']) must(schema[keyword], `${keyword} is lost`);
+        for (const keyword of ['$defs', 'allOf', 'if', 'then', 'else']) must(schema[keyword], `${keyword} is missing`);
         same(schema.additionalProperties, false, 'additionalProperties');
-        must(JSON.stringify(schema.$defs).includes('"$anchor"'), '$anchor is lost');
-        must(JSON.stringify(schema.allOf).includes('"anyOf"'), 'anyOf is lost');
+        must(JSON.stringify(schema.$defs).includes('"$anchor"'), '$anchor is missing');
+        must(JSON.stringify(schema.allOf).includes('"anyOf"'), 'anyOf is missing');
     });
 }
 
-/** Walks the pages by hand, because the second SDK joins them when it is not given a cursor. */
+/** Returns the items of a list and the number of its pages. */
 export async function allPages(peer, method, kind) {
     const items = [];
     const seen = new Set();
@@ -79,7 +79,7 @@ export async function allPages(peer, method, kind) {
     for (;;) {
         items.push(...page[kind]);
         if (page.nextCursor === undefined) return [items, seen.size + 1];
-        must(!seen.has(page.nextCursor), `the cursor ${page.nextCursor} comes twice`);
+        must(!seen.has(page.nextCursor), `the cursor ${page.nextCursor} occurs twice`);
         seen.add(page.nextCursor);
         page = await peer.onePage(method, page.nextCursor);
     }
@@ -101,7 +101,7 @@ async function checkContents(report, peer) {
     await report.check('embedded resource', async () => {
         const [block] = (await peer.call('test_embedded_resource', {})).content;
         same([block.type, block.resource?.uri], ['resource', 'test://embedded-resource'], 'resource');
-        must(block.resource.mimeType && block.resource.text, 'mimeType and text wanted');
+        must(block.resource.mimeType && block.resource.text, 'want a mimeType and a text');
     });
     await report.check('mixed content', async () => {
         const { content } = await peer.call('test_multiple_content_types', {});
@@ -116,7 +116,7 @@ async function checkContents(report, peer) {
 
 async function checkCalls(report, peer) {
     await report.check('echo', async () => {
-        must(textOf(await peer.call('echo', { message: 'hi there' })).includes('hi there'), 'the message is lost');
+        must(textOf(await peer.call('echo', { message: 'hi there' })).includes('hi there'), 'the message is missing');
     });
     await report.check('echo unicode', async () => {
         const message = 'grüße, 世界, 𝄞, \u2028, "quotes", \\, \t tab, <&>';
@@ -136,7 +136,7 @@ async function checkCalls(report, peer) {
         must(/\b42\b/.test(textOf(result)), `text: ${textOf(result)}`);
     });
     await report.check('progress', async () => {
-        // On the wire, because SDK v1 loses a progress that arrives in one read with the result.
+        // The messages are compared, because SDK v1 loses a progress notification that arrives in one read with the result.
         const heard = [];
         const start = peer.wire.length;
         await peer.call('test_tool_with_progress', {}, { onprogress: step => heard.push(step.progress) });
@@ -146,18 +146,18 @@ async function checkCalls(report, peer) {
         must(heard.length > 0, 'the SDK recognised no progress');
     });
     await report.check('cancel a call', async () => {
-        await cancelled(peer);
+        await cancelCall(peer);
         must(!(await peer.call('test_simple_text')).isError, 'the next call failed');
     });
     await report.check('no answer after a cancel', async () => {
-        const started = await cancelled(peer);
-        await pause(1200); // by then the call would have been answered
+        const started = await cancelCall(peer);
+        await pause(1200); // longer than the call would have taken
         const late = peer.wire.slice(started).filter(message => 'result' in message || 'error' in message);
         must(late.length === 0, JSON.stringify(late));
     });
     await report.check('completion', async () => {
         const { completion } = await complete(peer, 'test');
-        must(Array.isArray(completion.values) && completion.values.length <= 100, 'at most 100 values wanted');
+        must(Array.isArray(completion.values) && completion.values.length <= 100, 'want an array of at most 100 values');
         return `${completion.values.length} values`;
     });
     await report.check('completion values', async () => {
@@ -169,10 +169,10 @@ async function checkCalls(report, peer) {
 }
 
 /**
- * Starts a slow call, cancels it at its first progress, and returns how many messages had come by then. The contract's own
- * tool takes a tenth of a second, in which a cancel may not arrive on a busy machine.
+ * Starts a slow call, cancels it at its first progress, and returns how many messages had arrived before. It prefers the
+ * tool slow, because the contract's own tool takes only a tenth of a second: too short for a cancel on a busy machine.
  */
-async function cancelled(peer) {
+async function cancelCall(peer) {
     const abort = new AbortController();
     let started;
     const [tools] = await allPages(peer, 'listTools', 'tools');
@@ -189,7 +189,7 @@ async function cancelled(peer) {
     return started;
 }
 
-/** The progress among these messages, up to the first result. */
+/** Returns the params of the progress notifications before the first result. */
 export function progressBeforeResult(messages) {
     const end = messages.findIndex(message => 'result' in message);
     return messages.slice(0, end).filter(message => message.method === 'notifications/progress').map(message => message.params);
@@ -255,7 +255,7 @@ async function checkResources(report, peer) {
         await until(() => updates() > 0, 8000, 'notifications/resources/updated');
     });
     await report.check('end of a watch', async () => {
-        must(stop, 'there is no watch to end');
+        must(stop, 'the watch did not start');
         await stop();
         await pause(200);
         const before = updates();
@@ -267,7 +267,7 @@ async function checkResources(report, peer) {
 async function checkPrompts(report, peer) {
     await report.check('simple prompt', async () => {
         const { messages } = await peer.client.getPrompt({ name: 'test_simple_prompt' });
-        must(messages.length > 0 && messages[0].role && messages[0].content.type === 'text', 'a text message wanted');
+        must(messages.length > 0 && messages[0].role && messages[0].content.type === 'text', 'want a text message');
     });
     await report.check('prompt with arguments', async () => {
         const prompt = await peer.client.getPrompt({

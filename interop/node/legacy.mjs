@@ -38,7 +38,7 @@ export async function checkLegacy(report, peer) {
     await checkPromptInput(report, peer, 'prompt input in the legacy era');
 }
 
-/** The data of the log messages that a call causes. */
+/** Returns the data of the log messages that a call of a tool causes. */
 async function logs(peer, tool) {
     const start = peer.notifications.length;
     await peer.call(tool, {});

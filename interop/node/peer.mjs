@@ -1,12 +1,12 @@
-// What both clients have in common: the command line, what they collect, and the order of the checks.
+// The parts that both clients share: the command line, the recording of messages, and the order of the checks.
 
 import { servers } from './servers.mjs';
 import { must, Report, same } from './report.mjs';
-import { willing } from './questions.mjs';
+import { acceptingAnswers } from './questions.mjs';
 
 const synopsis = '[--server NAME] [--era modern|auto] [--carrier stdio] COMMAND ARG… | … --carrier http|sse|ws URL';
 
-/** Reads the synopsis. */
+/** Parses the command line; see synopsis. */
 export function commandLine(script) {
     const [, , ...words] = process.argv;
     const options = { server: 'dowel', era: 'modern', carrier: 'stdio' };
@@ -15,9 +15,9 @@ export function commandLine(script) {
         if (!(name in options)) usage(script, `unknown option --${name}`);
         options[name] = words.shift();
     }
-    if (words.length === 0) usage(script, 'no server');
-    if (!['stdio', 'http', 'sse', 'ws'].includes(options.carrier)) usage(script, '--carrier is stdio, http, sse or ws');
-    if (!servers[options.server]) usage(script, `--server is one of ${Object.keys(servers).join(', ')}`);
+    if (words.length === 0) usage(script, 'want the command or URL of a server');
+    if (!['stdio', 'http', 'sse', 'ws'].includes(options.carrier)) usage(script, `--carrier ${options.carrier}: want stdio, http, sse or ws`);
+    if (!servers[options.server]) usage(script, `--server ${options.server}: want ${Object.keys(servers).join(', ')}`);
     return { ...options, ...servers[options.server], command: words[0], args: words.slice(1) };
 }
 
@@ -26,7 +26,7 @@ function usage(script, problem) {
     process.exit(2);
 }
 
-/** The transport of an SDK that the command line asks for; both SDKs call theirs the same. */
+/** Returns the transport that the command line selects. The classes have the same names in both SDKs. */
 export function transportOf({ StdioClientTransport, StreamableHTTPClientTransport, SSEClientTransport, WebSocketClientTransport }, line) {
     switch (line.carrier) {
         case 'http': return new StreamableHTTPClientTransport(new URL(line.command));
@@ -36,11 +36,11 @@ export function transportOf({ StdioClientTransport, StreamableHTTPClientTranspor
     }
 }
 
-/** A peer that is not connected yet: what arrives is collected in it, what is asked is answered from it. */
+/** A client that records the messages it receives, and answers the server's questions with answers. */
 export class Peer {
-    answers = willing();
+    answers = acceptingAnswers();
     notifications = []; // all but progress and cancellation, in order
-    wire = []; // each message received since the connection was made, in order
+    wire = []; // all messages received since connect, in order
 
     constructor(client, era) {
         this.client = client;
@@ -63,11 +63,11 @@ export class Peer {
     }
 }
 
-/** Ends the session, and sees that the server has forgotten it; the modern era has none. */
+/** Ends the legacy session and checks that the server refuses it afterwards. A modern server must not open one. */
 async function endSession({ transport, era }, url) {
     const { sessionId, protocolVersion } = transport;
     if (era === 'modern') return same(sessionId ?? null, null, 'session');
-    must(sessionId, 'the server gave no session');
+    must(sessionId, 'the server opened no session');
     await transport.terminateSession();
     const response = await fetch(url, {
         method: 'POST',
@@ -93,6 +93,6 @@ export async function main(script, era, connect, checks) {
         await report.check('close', () => peer.close());
     }
     process.exitCode = report.finish(peer !== undefined);
-    // A server that does not end with its stdin must not keep this process.
+    // Ends this process even if a server does not end with its stdin.
     setTimeout(() => process.exit(), 3000).unref();
 }

@@ -1,12 +1,12 @@
-// What the everything server asks its client, with the answers given and what must come of them.
-// In the legacy era these are live requests; in the modern one the SDK fulfils an input_required result.
+// The questions that the everything server asks its client, with the answers and the expected results.
+// In the legacy era a question is a live request. In the modern era the SDK answers an input_required result.
 
 import { must, same, textOf } from './report.mjs';
 
 export const roots = [{ uri: 'file:///srv/interop-root', name: 'interop root' }];
 
-/** The answers of a client that is willing; a check replaces one of them for its own time. */
-export function willing() {
+/** Returns the answers of a client that accepts every question. A check can replace one of them; see asked. */
+export function acceptingAnswers() {
     return {
         elicit: params => ({ action: 'accept', content: fill(params.requestedSchema) }),
         sample: () => ({
@@ -16,7 +16,7 @@ export function willing() {
     };
 }
 
-/** A value for each property of a form. */
+/** Returns a value for each property of a form. */
 function fill(schema) {
     return Object.fromEntries(Object.entries(schema.properties).map(([name, field]) => [name, valueFor(name, field)]));
 }
@@ -33,7 +33,7 @@ function valueFor(name, field) {
     }
 }
 
-/** Runs body while one of the peer's answers is another one; returns the params that it was asked with. */
+/** Runs body with another answer to one kind of question. Returns the params of the questions, and the result of body. */
 export async function asked(peer, kind, answer, body) {
     const usual = peer.answers[kind];
     const questions = [];
@@ -50,7 +50,7 @@ export async function asked(peer, kind, answer, body) {
     }
 }
 
-/** The tools that ask while they run. */
+/** Checks the tools that ask during a call. */
 export async function checkQuestions(report, peer) {
     await checkSampling(report, peer);
     await report.check('roots', async () => {
@@ -79,7 +79,7 @@ async function checkSampling(report, peer) {
             outcome = await peer.call('test_sampling', { prompt: 'x' }).then(textAndError, error => `error ${error.message}`);
             return outcome;
         });
-        must(/error/i.test(outcome), `an error wanted, got ${outcome}`);
+        must(/error/i.test(outcome), `got ${outcome}, want an error`);
         return outcome;
     });
 }
@@ -106,7 +106,7 @@ async function checkElicitation(report, peer) {
     for (const [name, action] of [['elicitation declined', 'decline'], ['elicitation cancelled', 'cancel']]) {
         await report.check(name, async () => {
             const [, result] = await asked(peer, 'elicit', () => ({ action }), ask);
-            must(new RegExp(action, 'i').test(textOf(result)), `"${action}" wanted in: ${textOf(result)}`);
+            must(new RegExp(action, 'i').test(textOf(result)), `got ${textOf(result)}, want "${action}" in it`);
             return textAndError(result);
         });
     }
@@ -136,7 +136,7 @@ async function checkForms(report, peer) {
     });
 }
 
-/** The tools that answer input_required in the modern era; a dual-era server asks a legacy client live. */
+/** Checks the tools whose result is input_required in the modern era. A server of both eras asks a legacy client live. */
 export async function checkInputRequired(report, peer, name) {
     await report.check(name, async () => {
         const called = [];

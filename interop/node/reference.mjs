@@ -1,5 +1,5 @@
-// The checks against the reference server from npm (server-everything), which is a legacy server with names of its own.
-// They show that the clients' instruments work on a server that was not written for them.
+// The checks of the reference server from npm (server-everything), a legacy server whose tools have other names.
+// They show that the checks also work with a server that was not written for them.
 
 import { allPages, progressBeforeResult } from './contract.mjs';
 import { must, pause, refused, same, textOf, until } from './report.mjs';

@@ -13,7 +13,7 @@ export class Report {
         this.#without = new Set(without);
     }
 
-    /** Runs one check; what it returns becomes its detail. */
+    /** Runs one check. Its return value becomes the detail of the line. */
     async check(name, run) {
         if (this.#names.has(name)) throw new Error(`two checks are called ${name}`);
         this.#names.add(name);
@@ -21,7 +21,7 @@ export class Report {
         this.#ran++;
         let timer;
         const late = new Promise((_, reject) => {
-            timer = setTimeout(() => reject(new Error(`no end after ${checkLimit} ms`)), checkLimit);
+            timer = setTimeout(() => reject(new Error(`the check did not end within ${checkLimit} ms`)), checkLimit);
         });
         try {
             const detail = await Promise.race([run(), late]);
@@ -34,12 +34,12 @@ export class Report {
         }
     }
 
-    /** Ends the report and returns the exit code. Only a complete run can tell that an excluded check does not exist. */
+    /** Ends the report and returns the exit code. After a complete run, an excluded name that no check has is a failure. */
     finish(complete) {
         for (const name of this.#without) {
             if (!complete || this.#names.has(name)) continue;
             this.#failed++;
-            this.#print(name, false, 'excluded, but there is no such check');
+            this.#print(name, false, 'excluded in servers.mjs, but no check has this name: remove it there');
         }
         if (this.#ran === 0) this.#print('checks', false, 'none ran');
         return this.#failed > 0 || this.#ran === 0 ? 1 : 0;
@@ -61,7 +61,7 @@ export function must(condition, message) {
     if (!condition) throw new Error(message);
 }
 
-/** Fails unless got and want are the same JSON, whatever the order of keys. */
+/** Fails unless got and want are the same JSON, in any order of keys. */
 export function same(got, want, what) {
     must(canonical(got) === canonical(want), `${what}: got ${canonical(got)}, want ${canonical(want)}`);
 }
@@ -86,13 +86,13 @@ export async function refused(promise, codes, what) {
     throw new Error(`${what}: answered ${JSON.stringify(result).slice(0, 200)}, want error ${codes.join(' or ')}`);
 }
 
-/** Waits until probe returns something true, and returns it. */
+/** Waits until probe returns a value that is true, and returns it. Fails after limit milliseconds. */
 export async function until(probe, limit, what) {
     const end = Date.now() + limit;
     for (;;) {
         const value = probe();
         if (value) return value;
-        if (Date.now() > end) throw new Error(`${what}: nothing within ${limit} ms`);
+        if (Date.now() > end) throw new Error(`${what}: did not arrive within ${limit} ms`);
         await pause(10);
     }
 }
@@ -101,7 +101,7 @@ export function pause(milliseconds) {
     return new Promise(resolve => setTimeout(resolve, milliseconds));
 }
 
-/** The texts of a tool result or of prompt messages, joined. */
+/** Returns the texts of a tool result or of prompt messages, joined. */
 export function textOf(result) {
     const blocks = result.content ?? result.messages?.map(message => message.content) ?? [];
     return blocks.filter(block => block.type === 'text').map(block => block.text).join('\n');

@@ -1,5 +1,5 @@
-// A server written with the TypeScript SDK v2. At http://127.0.0.1:PORT/mcp it has the modern era, and the legacy one without
-// sessions; at ws://127.0.0.1:PORT/ws both, over npm's ws. It offers what peers/contract names.
+// A server on the TypeScript SDK v2. At http://127.0.0.1:PORT/mcp it serves modern clients, and legacy clients without
+// sessions; at ws://127.0.0.1:PORT/ws both, with the package ws. It offers a part of the contract in peers/contract.
 
 import { createServer } from 'node:http';
 import { toNodeHandler } from '@modelcontextprotocol/node';
@@ -17,7 +17,7 @@ const text = s => ({ content: [{ type: 'text', text: s }] });
 let cancelled = 0;
 const connected = new Set(); // the servers of WebSocket connections
 
-/** A server for one request. */
+/** Returns a server for one request or connection. */
 function serve() {
     const server = new McpServer({ name: 'server-v2', version: '1.0.0' }, {
         capabilities: {
@@ -37,12 +37,12 @@ function addTools(server) {
     plain('test_simple_text', 'Answers a text.', () => text('This is a simple text response for testing.'));
     plain('test_image_content', 'Answers an image.', () => ({ content: [{ type: 'image', data: png, mimeType: 'image/png' }] }));
     plain('test_error_handling', 'Fails.', () => { throw new Error('This tool intentionally returns an error for testing'); });
-    plain('test_trigger_tool_change', 'Says that the list of tools has changed.', () => {
+    plain('test_trigger_tool_change', 'Notifies of a change of the list of tools.', () => {
         handler.notify.toolsChanged();
         for (const server of connected) server.sendToolListChanged();
         return text('the list has changed');
     });
-    server.registerTool('echo', { description: 'Says what it is told.', inputSchema: z.object({ message: z.string() }) },
+    server.registerTool('echo', { description: 'Returns the message.', inputSchema: z.object({ message: z.string() }) },
         ({ message }) => text(message));
     server.registerTool('add', {
         description: 'Adds two numbers.',
@@ -50,8 +50,8 @@ function addTools(server) {
     }, ({ a, b }) => ({ ...text(String(a + b)), structuredContent: { sum: a + b } }));
 }
 
-/** Tells of progress, where it is asked for. */
-async function step(context, progress) {
+/** Sends a progress notification if the client has asked for progress. */
+async function sendProgress(context, progress) {
     const progressToken = context.mcpReq._meta?.progressToken;
     if (progressToken === undefined) return;
     await context.mcpReq.notify({ method: 'notifications/progress', params: { progressToken, progress, total: 100 } });
@@ -60,9 +60,9 @@ async function step(context, progress) {
 function addStates(server) {
     const plain = (name, description, call) =>
         server.registerTool(name, { description, inputSchema: z.object({}) }, (_, context) => call(context));
-    plain('test_tool_with_progress', 'Takes a while and says how far it is.', async context => {
+    plain('test_tool_with_progress', 'Takes a while and reports its progress.', async context => {
         for (const progress of [0, 50, 100]) {
-            await step(context, progress);
+            await sendProgress(context, progress);
             await pause(50);
         }
         return text('done');
@@ -77,9 +77,9 @@ function addStates(server) {
         const { signal } = context.mcpReq;
         const ended = new Promise(resolve => {
             signal.addEventListener('abort', () => resolve('cancelled'));
-            setTimeout(() => resolve('nobody cancelled'), 15_000).unref();
+            setTimeout(() => resolve('not cancelled'), 15_000).unref();
         });
-        await step(context, 1);
+        await sendProgress(context, 1);
         const end = signal.aborted ? 'cancelled' : await ended;
         if (end === 'cancelled') cancelled++;
         return text(end);
@@ -137,7 +137,7 @@ function addPrompts(server) {
     }, ({ arg1, arg2 }) => say(`Prompt with arguments: arg1='${arg1}', arg2='${arg2}'`));
 }
 
-/** A transport of the SDK over a connection of npm's ws, with one message of the protocol in each text message. */
+/** A transport of the SDK over a WebSocket of the package ws. Each text message holds one message of the protocol. */
 class SocketTransport {
     constructor(socket) {
         this.socket = socket;
@@ -158,7 +158,7 @@ class SocketTransport {
     }
 }
 
-/** The SDK has no server over WebSocket of its own; serveStdio takes any transport, and finds out the era. */
+/** Serves a WebSocket. The SDK has no server for WebSocket, but serveStdio takes any transport and finds out the era. */
 function serveSocket(socket) {
     const servers = [];
     serveStdio(() => {

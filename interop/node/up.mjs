@@ -1,5 +1,5 @@
-// A client of TypeScript's SDK v1 (legacy) or v2 (modern) that uses what dowel up has gathered from several files. Prints one
-// JSON line per check. EXPECTED is JSON: what up_test.go knows of the servers.
+// A client on the TypeScript SDK v1 (legacy) or v2 (modern) that uses all servers of a running dowel up. It prints one JSON
+// line per check. EXPECTED is JSON with the expected tools, prompts, resources and calls; see up_test.go.
 
 import { Client as ClientV1 } from '@modelcontextprotocol/sdk/client/index.js';
 import { StreamableHTTPClientTransport as TransportV1 } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
@@ -13,7 +13,7 @@ if (!['v1', 'v2'].includes(sdk) || !json) {
     process.exit(2);
 }
 const expected = JSON.parse(json);
-const me = `TypeScript-${sdk}`; // every answer holds it, so that an answer of another client's is seen
+const me = `TypeScript-${sdk}`; // part of every answer, so that an answer for another client is noticed
 const capabilities = { sampling: {}, elicitation: { form: {} } };
 const updated = [];
 
@@ -85,14 +85,14 @@ if (peer) {
         await report.check(`call ${tool}`, async () => {
             const result = await peer.call(tool, JSON.parse(JSON.stringify(args).replaceAll('ME', me)));
             must(!result.isError, `it failed: ${textOf(result)}`);
-            must(JSON.stringify(result).includes(want.replaceAll('ME', me)), `no ${want} in ${JSON.stringify(result)}`);
+            must(JSON.stringify(result).includes(want.replaceAll('ME', me)), `got ${JSON.stringify(result)}, want ${want} in it`);
         });
     }
     for (const { tool, args, steps } of expected.progress) {
         await report.check(`progress ${tool}`, async () => {
             const heard = [];
             await peer.call(tool, args, { onprogress: step => heard.push(step.progress) });
-            // SDK v1 loses the last one where it comes in one read with the result.
+            // SDK v1 loses the last notification if it arrives in one read with the result.
             must(heard.length >= steps.length - 1, `progress: ${heard}`);
             same(heard, steps.slice(0, heard.length), 'progress');
         });
@@ -114,7 +114,7 @@ if (peer) {
     for (const uri of expected.watched) {
         await report.check(`watch ${uri}`, async () => {
             await peer.watch(uri);
-            await until(() => updated.includes(uri), 12_000, `an update, where there were ${updated}`);
+            await until(() => updated.includes(uri), 12_000, `an update (got updates of ${updated.join(', ') || 'nothing'})`);
         });
     }
     await report.check('close', () => peer.client.close());

@@ -1,4 +1,4 @@
-// A server that asks for a method that nobody knows, and answers a call only when it has been refused.
+// A server that sends a request with an unknown method during a call, and answers the call after the request was refused.
 import { answer, legacy, send, serve } from './server.mjs';
 
 let waiting;
@@ -7,6 +7,6 @@ serve(message => {
     const reply = legacy(message);
     if (message.method !== 'tools/call') return answer(reply);
     waiting = reply;
-    send({ jsonrpc: '2.0', method: 'notifications/nobody/knows', params: {} });
-    send({ jsonrpc: '2.0', id: 4711, method: 'nobody/knows', params: {} });
+    send({ jsonrpc: '2.0', method: 'notifications/unknown/method', params: {} });
+    send({ jsonrpc: '2.0', id: 4711, method: 'unknown/method', params: {} });
 });

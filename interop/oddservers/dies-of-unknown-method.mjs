@@ -1,4 +1,4 @@
-// A legacy server that ends at the first method that it does not know, such as the modern probe.
+// A legacy server that ends at the first method that it does not know, such as server/discover.
 import { answer, legacy, serve } from './server.mjs';
 
 serve(message => {

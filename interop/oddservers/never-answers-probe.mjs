@@ -1,7 +1,7 @@
-// A server that says that it speaks JSON-RPC 1.0.
+// A legacy server that does not answer unknown methods.
 import { answer, legacy, serve } from './server.mjs';
 
 serve(message => {
     const reply = legacy(message);
-    answer(reply && { ...reply, jsonrpc: '1.0' });
+    if (!reply?.error) answer(reply);
 });

@@ -1,4 +1,4 @@
-// A server whose list of tools never ends: each page names the same next one.
+// A server whose list of tools never ends: each page names the same next page.
 import { answer, legacy, serve } from './server.mjs';
 
 serve(message => {

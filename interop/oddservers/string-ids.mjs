@@ -1,4 +1,4 @@
-// A server that answers with the id as a string, whatever it was.
+// A server that answers with the id as a string, even if it was a number.
 import { answer, legacy, serve } from './server.mjs';
 
 serve(message => {

@@ -1,4 +1,4 @@
-// The legacy server with nothing changed.
+// The legacy server without a change.
 import { answer, legacy, serve } from './server.mjs';
 
 serve(message => answer(legacy(message)));

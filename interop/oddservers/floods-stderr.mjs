@@ -1,4 +1,4 @@
-// A server that writes 1 MiB to stderr before each answer, and 32 MiB at its start; a full pipe stops it.
+// A server that writes 32 MiB to stderr at its start, and 1 MiB before each answer. It waits while the pipe is full.
 import { writeSync } from 'node:fs';
 import { answer, legacy, serve } from './server.mjs';
 

@@ -1,7 +1,7 @@
-// A legacy server that says nothing to a method that it does not know.
+// A server that answers with version 1.0 of JSON-RPC.
 import { answer, legacy, serve } from './server.mjs';
 
 serve(message => {
     const reply = legacy(message);
-    if (!reply?.error) answer(reply);
+    answer(reply && { ...reply, jsonrpc: '1.0' });
 });

@@ -1,4 +1,4 @@
-// The modern server with nothing changed. It refuses initialize.
+// The modern server without a change. It refuses initialize.
 import { answer, modern, serve } from './server.mjs';
 
 serve(message => answer(modern(message)));

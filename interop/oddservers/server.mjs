@@ -1,4 +1,4 @@
-// What the animals of the zoo have in common: a small, well-behaved server with one tool, echo. Each animal changes one thing.
+// A small server with one tool, echo, that follows the protocol. Each server of this folder uses it and changes one thing.
 
 import { createInterface } from 'node:readline';
 
@@ -7,18 +7,18 @@ export function send(message) {
     process.stdout.write(JSON.stringify(message) + '\n');
 }
 
-/** Calls take with each message on stdin, in order, and end when stdin ends. */
-export function serve(take, end = () => process.exit(0)) {
-    createInterface({ input: process.stdin }).on('line', line => take(JSON.parse(line))).on('close', end);
+/** Calls onMessage with each message on stdin, in order, and onEnd when stdin ends. */
+export function serve(onMessage, onEnd = () => process.exit(0)) {
+    createInterface({ input: process.stdin }).on('line', line => onMessage(JSON.parse(line))).on('close', onEnd);
 }
 
-/** The legacy server's answer to a message; undefined for a notification. */
+/** Returns the legacy server's answer to a message, or undefined for a notification or a response. */
 export function legacy(message, revision = '2025-11-25') {
     const { id, method, params } = message;
     if (id === undefined || method === undefined) return undefined;
     switch (method) {
         case 'initialize': return result(id, {
-            protocolVersion: revision, capabilities: { tools: {} }, serverInfo: { name: 'animal', version: '1.0.0' }
+            protocolVersion: revision, capabilities: { tools: {} }, serverInfo: { name: 'odd-server', version: '1.0.0' }
         });
         case 'ping': return result(id, {});
         case 'tools/list': return result(id, { tools });
@@ -27,12 +27,12 @@ export function legacy(message, revision = '2025-11-25') {
     }
 }
 
-/** The modern server's answer to a message; undefined for a notification. */
+/** Returns the modern server's answer to a message, or undefined for a notification or a response. */
 export function modern(message) {
     const { id, method, params } = message;
     if (id === undefined || method === undefined) return undefined;
     const common = {
-        resultType: 'complete', _meta: { 'io.modelcontextprotocol/serverInfo': { name: 'animal', version: '1.0.0' } }
+        resultType: 'complete', _meta: { 'io.modelcontextprotocol/serverInfo': { name: 'odd-server', version: '1.0.0' } }
     };
     const cache = { ttlMs: 0, cacheScope: 'private' };
     switch (method) {
@@ -53,14 +53,14 @@ export function failure(id, code, message) {
     return { jsonrpc: '2.0', id, error: { code, message } };
 }
 
-/** Sends an answer, unless there is none. */
+/** Sends an answer, unless it is undefined. */
 export function answer(reply) {
     if (reply) send(reply);
 }
 
 const tools = [{
     name: 'echo',
-    description: 'Says what it is told.',
+    description: 'Returns the message.',
     inputSchema: { type: 'object', properties: { message: { type: 'string' } }, required: ['message'] }
 }];
 

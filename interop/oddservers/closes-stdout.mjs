@@ -1,4 +1,4 @@
-// A server that closes its stdout when it is called, and lives on.
+// A server that closes its stdout when its tool is called, but continues to run.
 import { closeSync } from 'node:fs';
 import { answer, legacy, serve } from './server.mjs';
 

@@ -1,4 +1,4 @@
-// A legacy server that answers unknown methods without their id, as a parse error.
+// A legacy server that answers an unknown method with a parse error and a null id.
 import { answer, failure, legacy, serve } from './server.mjs';
 
 serve(message => {

@@ -1,4 +1,4 @@
-// A server that writes its answers in pieces of seven bytes, across characters and across messages.
+// A server that writes its answers in pieces of seven bytes, so that characters and messages are split.
 import { legacy, serve } from './server.mjs';
 
 let queue = Buffer.alloc(0);

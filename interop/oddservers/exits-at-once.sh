@@ -1,4 +1,4 @@
 #!/bin/sh
 # A server that cannot start and says why.
-echo "Error: Cannot find module 'zoo-missing-module'" >&2
+echo "Error: Cannot find module 'missing-module-of-test'" >&2
 exit 127

@@ -1,4 +1,4 @@
-// A legacy server that starts slowly: everything is answered, after 4 s.
+// A legacy server that starts slowly: it reads its first message after 4 s.
 import { answer, legacy, serve } from './server.mjs';
 
 setTimeout(() => serve(message => answer(legacy(message))), 4000);

@@ -1,4 +1,4 @@
-// A modern server that starts slowly, as one does that has to be downloaded first: everything is answered, after 4 s.
+// A modern server that starts slowly, such as one that must be downloaded first: it reads its first message after 4 s.
 import { answer, modern, serve } from './server.mjs';
 
 setTimeout(() => serve(message => answer(modern(message))), 4000);

@@ -1,4 +1,4 @@
-// A legacy server that ends when anything but initialize comes first, which is what several SDKs' servers do.
+// A legacy server that ends if the first request is not initialize. Servers of several SDKs do that.
 import { answer, legacy, serve } from './server.mjs';
 
 let initialized = false;
