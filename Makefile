@@ -123,7 +123,7 @@ attack-long: bin/gotestsum
 	@export DOWEL_ATTACK=whole DOWEL_SOAK=$${DOWEL_SOAK:-5m}
 	$(run_attacks)
 
-interop: interop-deps bin/gotestsum ## real peers: npm's reference servers, the SDKs' clients, the zoo
+interop: interop-deps bin/gotestsum ## real peers: npm's reference servers, the SDKs' clients, badly behaved servers
 	@cd interop && ../bin/gotestsum --format testname --hide-summary=skipped --jsonfile "$${DOWEL_TEST_EVENTS:-$$(mktemp -d)}/interop.json" -- -timeout 20m ./...
 
 # Clients that are too large for make test: a gigabyte from npm.
@@ -134,7 +134,7 @@ refused: bin/gotestsum
 interop-deps:
 	@./interop/install.sh
 
-conformance: conformance-deps ## the official suite, both roles, every revision; docs/conformance.md is what came out
+conformance: conformance-deps ## the official suite, both roles, every revision; compares the results with docs/conformance.md
 	@go run ./conformance -table docs/conformance.md
 
 conformance-deps:
@@ -151,7 +151,7 @@ nginx:
 bubblewrap:
 	@command -v bwrap >/dev/null || { echo "installing bubblewrap"; apt-get update -qq && apt-get install -y -qq bubblewrap >/dev/null; }
 
-bench: ## dowel beside its peers and a floor: docs/performance.md is what came out, of about half an hour. BENCH='-only ^call/memory' for less
+bench: ## dowel compared with other implementations and a floor: writes docs/performance.md in about half an hour. BENCH='-only ^call/memory' for less
 	@cd bench && go run . -o ../docs/performance.md -svg ../docs/performance.svg $(BENCH)
 
 floor: ## dowel beside its floor alone, as ratios

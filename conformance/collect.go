@@ -13,8 +13,8 @@ import (
 // stamp matches the time that the suite appends to the name of a scenario.
 var stamp = regexp.MustCompile(`-\d{4}-\d\d-\d\dT[\d-]+Z$`)
 
-// collectOutcomes reads the results that the suite has written, by scenario:
-// DIR/NAME-TIME/checks.json and the client's output beside it. It leaves out a scenario without
+// collectOutcomes reads the results that the suite has written, by scenario: NAME-TIME/checks.json
+// below folder, and the client's output in the same folder. It leaves out a scenario without
 // checks.json, which the suite writes last.
 func collectOutcomes(folder, role string) (map[string]*outcome, error) {
 	all := map[string]*outcome{}
@@ -49,14 +49,14 @@ func readOutcome(path, role string) (*outcome, error) {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	if role == "client" {
-		o.failure = failureIn(filepath.Dir(path))
+		o.failure = readFailure(filepath.Dir(path))
 	}
 	return &o, nil
 }
 
-// failureIn says how the client fixture ended, where it did not say that it is done: it failed,
-// fell over, or was ended after the suite's 30 seconds.
-func failureIn(folder string) string {
+// readFailure returns "" if the client fixture has printed done. Otherwise it returns the text of a
+// panic, or the last line of stderr. The suite kills a client after 30 seconds.
+func readFailure(folder string) string {
 	if out, err := os.ReadFile(filepath.Join(folder, "stdout.txt")); err == nil && strings.HasSuffix(string(out), "done\n") {
 		return ""
 	}
@@ -68,5 +68,5 @@ func failureIn(folder string) string {
 	if last := text[strings.LastIndexByte(text, '\n')+1:]; last != "" {
 		return last
 	}
-	return "it did not finish, and said nothing"
+	return "it did not finish, and wrote nothing to stderr"
 }

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// files writes files into a new folder.
-func files(t *testing.T, contents map[string]string) string {
+// writeFiles writes files into a new folder, which it returns.
+func writeFiles(t *testing.T, contents map[string]string) string {
 	t.Helper()
 	folder := t.TempDir()
 	for path, content := range contents {
@@ -24,7 +24,7 @@ func files(t *testing.T, contents map[string]string) string {
 }
 
 func TestCollectServer(t *testing.T) {
-	folder := files(t, map[string]string{
+	folder := writeFiles(t, map[string]string{
 		"server-ping-2026-11-21T06-48-10-468Z/checks.json":              `[{"id":"p","name":"n","status":"FAILURE","errorMessage":"m"}]`,
 		"server-server-initialize-2026-11-21T06-48-10-468Z/checks.json": `[]`,
 		"server-broke-off-2026-11-21T06-48-10-468Z/other.txt":           "",
@@ -41,7 +41,7 @@ func TestCollectServer(t *testing.T) {
 
 func TestCollectClient(t *testing.T) {
 	const at = "-2026-11-21T06-49-40-655Z/"
-	folder := files(t, map[string]string{
+	folder := writeFiles(t, map[string]string{
 		"auth/well" + at + "checks.json": `[]`, "auth/well" + at + "stdout.txt": "x\ndone\n", "auth/well" + at + "stderr.txt": "a warning\n",
 		"failed" + at + "checks.json": `[]`, "failed" + at + "stdout.txt": "", "failed" + at + "stderr.txt": "a warning\nlost\n",
 		"panicked" + at + "checks.json": `[]`, "panicked" + at + "stdout.txt": "", "panicked" + at + "stderr.txt": "w\npanic: oh\n\ngoroutine 1\n",
@@ -54,7 +54,7 @@ func TestCollectClient(t *testing.T) {
 	}
 	for name, want := range map[string]string{
 		"auth/well": "", "failed": "lost", "panicked": "panic: oh\n\ngoroutine 1",
-		"hung": "it did not finish, and said nothing", "silent": "it did not finish, and said nothing",
+		"hung": "it did not finish, and wrote nothing to stderr", "silent": "it did not finish, and wrote nothing to stderr",
 	} {
 		if all[name] == nil || all[name].failure != want {
 			t.Errorf("%s: %+v, want %q", name, all[name], want)
@@ -68,7 +68,7 @@ func TestCollectRefuses(t *testing.T) {
 		"cannot unmarshal":   {"a-2026-11-21T06-49-40-655Z/checks.json": "{}"},
 		"checks.json: a ran": {"a-2026-11-21T06-49-40-655Z/checks.json": "[]", "a-2026-11-21T06-49-41-655Z/checks.json": "[]"},
 	} {
-		if all, err := collectOutcomes(files(t, contents), "client"); err == nil || !strings.Contains(err.Error(), want) {
+		if all, err := collectOutcomes(writeFiles(t, contents), "client"); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, %v, want %q", all, err, want)
 		}
 	}

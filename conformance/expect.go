@@ -8,8 +8,9 @@ import (
 	"strings"
 )
 
-// expectations lists the checks and scenarios of one revision that are known to be red, skipped or
-// to end with an error, each with the reason.
+// expectations lists the scenarios of one revision that are known to be red, the checks that are
+// known to be skipped, and the scenarios in which the client is right to end with an error. Each
+// has a reason.
 type expectations struct {
 	rules []*rule
 }
@@ -45,7 +46,7 @@ func readExpectations(path string) (*expectations, error) {
 		if text == "" || text[0] == '#' {
 			continue
 		}
-		r, err := ruleOf(text)
+		r, err := parseRule(text)
 		if err != nil {
 			return nil, fmt.Errorf("%s:%d: %w", path, number, err)
 		}
@@ -54,11 +55,11 @@ func readExpectations(path string) (*expectations, error) {
 	return &e, lines.Err()
 }
 
-func ruleOf(text string) (*rule, error) {
-	what, reason, _ := strings.Cut(text, ": ")
-	words := strings.Fields(what)
+func parseRule(text string) (*rule, error) {
+	subject, reason, _ := strings.Cut(text, ": ")
+	words := strings.Fields(subject)
 	if strings.TrimSpace(reason) == "" {
-		return nil, fmt.Errorf("there is no reason behind a colon")
+		return nil, fmt.Errorf("the line has no reason: write it after a colon")
 	}
 	if len(words) < 3 || !slices.Contains(roles, words[1]) {
 		return nil, fmt.Errorf("write KIND ROLE SCENARIO: reason, with a role of %s", strings.Join(roles, " or "))
@@ -71,7 +72,7 @@ func ruleOf(text string) (*rule, error) {
 	return nil, fmt.Errorf(`write "red ROLE SCENARIO", "skipped ROLE SCENARIO CHECK" or "error client SCENARIO" before the colon`)
 }
 
-// expectedReason says why something is expected; it is empty where nothing is.
+// expectedReason returns the reason of the rule that matches, or "" if none does.
 func (e *expectations) expectedReason(kind, role, scenario, check string) string {
 	for _, r := range e.rules {
 		prefix, wild := strings.CutSuffix(r.scenario, "*")
@@ -88,7 +89,7 @@ func (e *expectations) staleRules(role, revision string) (all []verdict) {
 	for _, r := range e.rules {
 		if r.role == role && !r.used {
 			all = append(all, verdict{Role: role, Revision: revision, Scenario: r.scenario, Red: true,
-				Reasons: []string{fmt.Sprintf("expected/%s.txt says %q, and nothing came of it: take it off the list", revision, r)}})
+				Reasons: []string{fmt.Sprintf("expected/%s.txt lists %q, which did not happen: remove the line", revision, r)}})
 		}
 	}
 	return all

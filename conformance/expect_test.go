@@ -25,7 +25,7 @@ func TestStaleRules(t *testing.T) {
 	e := rules(t, "red server a: x\nred client b: x\nskipped server c d e: x\n")
 	judgeOutcome(verdict{Role: "server", Scenario: "a"}, nil, e)
 	got := e.staleRules("server", "2025-11-25")
-	if len(got) != 1 || !got[0].Red || got[0].Scenario != "c" || !strings.Contains(got[0].Reasons[0], `expected/2025-11-25.txt says "skipped server c d e"`) {
+	if len(got) != 1 || !got[0].Red || got[0].Scenario != "c" || !strings.Contains(got[0].Reasons[0], `expected/2025-11-25.txt lists "skipped server c d e"`) {
 		t.Errorf("%+v", got)
 	}
 }
@@ -35,12 +35,12 @@ func TestMalformedRules(t *testing.T) {
 		"red server x",               // no reason
 		"red server x: ",             // an empty one
 		"red server: y",              // no scenario
-		"red cleint x: y",            // a role that there is not
-		"red server x check: y",      // a check is not red of itself
+		"red cleint x: y",            // an unknown role
+		"red server x check: y",      // only a scenario can be red
 		"skipped server x: y",        // no check
-		"error server x: y",          // the server is not a fixture with an end
-		"error client x check: y",    // a check does not end
-		"green server x: y",          // a kind that there is not
+		"error server x: y",          // only the client ends in a scenario
+		"error client x check: y",    // only a scenario can end with an error
+		"green server x: y",          // an unknown kind
 		"skipped server x check: \t", // an empty reason
 	} {
 		path := filepath.Join(t.TempDir(), "rules.txt")
@@ -53,7 +53,7 @@ func TestMalformedRules(t *testing.T) {
 	}
 }
 
-// The lists that are there can be read, and there is one for each revision.
+// Each revision has a list of expectations, and each list can be read.
 func TestExpected(t *testing.T) {
 	for _, revision := range revisions {
 		if _, err := readExpectations(filepath.Join("expected", revision+".txt")); err != nil {

@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// buildFixtures builds the server and the client that the suite talks to.
+// buildFixtures builds the server and the client that the suite tests.
 func buildFixtures(ctx context.Context, folder, into string) error {
 	build := exec.CommandContext(ctx, "go", "build", "-o", into+string(filepath.Separator), "./client", "./server")
 	build.Dir = folder
@@ -23,13 +23,13 @@ func buildFixtures(ctx context.Context, folder, into string) error {
 	return nil
 }
 
-// serverFixture is the server while it runs.
+// serverFixture is the process of the server that the suite tests.
 type serverFixture struct {
 	url    string
 	stop   context.CancelFunc
 	ended  chan struct{}
-	err    error // set before ended is closed
-	output string
+	err    error  // set before ended is closed
+	output string // path of the file with everything that it printed
 }
 
 // startServer starts the server fixture and waits until it prints its address. Its output goes to
@@ -59,7 +59,7 @@ func startServer(ctx context.Context, program, output string) (*serverFixture, e
 	if strings.HasPrefix(f.url, "http://") {
 		return f, nil
 	}
-	select { // it has complained, and is about to end
+	select { // the first line was an error, and the server should end by itself
 	case <-f.ended:
 	case <-time.After(5 * time.Second):
 	}
@@ -68,7 +68,7 @@ func startServer(ctx context.Context, program, output string) (*serverFixture, e
 	return nil, f.exitError()
 }
 
-// checkAlive returns an error once the server has ended.
+// checkAlive returns an error if the server has ended.
 func (f *serverFixture) checkAlive() error {
 	select {
 	case <-f.ended:
@@ -78,12 +78,12 @@ func (f *serverFixture) checkAlive() error {
 	}
 }
 
-// close ends the server as Ctrl-C does, and returns an error where it has not ended well, or
-// earlier.
+// close ends the server as Ctrl-C does. It returns an error if the server had ended before, or if
+// its exit status is not 0.
 func (f *serverFixture) close() error {
 	f.stop()
 	<-f.ended
-	if errors.Is(f.err, context.Canceled) { // it was told to end, and its exit status is 0
+	if errors.Is(f.err, context.Canceled) { // the server was interrupted, and its exit status is 0
 		return nil
 	}
 	return f.exitError()
@@ -99,7 +99,7 @@ type firstLine struct {
 	also       io.Writer
 	text       []byte
 	isReported bool
-	found      chan string // has room for it
+	found      chan string // has capacity for one line
 }
 
 func (w *firstLine) Write(p []byte) (int, error) {

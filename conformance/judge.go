@@ -17,7 +17,7 @@ type check struct {
 // outcome is the result of a scenario.
 type outcome struct {
 	checks  []check
-	failure string // how the client fixture ended, if not well: the suite does not judge that
+	failure string // the error with which the client fixture ended, or "": the suite does not record it
 }
 
 // verdict is the judgment of a scenario.
@@ -32,8 +32,8 @@ type verdict struct {
 	Reasons  []string `json:"reasons,omitempty"`  // why it is red, expected or not
 }
 
-// judgeOutcome judges the outcome of a scenario. o is nil if the suite has written no results. Only
-// a scenario that ran can be red as expected: a suite that crashes is not a missing feature.
+// judgeOutcome judges the outcome of a scenario. o is nil if the suite has written no results. Such
+// a scenario is red even if red is expected, because a crash of the suite is not a missing feature.
 func judgeOutcome(v verdict, o *outcome, e *expectations) verdict {
 	v.Expected = e.expectedReason("red", v.Role, v.Scenario, "")
 	if o == nil {
@@ -41,32 +41,32 @@ func judgeOutcome(v verdict, o *outcome, e *expectations) verdict {
 		return v
 	}
 	for _, c := range o.checks {
-		excuse := ""
+		reason := "" // of a skipped check
 		if c.Status == "SKIPPED" {
-			excuse = e.expectedReason("skipped", v.Role, v.Scenario, c.Name)
+			reason = e.expectedReason("skipped", v.Role, v.Scenario, c.Name)
 		}
 		switch {
 		case c.Status == "SUCCESS":
 			v.Passed++
 		case c.Status == "INFO":
-		case excuse != "":
-			v.Skipped = append(v.Skipped, excuse)
+		case reason != "":
+			v.Skipped = append(v.Skipped, reason)
 		default:
 			v.Reasons = append(v.Reasons, fmt.Sprintf("%s %s (%s): %s", c.Status, c.ID, c.Name, describeCheck(c)))
 		}
 	}
 	if v.Passed == 0 {
-		v.Reasons = append(v.Reasons, "no check was a success")
+		v.Reasons = append(v.Reasons, "no check succeeded")
 	}
 	if o.failure != "" && e.expectedReason("error", v.Role, v.Scenario, "") == "" {
-		v.Reasons = append(v.Reasons, "the client did not end well: "+oneLine(o.failure))
+		v.Reasons = append(v.Reasons, "the client ended with an error: "+oneLine(o.failure))
 	}
 	switch {
 	case v.Expected == "":
 		v.Red = len(v.Reasons) > 0
 	case len(v.Reasons) == 0:
 		v.Red = true
-		v.Reasons = []string{"it is expected to be red (" + v.Expected + ") and is green: take it off the list"}
+		v.Reasons = []string{"it is expected to be red (" + v.Expected + ") but is green: remove it from the list"}
 	}
 	return v
 }
@@ -78,7 +78,7 @@ func describeCheck(c check) string {
 	return oneLine(c.Description)
 }
 
-// oneLine is a text on one line, and no more of it than fits there.
+// oneLine joins the words of a text with single spaces and cuts it after 300 bytes.
 func oneLine(text string) string {
 	const shown = 300
 	if text = strings.Join(strings.Fields(text), " "); len(text) > shown {

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// Everything that must be red is.
+// Each outcome that must be red is red.
 func TestJudge(t *testing.T) {
 	const list = `
 # a comment
@@ -19,9 +19,9 @@ error client refusing: to refuse is right
 	ran := func(checks ...check) *outcome { return &outcome{checks: checks} }
 	for _, test := range []struct {
 		name, role, scenario string
-		came                 *outcome
+		outcome              *outcome
 		red, expected        bool
-		reason               string // the first, where there is one
+		reason               string // the first, or "" if there are none
 	}{
 		{"success", "server", "s", ran(ok, check{Status: "INFO"}), false, false, ""},
 		{"failure", "server", "s", ran(ok, failed), true, false, "FAILURE b (): broken"},
@@ -33,21 +33,21 @@ error client refusing: to refuse is right
 		{"skipped, with a reason for another check of the same id", "server", "partly", ran(ok, check{ID: "shared", Name: "other", Status: "SKIPPED"}), true, false, "SKIPPED shared (other)"},
 		{"skipped, with a reason for another role", "client", "partly", ran(ok, skipped), true, false, "SKIPPED shared"},
 		{"a reason to skip excuses no failure", "server", "partly", ran(ok, check{ID: "shared", Name: "one check", Status: "FAILURE"}), true, false, "FAILURE shared"},
-		{"nothing but skipped", "server", "partly", ran(skipped), true, false, "no check was a success"},
-		{"nothing but information", "server", "s", ran(check{Status: "INFO"}), true, false, "no check was a success"},
-		{"no checks", "server", "s", ran(), true, false, "no check was a success"},
+		{"nothing but skipped", "server", "partly", ran(skipped), true, false, "no check succeeded"},
+		{"nothing but information", "server", "s", ran(check{Status: "INFO"}), true, false, "no check succeeded"},
+		{"no checks", "server", "s", ran(), true, false, "no check succeeded"},
 		{"did not run", "server", "s", nil, true, false, "it did not run"},
-		{"the client failed", "client", "s", &outcome{checks: []check{ok}, failure: "lost"}, true, false, "the client did not end well: lost"},
-		{"the client failed, rightly", "client", "refusing", &outcome{checks: []check{ok}, failure: "lost"}, false, false, ""},
+		{"the client failed", "client", "s", &outcome{checks: []check{ok}, failure: "lost"}, true, false, "the client ended with an error: lost"},
+		{"the client failed, as expected", "client", "refusing", &outcome{checks: []check{ok}, failure: "lost"}, false, false, ""},
 		{"a client that is right to fail excuses no failure", "client", "refusing", ran(ok, failed), true, false, "FAILURE b"},
 		{"expected", "server", "whole", ran(ok, failed), false, true, "FAILURE b"},
 		{"expected, did not run", "server", "whole", nil, true, true, "it did not run"},
 		{"expected of the other role", "client", "whole", ran(failed), true, false, "FAILURE b"},
 		{"expected by a pattern", "client", "auth/x", ran(failed), false, true, "FAILURE b"},
-		{"expected, and green", "server", "whole", ran(ok), true, true, "it is expected to be red (later too) and is green"},
+		{"expected, and green", "server", "whole", ran(ok), true, true, "it is expected to be red (later too) but is green"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			got := judgeOutcome(verdict{Role: test.role, Scenario: test.scenario}, test.came, rules(t, list))
+			got := judgeOutcome(verdict{Role: test.role, Scenario: test.scenario}, test.outcome, rules(t, list))
 			if got.Red != test.red || (got.Expected != "") != test.expected {
 				t.Errorf("%+v", got)
 			}
@@ -62,7 +62,7 @@ error client refusing: to refuse is right
 	}
 }
 
-func TestWhatIsSaid(t *testing.T) {
+func TestDescribeCheck(t *testing.T) {
 	long := strings.Repeat("é", 200)
 	for want, c := range map[string]check{
 		"a b":                          {Message: "a\n  b", Description: "c"},

@@ -1,8 +1,8 @@
 // Command conformance runs the official conformance suite against dowel, as a server and as a
 // client, in every protocol revision that the suite knows. It judges the results that the suite
-// writes. These are red: a check that failed or warned, a scenario without a success, a scenario
-// that did not run, and a client that ended with an error. A skipped check is red too, unless it is
-// listed with its reason. A result that is listed as red and is not red is red as well.
+// writes. A scenario is red if one of its checks failed or warned, if none of them succeeded, if it
+// did not run, or if the client ended with an error. A skipped check makes it red too, unless the
+// check is listed with a reason. A scenario that is listed as red but is not red counts as red.
 package main
 
 import (
@@ -23,28 +23,28 @@ import (
 const usage = `Run the official conformance suite against dowel. It needs Go, and npm once: ./conformance/install.sh
 
   go run ./conformance                                    everything, and compare it with docs/conformance.md
-  go run ./conformance -write                             everything, and write docs/conformance.md anew
+  go run ./conformance -write                             everything, and update docs/conformance.md
   go run ./conformance -role client -revision 2025-11-25  a part
-  go run ./conformance -only tools_call -keep checks      one scenario; what the suite has seen stays in ./checks
-  go run ./conformance -json | jq -c 'select(.red)'       for machines
+  go run ./conformance -only tools_call -keep checks      one scenario, and keep the suite's results in ./checks
+  go run ./conformance -json | jq -c 'select(.red)'       one JSON object per line
 
-A scenario is red, and the exit status 1, where a check is a FAILURE or a WARNING, or SKIPPED without a listed reason;
-where no check is a SUCCESS; where it did not run; and where the client ended with an error or not at all.
+A scenario is red if a check is a FAILURE or a WARNING, or SKIPPED without a listed reason; if no check is a SUCCESS; if it
+did not run; or if the client ended with an error or did not end. If any scenario is red, the exit status is 1.
 
-What is expected of a revision stands in conformance/expected/REVISION.txt, a line each:
+The file conformance/expected/REVISION.txt lists the known exceptions, one per line:
 
-  red ROLE SCENARIO: reason              it is not green yet; SCENARIO may end in *
+  red ROLE SCENARIO: reason              the scenario is not green yet; SCENARIO may end in *
   skipped ROLE SCENARIO CHECK: reason    CHECK is the check's name, which a red line shows in parentheses
   error client SCENARIO: reason          the client is right to end with an error
 
-What is listed there and turns out otherwise is red as well.
+An exception that did not occur is red too: remove it from the file.
 
-In the folder of -keep, ROLE-REVISION/SCENARIO-TIME/checks.json holds the checks, beside it stdout.txt and stderr.txt
-what the client printed; ROLE-REVISION/suite.log is what the suite printed, server.log what the server did.
+In the folder of -keep, each ROLE-REVISION/SCENARIO-TIME has checks.json and the client's output in stdout.txt and
+stderr.txt. ROLE-REVISION/suite.log is the output of the suite, server.log the output of the server.
 
 `
 
-// options are the command line's.
+// options are the parsed flags.
 type options struct {
 	folder    string // of the fixtures and the suite
 	roles     []string
@@ -53,8 +53,8 @@ type options struct {
 	keep      string
 	json      bool
 	table     string // the file that holds the table
-	write     bool   // it is written, not compared
-	whole     bool   // everything runs, so that there is a table
+	write     bool   // write the table instead of comparing it
+	whole     bool   // everything runs, so the table can be made
 }
 
 func main() {
@@ -77,19 +77,19 @@ func parseOptions(args []string, help io.Writer) (o options, err error) {
 	flags := flag.NewFlagSet("conformance", flag.ContinueOnError)
 	flags.SetOutput(help)
 	flags.Usage = func() { fmt.Fprint(help, usage); flags.PrintDefaults() }
-	role := flags.String("role", "", "one `role`: server or client; both without it")
-	revision := flags.String("revision", "", "one `revision`; all without it")
-	flags.StringVar(&o.only, "only", "", "one `scenario`, in every revision that has it")
-	flags.StringVar(&o.keep, "keep", "", "a new `folder` for what the suite writes down; none is kept without it")
+	role := flags.String("role", "", "run one `role`, server or client (default both)")
+	revision := flags.String("revision", "", "run one `revision` (default all)")
+	flags.StringVar(&o.only, "only", "", "run one `scenario`, in every revision that has it")
+	flags.StringVar(&o.keep, "keep", "", "keep the suite's results in a new `folder` (default: delete them)")
 	flags.StringVar(&o.folder, "folder", "conformance", "the `folder` of this program's source")
-	flags.BoolVar(&o.json, "json", false, "print one JSON object a scenario")
-	flags.StringVar(&o.table, "table", filepath.Join("docs", "conformance.md"), "the `file` with the table of what came out")
+	flags.BoolVar(&o.json, "json", false, "print one JSON object per scenario")
+	flags.StringVar(&o.table, "table", filepath.Join("docs", "conformance.md"), "the `file` with the table of results")
 	flags.BoolVar(&o.write, "write", false, "write the table instead of comparing it")
 	if err := flags.Parse(args); err != nil {
 		return o, err
 	}
 	if flags.NArg() > 0 {
-		return o, fmt.Errorf("%q is not a flag; -help shows them", flags.Arg(0))
+		return o, fmt.Errorf("%q is not a flag; -help lists the flags", flags.Arg(0))
 	}
 	if o.roles, err = parseChoice("role", *role, roles); err != nil {
 		return o, err
@@ -111,7 +111,7 @@ func parseChoice(name, chosen string, all []string) ([]string, error) {
 	case slices.Contains(all, chosen):
 		return []string{chosen}, nil
 	}
-	return nil, fmt.Errorf("-%s %s: there are %s", name, chosen, strings.Join(all, ", "))
+	return nil, fmt.Errorf("-%s %s: want %s", name, chosen, strings.Join(all, ", "))
 }
 
 // runAll runs the selected scenarios. Results go to out, progress to progress.
@@ -122,7 +122,7 @@ func runAll(ctx context.Context, o options, out, progress io.Writer) (err error)
 		return err
 	}
 	if o.only != "" && !s.hasScenario(o.only) {
-		return fmt.Errorf("-only %s: the suite has no such scenario; docs/conformance.md names all", o.only)
+		return fmt.Errorf("-only %s: the suite has no scenario of this name; docs/conformance.md lists all", o.only)
 	}
 	r, remove, err := newRunner(ctx, s, o)
 	defer remove()
@@ -168,7 +168,7 @@ func newRunner(ctx context.Context, s *suite, o options) (r *runner, remove func
 			return nil, remove, err
 		}
 		if there, err := os.ReadDir(r.results); err == nil && len(there) > 0 {
-			return nil, remove, fmt.Errorf("-keep %s: there is something in it, which would be taken for results of this run", o.keep)
+			return nil, remove, fmt.Errorf("-keep %s: the folder is not empty, and its files would count as results of this run; name a new one", o.keep)
 		}
 	}
 	if err := os.MkdirAll(r.results, 0o755); err != nil {

@@ -32,7 +32,8 @@ func standInProcess(as string) int {
 	return 2
 }
 
-// standInHang starts a child, as the suite does clients, notes its process id and hangs.
+// standInHang starts a child, as the suite starts clients, writes its process id to a file and
+// hangs.
 func standInHang() int {
 	child := exec.Command("sleep", "600")
 	if child.Start() != nil {
@@ -46,7 +47,8 @@ func standInHang() int {
 	return 0
 }
 
-// standInServer says where it is, and more than a pipe holds, and ends well when it is interrupted.
+// standInServer prints its address, then more than a pipe holds, and exits with status 0 when it is
+// interrupted.
 func standInServer() int {
 	told := make(chan os.Signal, 1)
 	signal.Notify(told, os.Interrupt)
@@ -99,7 +101,7 @@ func TestServerFixture(t *testing.T) {
 		t.Error(err)
 	}
 	if said, err := os.ReadFile(output); err != nil || len(said) < 200_000 {
-		t.Errorf("%d bytes of what it printed, %v", len(said), err)
+		t.Errorf("the log has %d bytes, %v; want everything that the server printed", len(said), err)
 	}
 
 	t.Setenv("CONFORMANCE_STAND_IN", "server that fails")

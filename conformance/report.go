@@ -15,7 +15,7 @@ func reportVerdicts(out io.Writer, p plan, verdicts []verdict, took time.Duratio
 	if asJSON {
 		lines := json.NewEncoder(out)
 		for _, v := range verdicts {
-			_ = lines.Encode(v) // a failed write leaves nothing to do
+			_ = lines.Encode(v) // if standard output is closed, there is no place to report it
 		}
 		return
 	}
@@ -37,7 +37,8 @@ func reportVerdicts(out io.Writer, p plan, verdicts []verdict, took time.Duratio
 		len(verdicts)-green-expected, took.Seconds())
 }
 
-// reportTotal prints the summary of the run, and writes the table or compares it.
+// reportTotal writes the table or compares it, if everything ran and nothing is red. Its error is
+// the result of the run.
 func reportTotal(o options, version string, all []verdict) error {
 	red := 0
 	for _, v := range all {
@@ -47,7 +48,7 @@ func reportTotal(o options, version string, all []verdict) error {
 	}
 	switch {
 	case len(all) == 0:
-		return errors.New("no scenario ran: the suite has none for what is asked")
+		return errors.New("no scenario ran: the suite has none for this role, revision and name")
 	case red > 0:
 		return fmt.Errorf("red: %d of %s", red, countScenarios(len(all)))
 	case !o.whole:
@@ -62,13 +63,13 @@ func reportTotal(o options, version string, all []verdict) error {
 		return err
 	}
 	if line, is, was := firstDifference(string(table), string(there)); line > 0 {
-		return fmt.Errorf("%s:%d is not what came out; -write writes it anew\n  it says:  %s\n  came out: %s", o.table, line, was, is)
+		return fmt.Errorf("%s:%d differs from the results of this run; -write updates it\n  the file: %s\n  this run: %s", o.table, line, was, is)
 	}
 	return nil
 }
 
-// firstDifference returns the first line, counted from 1, in which two texts differ, and 0 where
-// none does.
+// firstDifference returns the number of the first line in which two texts differ, counted from 1,
+// and the line in each. It returns 0 if the texts are equal.
 func firstDifference(a, b string) (line int, inA, inB string) {
 	as, bs := strings.Split(a, "\n"), strings.Split(b, "\n")
 	at := func(lines []string, i int) string {

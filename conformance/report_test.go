@@ -23,11 +23,11 @@ func TestTable(t *testing.T) {
 		}
 	}
 	if got := string(tableOf("1", nil)); strings.Count(got, "- none\n") != 2 {
-		t.Errorf("nothing is left out without a word:\n%s", got)
+		t.Errorf("want \"- none\" under both headings:\n%s", got)
 	}
 }
 
-func TestConclude(t *testing.T) {
+func TestReportTotal(t *testing.T) {
 	green := verdict{Role: "server", Revision: "2025-11-25", Scenario: "ping", Passed: 3}
 	red := verdict{Role: "server", Revision: "2025-11-25", Scenario: "ping", Red: true}
 	file := filepath.Join(t.TempDir(), "table.md")
@@ -39,12 +39,12 @@ func TestConclude(t *testing.T) {
 	}{
 		{"nothing ran", options{whole: true, table: file}, nil, "no scenario ran"},
 		{"red is not written", options{whole: true, table: file, write: true}, []verdict{green, red}, "red: 1 of 2 scenarios"},
-		{"there is no table", options{whole: true, table: file}, []verdict{green}, "no such file"},
-		{"a part needs none", options{table: file}, []verdict{green}, ""},
+		{"a missing table", options{whole: true, table: file}, []verdict{green}, "no such file"},
+		{"a part of the scenarios needs no table", options{table: file}, []verdict{green}, ""},
 		{"written", options{whole: true, table: file, write: true}, []verdict{green}, ""},
 		{"compared", options{whole: true, table: file}, []verdict{green}, ""},
-		{"another came out", options{whole: true, table: file}, []verdict{{Role: "server", Revision: "2025-11-25", Scenario: "ping", Passed: 2}}, "it says:  | server ping |  |  | ✓ 3 |  |\n  came out: | server ping |  |  | ✓ 2 |  |"},
-		{"more came out", options{whole: true, table: file}, []verdict{green, {Role: "server", Revision: "2025-11-25", Scenario: "z", Passed: 2}}, "is not what came out"},
+		{"another result", options{whole: true, table: file}, []verdict{{Role: "server", Revision: "2025-11-25", Scenario: "ping", Passed: 2}}, "the file: | server ping |  |  | ✓ 3 |  |\n  this run: | server ping |  |  | ✓ 2 |  |"},
+		{"one more scenario", options{whole: true, table: file}, []verdict{green, {Role: "server", Revision: "2025-11-25", Scenario: "z", Passed: 2}}, "differs from the results of this run"},
 	} {
 		err := reportTotal(step.o, "1", step.verdicts)
 		if step.want == "" && err != nil || step.want != "" && (err == nil || !strings.Contains(err.Error(), step.want)) {
@@ -84,8 +84,8 @@ func TestParse(t *testing.T) {
 		"":                                     "",
 		"-write":                               "",
 		"-role client -revision 2025-11-25":    "",
-		"-role host":                           "-role host: there are server, client",
-		"-revision 2024-11-05":                 "-revision 2024-11-05: there are 2025-03-26",
+		"-role host":                           "-role host: want server, client",
+		"-revision 2024-11-05":                 "-revision 2024-11-05: want 2025-03-26",
 		"-write -role client":                  "-write needs everything",
 		"-write -only ping":                    "-write needs everything",
 		"-write -revision 2025-11-25":          "-write needs everything",
@@ -102,7 +102,7 @@ func TestParse(t *testing.T) {
 			t.Errorf("%s: whole %v", args, o.whole)
 		}
 		if args == "-help" && !strings.Contains(help.String(), "skipped ROLE SCENARIO CHECK: reason") {
-			t.Errorf("the help teaches nothing:\n%s", help.String())
+			t.Errorf("the help does not explain the lists:\n%s", help.String())
 		}
 	}
 }

@@ -15,9 +15,9 @@ import (
 // runner runs scenarios of the suite with the fixtures as its peer.
 type runner struct {
 	*suite
-	fixtures string         // where the fixtures' programs are
-	server   *serverFixture // nil where only clients are tested
-	results  string
+	fixtures string         // folder of the fixtures' programs
+	server   *serverFixture // nil if only clients are tested
+	results  string         // folder to which the suite writes
 }
 
 // plan is the list of scenarios of one role in one revision.
@@ -39,7 +39,8 @@ func (s *suite) newPlan(role, revision, only string) plan {
 	return p
 }
 
-// judgePlan runs a plan and judges its outcomes. An error means that there are no results.
+// judgePlan runs a plan and judges its outcomes. It returns an error if the suite could not run,
+// not if a scenario failed.
 func (r *runner) judgePlan(ctx context.Context, p plan) ([]verdict, error) {
 	e, err := readExpectations(filepath.Join(r.folder, "expected", p.revision+".txt"))
 	if err != nil {
@@ -65,7 +66,7 @@ func judgeAll(p plan, outcomes map[string]*outcome, e *expectations) (all []verd
 	for _, name := range slices.Sorted(maps.Keys(outcomes)) {
 		if !slices.Contains(p.scenarios, name) {
 			all = append(all, verdict{Role: p.role, Revision: p.revision, Scenario: name, Red: true,
-				Reasons: []string{"it ran, and the suite does not list it for this revision"}})
+				Reasons: []string{"it ran although the suite does not list it for this revision"}})
 		}
 	}
 	if p.only == "" {
@@ -114,12 +115,12 @@ func (r *runner) runPlan(ctx context.Context, p plan, results string) error {
 	return nil
 }
 
-// patience bounds one run of the suite, which takes a few seconds.
-const patience = 10 * time.Minute
+// suiteTimeout bounds one run of the suite, which takes a few seconds.
+const suiteTimeout = 10 * time.Minute
 
-// invokeSuite runs the suite once. It ignores the exit status: the results say more.
+// invokeSuite runs the suite once. It ignores the exit status, because the results say more.
 func (r *runner) invokeSuite(ctx context.Context, log *os.File, args []string) error {
-	bounded, cancel := context.WithTimeout(ctx, patience)
+	bounded, cancel := context.WithTimeout(ctx, suiteTimeout)
 	defer cancel()
 	cmd := exec.CommandContext(bounded, r.node, append([]string{r.program}, args...)...)
 	cmd.Dir = r.fixtures
@@ -132,7 +133,7 @@ func (r *runner) invokeSuite(ctx context.Context, log *os.File, args []string) e
 	case ctx.Err() != nil:
 		return errInterrupted
 	case bounded.Err() != nil:
-		return fmt.Errorf("the suite did not end in %v: -keep shows how far it came", patience)
+		return fmt.Errorf("the suite did not end within %v: with -keep FOLDER, see suite.log in it", suiteTimeout)
 	case err != nil && !errors.As(err, &exit):
 		return fmt.Errorf("the suite could not be run: %w", err)
 	}

@@ -13,7 +13,7 @@ import (
 	"go.uber.org/goleak"
 )
 
-// TestMain lets the test program play Node, the suite and the server fixture.
+// TestMain lets the test program stand in for Node with the suite, and for the server fixture.
 func TestMain(m *testing.M) {
 	if as := os.Getenv("CONFORMANCE_STAND_IN"); as != "" {
 		os.Exit(standIn(as))
@@ -23,7 +23,7 @@ func TestMain(m *testing.M) {
 
 func standIn(as string) int {
 	switch as {
-	case "suite": // writes down a success of each scenario that it is to run, and of those in the environment
+	case "suite": // writes a success for the scenario of --scenario, or for each one in the environment
 		return standInSuite(os.Args[2:])
 	case "crash":
 		fmt.Fprintln(os.Stderr, "SyntaxError")
@@ -54,7 +54,7 @@ func standInSuite(args []string) int {
 			return 2
 		}
 	}
-	return 1 // the status does not count
+	return 1 // which must be ignored
 }
 
 // standInRunner returns a runner that uses this program as its suite.
@@ -66,7 +66,7 @@ func standInRunner(t *testing.T, as, expected string) *runner {
 		t.Fatal(err)
 	}
 	r := &runner{
-		suite: &suite{folder: files(t, map[string]string{"expected/2026-07-28.txt": expected}), node: program, program: "index.js",
+		suite: &suite{folder: writeFiles(t, map[string]string{"expected/2026-07-28.txt": expected}), node: program, program: "index.js",
 			scenarios: map[string][]string{"client 2026-07-28": {"b", "a"}, "client 2025-11-25": {"a"}, "client extension": {"skills", "auth/x"}}},
 		fixtures: t.TempDir(), results: t.TempDir(),
 	}
@@ -101,7 +101,7 @@ func TestPlan(t *testing.T) {
 		}
 	}
 	if !s.hasScenario("skills") || s.hasScenario("nonsense") {
-		t.Error("has")
+		t.Error("hasScenario: want true for skills and false for nonsense")
 	}
 }
 
@@ -115,8 +115,8 @@ func TestRunner(t *testing.T) {
 		{"one is not listed", "suite", "a b new", "", "", "new"},
 		{"an expected one is green", "suite", "a b", "", "red client a: later\n", "a"},
 		{"a rule is stale", "suite", "a b", "", "red client gone: later\n", "gone"},
-		{"the suite falls over", "crash", "", "", "", "a auth/x b skills"},
-		{"the suite falls over where red is expected", "crash", "", "", "red client *: later\n", "a auth/x b skills"},
+		{"the suite crashes", "crash", "", "", "", "a auth/x b skills"},
+		{"the suite crashes although red is expected", "crash", "", "", "red client *: later\n", "a auth/x b skills"},
 		{"one of them", "suite", "", "b", "red client gone: later\n", ""},
 		{"an extension", "suite", "", "skills", "", ""},
 	} {
@@ -131,8 +131,8 @@ func TestRunner(t *testing.T) {
 	}
 }
 
-// An extension runs in the revision that it is counted for: without --force the suite skips it, and
-// without a revision it chooses 2025-11-25 for a client.
+// A scenario of an extension runs in the revision of its plan. Without --force the suite would skip
+// it, and without a revision it would choose 2025-11-25 for a client.
 func TestExtensionsAreForced(t *testing.T) {
 	r := standInRunner(t, "suite", "")
 	p := r.newPlan("client", "2026-07-28", "")
@@ -150,7 +150,7 @@ func TestExtensionsAreForced(t *testing.T) {
 	}
 }
 
-func TestSuiteThatIsNotThere(t *testing.T) {
+func TestMissingSuite(t *testing.T) {
 	r := standInRunner(t, "suite", "")
 	r.node += "-gone"
 	if _, err := r.judgePlan(t.Context(), r.newPlan("client", "2026-07-28", "")); err == nil || !strings.Contains(err.Error(), "the suite could not be run") {
@@ -158,12 +158,12 @@ func TestSuiteThatIsNotThere(t *testing.T) {
 	}
 }
 
-// A server that dies while the suite runs ends the run with the server's last words, rather than a
+// If the server ends while the suite runs, the run ends with the output of the server, not with a
 // list of red scenarios.
 func TestServerDies(t *testing.T) {
 	r := standInRunner(t, "suite", "")
 	r.scenarios["server 2026-07-28"] = []string{"a"}
-	f := &serverFixture{ended: make(chan struct{}), output: filepath.Join(files(t, map[string]string{"log": "panic: oh"}), "log")}
+	f := &serverFixture{ended: make(chan struct{}), output: filepath.Join(writeFiles(t, map[string]string{"log": "panic: oh"}), "log")}
 	f.err = errors.New("exit status 2")
 	close(f.ended)
 	r.server = f

@@ -41,11 +41,11 @@ func openSuite(ctx context.Context, folder string) (*suite, error) {
 		Dependencies map[string]string `json:"dependencies"`
 	}
 	if err := readJSON(filepath.Join(folder, "suite", "package.json"), &pinned); err != nil {
-		return nil, fmt.Errorf("there is no suite in -folder %s: %w", folder, err)
+		return nil, fmt.Errorf("-folder %s does not contain suite/package.json: %w", folder, err)
 	}
 	err = readJSON(filepath.Join(modules, filepath.FromSlash(name), "package.json"), &installed)
 	if s.version = pinned.Dependencies[name]; err != nil || installed.Version != s.version {
-		return nil, fmt.Errorf("version %s of the suite is not installed (there is %q): run %s", s.version, installed.Version,
+		return nil, fmt.Errorf("version %s of the suite is not installed (found %q): run %s", s.version, installed.Version,
 			filepath.Join(folder, "install.sh"))
 	}
 	if s.node, err = findNode(ctx, modules); err != nil {
@@ -58,7 +58,7 @@ func openSuite(ctx context.Context, folder string) (*suite, error) {
 	s.scenarios = scenariosOf(string(out))
 	for _, role := range roles {
 		if len(s.scenarios[role+" "+revisions[len(revisions)-1]]) == 0 {
-			return nil, fmt.Errorf("the suite lists no scenarios of a %s: is its list in another form now?", role)
+			return nil, fmt.Errorf("the suite lists no scenarios of a %s: if the form of its list has changed, adapt scenariosOf", role)
 		}
 	}
 	return s, nil
@@ -75,14 +75,14 @@ func readJSON(path string, into any) error {
 // oldestNode is the first major version of Node that the suite runs on.
 const oldestNode = 22
 
-// findNode prefers the Node that is installed beside the suite; there is one for Linux.
+// findNode returns the Node that install.sh has installed with the suite, else the one in PATH.
 func findNode(ctx context.Context, modules string) (string, error) {
 	arch := map[string]string{"amd64": "x64", "arm64": "arm64"}[runtime.GOARCH]
 	beside := filepath.Join(modules, "node-"+runtime.GOOS+"-"+arch, "bin", "node")
 	if _, err := os.Stat(beside); err == nil {
 		return beside, nil
 	}
-	const needed = "the suite needs Node %d or newer, which is neither beside it (%s) nor in PATH: %s"
+	const needed = "the suite needs Node %d or newer, which is neither in %s nor in PATH: %s"
 	out, err := exec.CommandContext(ctx, "node", "--version").Output()
 	if err != nil {
 		return "", fmt.Errorf(needed, oldestNode, beside, err)
@@ -90,7 +90,7 @@ func findNode(ctx context.Context, modules string) (string, error) {
 	version := strings.TrimSpace(string(out))
 	major, _, _ := strings.Cut(strings.TrimPrefix(version, "v"), ".")
 	if n, err := strconv.Atoi(major); err != nil || n < oldestNode {
-		return "", fmt.Errorf(needed, oldestNode, beside, "there is "+version)
+		return "", fmt.Errorf(needed, oldestNode, beside, "found "+version)
 	}
 	return exec.LookPath("node")
 }
@@ -122,9 +122,9 @@ func scenariosOf(list string) map[string][]string {
 	return all
 }
 
-// extensionScenarios are the scenarios of extensions that run with a revision. The suite's list
-// names no revision for them: its requirement sets have tasks from 2026-07-28 and the grants of
-// authorization from 2025-11-25.
+// extensionScenarios returns the scenarios of extensions that run in a revision. The suite's list
+// names no revision for them. Its requirements have authorization from 2025-11-25 on, and all other
+// extensions from 2026-07-28 on.
 func (s *suite) extensionScenarios(role, revision string) (names []string) {
 	for _, name := range s.scenarios[role+" extension"] {
 		if revision == "2026-07-28" || revision == "2025-11-25" && strings.HasPrefix(name, "auth/") {

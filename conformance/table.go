@@ -8,19 +8,19 @@ import (
 	"strings"
 )
 
-// tableOf makes docs/conformance.md of the verdicts of a whole run.
+// tableOf returns the text of docs/conformance.md for the verdicts of a whole run.
 func tableOf(version string, all []verdict) []byte {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, `# Conformance
 
-What the official conformance suite (`+"`@modelcontextprotocol/conformance`"+` %s) says of dowel. `+"`make conformance`"+`
-runs it, in both roles and every revision that it knows, and fails where this page is not what comes out. A check that
-failed or warned, a scenario without a success, one that did not run and a client that did not end well count as failed,
-and a skipped check does unless `+"`conformance/expected`"+` gives the reason. `+"`go run ./conformance -help`"+` says more.
+The results of the official conformance suite (`+"`@modelcontextprotocol/conformance`"+` %s) for dowel. `+"`make conformance`"+`
+runs the suite in both roles and every revision that it knows, and fails if the results differ from this page. A scenario
+fails if one of its checks failed or warned, if none succeeded, if it did not run, or if the client ended with an error. A
+skipped check is a failure too, unless `+"`conformance/expected`"+` gives a reason. `+"`go run ./conformance -help`"+` says more.
 
-The server is `+"`dowel serve everything`"+`, with both eras at one URL; the client is `+"`conformance/client`"+`, written with package
-client as any user would. Before 2026-07-28, a revision selects the suite's scenarios more than what is spoken: towards a
-server, nearly all of them offer 2025-11-25.
+The server is `+"`dowel serve everything`"+`, with both eras at one URL. The client is `+"`conformance/client`"+`, which uses only the
+public interface of package client. Before 2026-07-28, a revision selects the scenarios rather than the revision on the
+wire: to a server, nearly all of them offer 2025-11-25.
 
 `, version)
 	writeCounts(&b, all)
@@ -33,7 +33,7 @@ server, nearly all of them offer 2025-11-25.
 	})
 	b.WriteString("\nSkipped checks:\n\n")
 	writeGrouped(&b, all, func(v verdict) []string { return v.Skipped })
-	b.WriteString("\n✓ passed, with the number of checks; ○ not yet; empty where the revision has no such thing.\n\n")
+	b.WriteString("\n✓ passed, with the number of checks; ○ not yet; empty if the revision does not have the scenario.\n\n")
 	writeCells(&b, all)
 	return b.Bytes()
 }
@@ -57,7 +57,7 @@ func writeCounts(b *bytes.Buffer, all []verdict) {
 	}
 }
 
-// writeGrouped writes each reason, with how often it was given.
+// writeGrouped writes each reason and the number of times that it was given.
 func writeGrouped(b *bytes.Buffer, all []verdict, reasons func(verdict) []string) {
 	times := map[string]int{}
 	for _, v := range all {

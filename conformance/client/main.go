@@ -1,7 +1,7 @@
 // Command client is the client that the official conformance suite runs. It connects to the URL in
-// its last argument and runs the scenario that the environment names, with package client as any
-// user would. It prints a line when it is done, because the suite does not record how its clients
-// end.
+// its last argument and runs the scenario that the environment names, with the public interface of
+// package client. At its end it prints done, because the suite does not record the exit status of
+// its clients.
 package main
 
 import (
@@ -17,8 +17,8 @@ import (
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
-// scenarios maps a scenario to its function. All others list the tools, and call test-tool if the
-// server has it.
+// scenarios maps a scenario to its function. In all other scenarios the client lists the tools, and
+// calls test-tool if the server has it.
 var scenarios = map[string]func(context.Context, *client.Client) error{
 	"initialize":                          listTools,
 	"request-metadata":                    listTools,
@@ -26,11 +26,11 @@ var scenarios = map[string]func(context.Context, *client.Client) error{
 	"tools_call":                          callTool("add_numbers", map[string]int{"a": 5, "b": 3}),
 	"sse-retry":                           callTool("test_reconnection", nil),
 	"elicitation-sep1034-client-defaults": callTool("test_client_elicitation_defaults", nil),
-	"sep-2322-client-request-state":       requestState,
-	"http-standard-headers":               oneOfEach,
-	"http-custom-headers":                 callsOfContext,
-	"http-invalid-tool-headers":           everyTool,
-	"json-schema-2020-12-preservation":    schemaEcho,
+	"sep-2322-client-request-state":       callStateTools,
+	"http-standard-headers":               useOneOfEach,
+	"http-custom-headers":                 makeContextCalls,
+	"http-invalid-tool-headers":           callEveryTool,
+	"json-schema-2020-12-preservation":    echoSchema,
 }
 
 func main() {
@@ -64,12 +64,12 @@ func runScenario(ctx context.Context, target string) error {
 	if do := scenarios[os.Getenv("MCP_CONFORMANCE_SCENARIO")]; do != nil {
 		return do(ctx, c)
 	}
-	return testTool(ctx, c)
+	return callTestTool(ctx, c)
 }
 
-// olderRevision returns the revision to insist on, or "" for the newest revision of each era, which
-// the client has to find itself. The suite's servers agree to the newest revision, so older ones
-// must be requested.
+// olderRevision returns r if it is older than the newest legacy revision, else "": the client must
+// find the newest revision of each era itself. The suite's servers accept the newest revision, so
+// the client must request an older one.
 func olderRevision(r mcp.Revision) mcp.Revision {
 	if r < mcp.LatestLegacyRevision {
 		return r
@@ -77,7 +77,7 @@ func olderRevision(r mcp.Revision) mcp.Revision {
 	return ""
 }
 
-// acceptForm answers every question with its defaults, and a confirmation with yes.
+// acceptForm accepts every form with its defaults, and sets a boolean field confirmed to true.
 func acceptForm(_ context.Context, q *client.ElicitRequest) (*mcp.ElicitResult, error) {
 	var form struct {
 		Properties map[string]struct {
@@ -95,13 +95,14 @@ func acceptForm(_ context.Context, q *client.ElicitRequest) (*mcp.ElicitResult, 
 	return &mcp.ElicitResult{Action: mcp.ElicitAccept, Content: raw}, err
 }
 
-// answerSampling answers for a model.
+// answerSampling answers in place of a model.
 func answerSampling(context.Context, *mcp.CreateMessageParams) (*mcp.CreateMessageResult, error) {
 	return &mcp.CreateMessageResult{
 		Role: mcp.RoleAssistant, Model: "none", StopReason: "endTurn", Content: mcp.SamplingContent{mcp.Text("Nothing to say.")},
 	}, nil
 }
 
+// callTool returns a function that lists the tools and calls one.
 func callTool(tool string, arguments any) func(context.Context, *client.Client) error {
 	return func(ctx context.Context, c *client.Client) error {
 		if err := listTools(ctx, c); err != nil {
@@ -112,7 +113,7 @@ func callTool(tool string, arguments any) func(context.Context, *client.Client) 
 	}
 }
 
-// listTools lists the tools of a server that has any.
+// listTools lists the tools, if the server has tools.
 func listTools(ctx context.Context, c *client.Client) error {
 	_, err := fetchTools(ctx, c)
 	if errors.Is(err, errors.ErrUnsupported) {
@@ -131,7 +132,7 @@ func fetchTools(ctx context.Context, c *client.Client) (all []mcp.Tool, err erro
 	return all, nil
 }
 
-func testTool(ctx context.Context, c *client.Client) error {
+func callTestTool(ctx context.Context, c *client.Client) error {
 	all, err := fetchTools(ctx, c)
 	if err != nil {
 		return err
@@ -144,7 +145,7 @@ func testTool(ctx context.Context, c *client.Client) error {
 	return err
 }
 
-func requestState(ctx context.Context, c *client.Client) error {
+func callStateTools(ctx context.Context, c *client.Client) error {
 	var failed error
 	for _, tool := range []string{"test_mrtr_echo_state", "test_mrtr_no_state", "test_mrtr_unrelated", "test_mrtr_no_result_type"} {
 		if _, err := client.Call[string](ctx, c, tool, nil); err != nil {
@@ -154,8 +155,8 @@ func requestState(ctx context.Context, c *client.Client) error {
 	return failed
 }
 
-// oneOfEach uses the first tool, resource and prompt.
-func oneOfEach(ctx context.Context, c *client.Client) error {
+// useOneOfEach uses the first tool, resource and prompt.
+func useOneOfEach(ctx context.Context, c *client.Client) error {
 	var failed error
 	use := func(err error) { failed = errors.Join(failed, err) }
 	for tool, err := range c.Tools(ctx) {
@@ -182,8 +183,8 @@ func oneOfEach(ctx context.Context, c *client.Client) error {
 	return failed
 }
 
-// callsOfContext makes the calls that the scenario's context lists.
-func callsOfContext(ctx context.Context, c *client.Client) error {
+// makeContextCalls makes the calls that the scenario's context lists.
+func makeContextCalls(ctx context.Context, c *client.Client) error {
 	var given struct {
 		ToolCalls []struct {
 			Name      string          `json:"name"`
@@ -201,7 +202,7 @@ func callsOfContext(ctx context.Context, c *client.Client) error {
 	return failed
 }
 
-func everyTool(ctx context.Context, c *client.Client) error {
+func callEveryTool(ctx context.Context, c *client.Client) error {
 	all, failed := fetchTools(ctx, c)
 	for _, tool := range all {
 		_, err := client.Call[mcp.CallToolResult](ctx, c, tool.Name, map[string]string{"region": "us-west1"})
@@ -210,8 +211,8 @@ func everyTool(ctx context.Context, c *client.Client) error {
 	return failed
 }
 
-// schemaEcho sends a tool's schema back as it was received.
-func schemaEcho(ctx context.Context, c *client.Client) error {
+// echoSchema sends a tool's schema back unchanged.
+func echoSchema(ctx context.Context, c *client.Client) error {
 	all, err := fetchTools(ctx, c)
 	if err != nil {
 		return err
@@ -222,5 +223,5 @@ func schemaEcho(ctx context.Context, c *client.Client) error {
 			return err
 		}
 	}
-	return errors.New("there is no json_schema_2020_12_tool")
+	return errors.New("the server has no tool json_schema_2020_12_tool")
 }
