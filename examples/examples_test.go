@@ -16,8 +16,8 @@ import (
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
-// patience bounds waits that only last that long when a program hangs.
-const patience = 2 * time.Minute
+// hangTimeout bounds each wait. Only a program that hangs reaches it.
+const hangTimeout = 2 * time.Minute
 
 // buildExample compiles one example and returns its program.
 func buildExample(t *testing.T, name string) string {
@@ -32,7 +32,7 @@ func buildExample(t *testing.T, name string) string {
 // testContext ends after the test's cleanups that were registered later. [testing.T.Context] ends
 // before them, and with it the programs that they interrupt.
 func testContext(t *testing.T) context.Context {
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), hangTimeout)
 	t.Cleanup(cancel)
 	return ctx
 }
@@ -47,7 +47,7 @@ func startWeb(t *testing.T, ctx context.Context, name string) string {
 	}
 	program.Stderr = t.Output()
 	program.Cancel = func() error { return program.Process.Signal(os.Interrupt) }
-	program.WaitDelay = patience
+	program.WaitDelay = hangTimeout
 	if err := program.Start(); err != nil {
 		t.Fatal(err)
 	}

@@ -31,13 +31,13 @@ type shellAnswer struct {
 }
 
 type shellPathCache struct {
-	lock     chan struct{} // capacity 1; held while answers is used
-	answers  map[shellKey]shellAnswer
-	patience time.Duration
+	lock    chan struct{} // capacity 1; held while answers is used
+	answers map[shellKey]shellAnswer
+	timeout time.Duration
 }
 
-func newShellPathCache(patience time.Duration) *shellPathCache {
-	return &shellPathCache{lock: make(chan struct{}, 1), answers: make(map[shellKey]shellAnswer), patience: patience}
+func newShellPathCache(timeout time.Duration) *shellPathCache {
+	return &shellPathCache{lock: make(chan struct{}, 1), answers: make(map[shellKey]shellAnswer), timeout: timeout}
 }
 
 // loginPath returns the PATH that the user has in a terminal.
@@ -60,7 +60,7 @@ func (m *shellPathCache) lookupPath(ctx context.Context, shell string) ([]string
 	if a, ok := m.answers[key]; ok && time.Since(a.at) < pathKept {
 		return a.dirs, a.err
 	}
-	bounded, cancel := context.WithTimeoutCause(ctx, m.patience, fmt.Errorf("it did not answer within %v", m.patience))
+	bounded, cancel := context.WithTimeoutCause(ctx, m.timeout, fmt.Errorf("it did not answer within %v", m.timeout))
 	defer cancel()
 	path, err := askShell(bounded, shell)
 	a := shellAnswer{dirs: filepath.SplitList(path), err: err, at: time.Now()}

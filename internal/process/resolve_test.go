@@ -117,7 +117,7 @@ func TestLoginShells(t *testing.T) {
 	for _, tt := range []struct {
 		name, startup string
 		want          string        // "": found, else part of the error
-		patience      time.Duration // for the shell; an hour if it answers
+		timeout       time.Duration // for the shell; an hour if it answers
 	}{
 		{"noisy", `echo "Welcome! PATH is $PATH"; echo noise >&2; printf 'no newline'`, "", time.Hour},
 		{"loud", `i=0; while [ $i -lt 3000 ]; do echo "0123456789012345678901234567890123456789"; i=$((i+1)); done`, "", time.Hour},
@@ -135,7 +135,7 @@ func TestLoginShells(t *testing.T) {
 			m := newMachine(t, tt.startup)
 			t.Setenv("PATH", m.onPath+":"+path) // the scripts use sleep and cat
 			writeScript(t, filepath.Join(m.onLogin, "tool-of-mine"), "")
-			loginPaths.patience = tt.patience
+			loginPaths.timeout = tt.timeout
 			var err error
 			polltest.Within(t, func() { _, err = Resolve(t.Context(), "tool-of-mine") })
 			if tt.want == "" && err != nil || tt.want != "" && (err == nil || !strings.Contains(err.Error(), tt.want)) {
@@ -158,7 +158,7 @@ func TestLoginShells(t *testing.T) {
 
 func TestResolveIsBoundByItsContext(t *testing.T) {
 	m := newMachine(t, `PATH=/usr/bin:/bin sleep 1000`)
-	loginPaths.patience = time.Minute
+	loginPaths.timeout = time.Minute
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
 	var both sync.WaitGroup
@@ -184,7 +184,7 @@ func TestRealLoginShells(t *testing.T) {
 			shell := installed(t, name)
 			path := os.Getenv("PATH")
 			m := newMachine(t, "")
-			loginPaths.patience = shellAnswers
+			loginPaths.timeout = shellAnswers
 			t.Setenv("SHELL", shell)
 			t.Setenv("PATH", path)
 			file := filepath.Join(m.home, rc)

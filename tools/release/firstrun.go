@@ -18,8 +18,8 @@ import (
 // firstRunLimit ends a measurement that hangs.
 const firstRunLimit = 15 * time.Minute
 
-// timeFirstRun measures what a newcomer waits for: from "go run ./cmd/dowel up", with empty module
-// and build caches and an empty home, to the first answer on the gateway's address.
+// timeFirstRun measures how long a new user waits: from "go run ./cmd/dowel up", with empty module
+// and build caches and an empty home, to the first answer at the gateway's address.
 func timeFirstRun(ctx context.Context, root string, log io.Writer) (err error) {
 	ctx, cancel := context.WithTimeout(ctx, firstRunLimit)
 	defer cancel()
@@ -62,7 +62,8 @@ func timeFirstRun(ctx context.Context, root string, log io.Writer) (err error) {
 	return nil
 }
 
-// awaitAnswer polls url until any HTTP answer comes. The program may end before that with an error.
+// awaitAnswer polls url until it gets any HTTP answer. If the program ends first, awaitAnswer
+// returns an error and leaves the program's result in ended.
 func awaitAnswer(ctx context.Context, url string, ended chan error) error {
 	for {
 		select {

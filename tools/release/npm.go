@@ -11,14 +11,15 @@ import (
 	"path/filepath"
 )
 
-// npm's words for GOOS and GOARCH, which process.platform and process.arch use too.
+// The names that npm, process.platform and process.arch use for values of GOOS and GOARCH.
 var (
 	npmOS  = map[string]string{"linux": "linux", "darwin": "darwin", "windows": "win32"}
 	npmCPU = map[string]string{"amd64": "x64", "arm64": "arm64"}
 )
 
-// npmScope holds the packages with binaries. npm installs only the one for the user's platform,
-// because each names its os and cpu and is an optional dependency of the package dowel.
+// npmScope is the scope of the packages with binaries. npm installs only the package for the user's
+// platform, because each one names its os and cpu and is an optional dependency of the package
+// dowel.
 const npmScope = "@dowel-mcp"
 
 //go:embed npm/launcher.js

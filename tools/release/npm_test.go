@@ -1,7 +1,9 @@
 package main
 
 import (
+	"archive/tar"
 	"bytes"
+	"compress/gzip"
 	"context"
 	"crypto/sha512"
 	"encoding/base64"
@@ -19,16 +21,13 @@ import (
 	"syscall"
 	"testing"
 	"time"
-
-	"archive/tar"
-	"compress/gzip"
 )
 
-// patience bounds waits for npm and for processes. It only matters when something hangs.
-const patience = 5 * time.Minute
+// hangTimeout bounds waits for npm and for processes. Only a program that hangs reaches it.
+const hangTimeout = 5 * time.Minute
 
-// TestNPX installs the packages from their tarballs into an empty folder, as npx does for a user,
-// from a registry that serves only them, and runs dowel.
+// TestNPX runs dowel through npx in an empty folder, with a registry that serves only the packages
+// of a release.
 func TestNPX(t *testing.T) {
 	tarballs := buildPackages(t)
 	registry := httptest.NewServer(newRegistry(t, tarballs))
@@ -73,7 +72,7 @@ func checkUp(t *testing.T, folder string, env []string) {
 	}
 	ended := make(chan error, 1)
 	go func() { ended <- up.Wait() }()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), hangTimeout)
 	defer cancel()
 	if err := awaitAnswer(ctx, "http://"+address+"/", ended); err != nil {
 		_ = syscall.Kill(-up.Process.Pid, syscall.SIGKILL)
@@ -95,7 +94,7 @@ func checkUp(t *testing.T, folder string, env []string) {
 	}
 }
 
-// TestLauncherWithoutBinary runs the launcher where npm has left out the optional dependency.
+// TestLauncherWithoutBinary runs the launcher without the optional dependency that has the binary.
 func TestLauncherWithoutBinary(t *testing.T) {
 	requireNPM(t)
 	folder := t.TempDir()
@@ -131,8 +130,8 @@ func requireNPM(t *testing.T) {
 	}
 }
 
-// buildPackages returns the tarballs for this platform and, to see that npm leaves it alone, for
-// another one.
+// buildPackages returns the tarballs for this platform and for another one, which npm must not
+// install.
 func buildPackages(t *testing.T) []string {
 	requireNPM(t)
 	r := &release{root: "../..", version: "1.2.3", out: t.TempDir(), log: t.Output()}
@@ -141,7 +140,7 @@ func buildPackages(t *testing.T) []string {
 	if err := r.compile(t.Context(), host); err != nil {
 		t.Fatal(err)
 	}
-	other := target{goos: "windows", goarch: "arm64", binary: host.binary} // is never run
+	other := target{goos: "windows", goarch: "arm64", binary: host.binary} // never runs
 	if err := r.writeNPM(t.Context(), []target{host, other}, t.TempDir()); err != nil {
 		t.Fatal(err)
 	}
@@ -152,8 +151,8 @@ func buildPackages(t *testing.T) []string {
 	return tarballs
 }
 
-// newRegistry serves tarballs in the way of the npm registry: a document for each package, which
-// names the address of its tarball.
+// newRegistry serves tarballs as the npm registry does: a document for each package contains the
+// address of its tarball.
 func newRegistry(t *testing.T, tarballs []string) http.Handler {
 	mux := http.NewServeMux()
 	var names []string

@@ -17,11 +17,11 @@ import (
 	"time"
 )
 
-// A release describes one run. Its methods write below out and nowhere else but temporary folders.
+// A release describes one run. Its methods write only below out and in temporary folders.
 type release struct {
 	root    string // folder of the main module
 	version string
-	out     string // is replaced as a whole
+	out     string // folder of the results; build deletes it first
 	log     io.Writer
 
 	time time.Time // of the commit; the modification time of every archived file
@@ -79,7 +79,7 @@ func (r *release) build(ctx context.Context, platforms []string) error {
 	return r.writeChecksums()
 }
 
-// parsePlatforms rejects a platform that the release has no npm name for.
+// parsePlatforms parses values such as linux/amd64. It rejects a platform without an npm name.
 func parsePlatforms(platforms []string) ([]target, error) {
 	var targets []target
 	for _, platform := range platforms {
@@ -155,7 +155,8 @@ func (r *release) compile(ctx context.Context, t target) error {
 	return err
 }
 
-// collectExtras returns the files that every archive holds beside the binary.
+// collectExtras returns the files that every archive contains besides the binary. It writes
+// completions and man pages to folder.
 func (r *release) collectExtras(ctx context.Context, folder string) ([]archiveFile, error) {
 	var files []archiveFile
 	for _, name := range []string{"README.md", "LICENSE", "CHANGELOG.md"} {

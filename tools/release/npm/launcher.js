@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-// Runs the dowel binary of this platform, which npm has installed as an optional dependency.
+// Runs the dowel binary for this platform, which npm installs as an optional dependency.
 "use strict";
 
 const { spawn } = require("node:child_process");
@@ -22,8 +22,8 @@ try {
 
 const child = spawn(binary, process.argv.slice(2), { stdio: "inherit", windowsHide: true });
 
-// A terminal sends SIGINT to the whole foreground group, so the child has it already. Without a
-// terminal, and for the other signals, only this process gets the signal and passes it on.
+// A terminal sends SIGINT to the whole foreground group, so the child receives it too. Without a
+// terminal, and for the other signals, only this process receives the signal and must forward it.
 const onTerminal = process.stdin.isTTY || process.stdout.isTTY || process.stderr.isTTY;
 const handlers = { SIGTERM: forward, SIGHUP: forward, SIGINT: onTerminal ? () => {} : forward };
 for (const [signal, handler] of Object.entries(handlers)) process.on(signal, handler);

@@ -141,8 +141,8 @@ func (c *caller) Close() error {
 	c.mu.Unlock()
 	err := c.conn.Close()
 	<-c.done
-	const patience = 2 * time.Second // limit for the handlers of questions; their contexts have ended
-	if !timeout.Wait(&c.wg, patience) {
+	const handlerTimeout = 2 * time.Second // for the handlers of questions, whose contexts have ended
+	if !timeout.Wait(&c.wg, handlerTimeout) {
 		c.logger.Error("handlers of the server's requests were still running 2 seconds after Close")
 	}
 	return err

@@ -123,8 +123,8 @@ func (p *carrierConn) Read() ([]byte, error) {
 }
 
 func (p *carrierConn) Write(frame []byte) error {
-	const patience = 30 * time.Second
-	ctx, cancel := context.WithTimeout(p.caller.base, patience)
+	const writeTimeout = 30 * time.Second // because Write has no context of its own
+	ctx, cancel := context.WithTimeout(p.caller.base, writeTimeout)
 	defer cancel()
 	return p.caller.postMessage(ctx, frame)
 }

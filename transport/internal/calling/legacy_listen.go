@@ -166,11 +166,11 @@ func (l *legacyEra) sendSubscription(ctx context.Context, method, uri string) er
 
 // removeListener removes a listener and the subscriptions that no other listener needs.
 func (l *legacyEra) removeListener(ctx context.Context, x *exchange, agreed []string, gap <-chan struct{}) {
-	const patience = 2 * time.Second
+	const unsubscribeTimeout = 2 * time.Second
 	l.mu.Lock()
 	delete(l.listeners, x)
 	l.mu.Unlock()
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), unsubscribeTimeout)
 	defer cancel()
 	if len(agreed) == 0 || l.lockSubscriptions(ctx) != nil {
 		return

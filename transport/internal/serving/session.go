@@ -71,7 +71,8 @@ func (e *edge) readInitialize(params []byte) (st SessionState, refused *mcp.Erro
 }
 
 // refuseHandshake returns the error for an initialize request that asks for a revision which the
-// edge does not speak. Its message names the revisions, because legacy clients do not read the data.
+// edge does not speak. Its message names the revisions, because legacy clients do not read the
+// data.
 func refuseHandshake(asked string, revisions []mcp.Revision) *mcp.Error {
 	refused := mcpwire.UnsupportedVersion(asked, revisions)
 	refused.Message = fmt.Sprintf("%s %q: this server speaks %v", refused.Message, asked, revisions)
@@ -147,11 +148,11 @@ type initializing struct{ *session }
 // answerOwn subscribes to list changes before the client can cause one. The handler answers the
 // request itself.
 func (o initializing) answerOwn(c *call) (*mcp.Result, error, bool) {
-	const patience = time.Second // a slower handler may miss the first changes
+	const subscribeTimeout = time.Second // if the handler is slower, the client can miss the first changes
 	if !o.watchesLists {
 		return nil, nil, false
 	}
-	timer := time.NewTimer(patience)
+	timer := time.NewTimer(subscribeTimeout)
 	defer timer.Stop()
 	select {
 	case <-o.watchLists():
