@@ -1,0 +1,308 @@
+package journal
+
+import (
+	"time"
+
+	"github.com/dowel-mcp/dowel/internal/framesink"
+	"github.com/dowel-mcp/dowel/internal/mcpwire"
+	"github.com/dowel-mcp/dowel/internal/rawjson"
+	"github.com/dowel-mcp/dowel/jsonrpc"
+	"github.com/dowel-mcp/dowel/mcp"
+)
+
+// operation is an operation that may still change. Recorder.keeperMu guards it.
+type operation struct {
+	Operation
+	leg      Leg       // of its first frame
+	at       time.Time // up to which the time is split
+	inServer int       // requests that servers work on
+	asked    int       // questions without an answer
+	changed  bool      // since the last record
+}
+
+// dowelClient is the client of what dowel asks of a server itself.
+const dowelClient = "dowel"
+
+// newOperation begins an operation with a frame.
+func (k *keeper) newOperation(f *Frame, seq uint64, c *Conn) *operation {
+	op := &operation{leg: c.leg, at: f.Time}
+	op.Operation = Operation{
+		ID: seq, Start: f.Time, Client: c.keeping.client, Server: c.server, Method: f.Method, Name: f.Name, Status: Pending,
+	}
+	if c.leg == ServerLeg {
+		op.Client = dowelClient
+	}
+	return op
+}
+
+// splitTime adds the time since the last call to what the operation has waited for.
+func (op *operation) splitTime(now time.Time) {
+	d := elapsed(op.at, now)
+	switch {
+	case op.asked > 0:
+		op.InUser += d
+	case op.inServer > 0:
+		op.InServer += d
+	default:
+		op.InDowel += d
+	}
+	if now.After(op.at) {
+		op.at = now
+	}
+}
+
+// addToOperation adds a frame to an operation, and a record of the operation if it has changed.
+func (k *keeper) addToOperation(op *operation, f *Frame) {
+	f.Operation = op.ID
+	op.Frames++
+	if f.Leg == ClientLeg || op.leg == ServerLeg {
+		if (f.Direction == framesink.Sent) == (op.leg == ClientLeg) {
+			op.Sent += f.Size
+		} else {
+			op.Received += f.Size
+		}
+	}
+	if f.Client == "" {
+		f.Client = op.Client
+	}
+	k.recordChange(op)
+}
+
+// recordChange adds a record of an operation that has changed.
+func (k *keeper) recordChange(op *operation) {
+	if op.changed {
+		op.changed = false
+		k.addRecord(Record{Operation: k.memory.newState(op.Operation)})
+	}
+}
+
+// setStatus changes the status of an operation that has not ended.
+func (op *operation) setStatus(s Status) {
+	if op.IsOpen() && op.Status != s {
+		op.Status, op.changed = s, true
+	}
+}
+
+// endOperation ends an operation, unless it has ended.
+func (k *keeper) endOperation(op *operation, s Status, at time.Time) {
+	if !op.IsOpen() {
+		return
+	}
+	op.splitTime(at)
+	op.Status, op.End, op.changed = s, at, true
+}
+
+// cancelOperation ends an operation whose client does not wait any more.
+func (k *keeper) cancelOperation(op *operation, at time.Time) {
+	if op != nil {
+		k.endOperation(op, Cancelled, at)
+		k.recordChange(op)
+	}
+}
+
+// followCall follows a request of a client to dowel, or of dowel to a server.
+func (k *keeper) followCall(f *Frame, seq uint64, c *Conn, msg *jsonrpc.Message) *operation {
+	key := k.keyOf(c, c.leg == ServerLeg, msg.ID)
+	var op *operation
+	if c.leg == ServerLeg {
+		if call := k.links[key]; call != nil && call.op != nil && call.op.IsOpen() {
+			op = call.op
+			op.Server = c.server
+		}
+		delete(k.links, key)
+	} else if op = k.findOperation(f.Method, f.Name, msg.Params); op != nil && !op.IsOpen() {
+		op = nil
+	}
+	if op == nil {
+		op = k.newOperation(f, seq, c)
+		op.changed = true
+	}
+	op.splitTime(f.Time)
+	if c.leg == ServerLeg {
+		op.Calls++
+	} else {
+		op.Rounds++
+		if op.asked > 0 && op.Rounds > 1 {
+			op.asked--
+		}
+		op.setStatus(Pending)
+	}
+	x := &exchange{op: op, conn: c, request: f}
+	k.addExchange(x, key)
+	if c.leg == ClientLeg {
+		k.addToken(x, c, msg)
+	}
+	return op
+}
+
+// addToken remembers the progress token of a client's request. dowel's own tokens are the ids of
+// its requests.
+func (k *keeper) addToken(x *exchange, c *Conn, msg *jsonrpc.Message) {
+	raw := rawjson.Lookup(rawjson.Lookup(msg.Params, "_meta"), "progressToken")
+	if raw == nil {
+		return
+	}
+	if id, err := jsonrpc.ParseID(raw); err == nil {
+		x.token = k.keyOf(c, false, id)
+		k.tokens[x.token] = x
+	}
+}
+
+// followQuestion follows a request of a server to dowel, or of dowel to a client: a question of a
+// legacy session, or a ping.
+func (k *keeper) followQuestion(f *Frame, c *Conn, msg *jsonrpc.Message) *operation {
+	if msg.Method == mcpwire.MethodPing {
+		return nil
+	}
+	caller := c.onlyExchange()
+	if caller == nil {
+		return nil
+	}
+	op := caller.op
+	op.splitTime(f.Time)
+	x := &exchange{op: op, conn: c, request: f, isQuestion: true}
+	k.addExchange(x, k.keyOf(c, c.leg == ClientLeg, msg.ID))
+	op.asked++
+	if c.leg == ServerLeg || op.leg == ServerLeg || op.Calls == 0 {
+		op.Questions++
+	}
+	op.setStatus(Asked)
+	op.changed = true
+	return op
+}
+
+// followNotification returns the operation of a notification, and notes progress and cancellation.
+func (k *keeper) followNotification(f *Frame, c *Conn, msg *jsonrpc.Message) *operation {
+	switch {
+	case msg.Method == mcp.NotificationProgress:
+		x := k.exchangeOf(c, msg.Params, "progressToken")
+		if x == nil {
+			return nil
+		}
+		if c.leg == ServerLeg || x.op.Calls == 0 {
+			x.op.Progress++
+		}
+		return x.op
+	case msg.Method == mcpwire.NotificationCancelled:
+		return k.followCancellation(f, c, msg)
+	case isListChange(msg.Method):
+		return nil
+	}
+	return c.onlyOperation()
+}
+
+// exchangeOf returns the call with the token in a member of params, or nil.
+func (k *keeper) exchangeOf(c *Conn, params []byte, member string) *exchange {
+	id, err := jsonrpc.ParseID(rawjson.Lookup(params, member))
+	if err != nil {
+		return nil
+	}
+	key := k.keyOf(c, c.leg == ServerLeg, id)
+	if c.leg == ClientLeg {
+		return k.tokens[key]
+	}
+	return k.open[key]
+}
+
+// followCancellation follows notifications/cancelled. It ends the operation if the client sends it.
+func (k *keeper) followCancellation(f *Frame, c *Conn, msg *jsonrpc.Message) *operation {
+	id, err := jsonrpc.ParseID(rawjson.Lookup(msg.Params, "requestId"))
+	if err != nil {
+		return nil
+	}
+	x := k.open[k.keyOf(c, f.Direction == framesink.Sent, id)]
+	if x == nil {
+		return nil
+	}
+	x.op.splitTime(f.Time)
+	if !x.isQuestion && c.leg == x.op.leg {
+		k.endOperation(x.op, Cancelled, f.Time)
+	}
+	if c.leg == ServerLeg && !x.isQuestion { // a cancelled request gets no response
+		k.closeExchange(x)
+	}
+	return x.op
+}
+
+// followResponse follows a response of either side.
+func (k *keeper) followResponse(f *Frame, c *Conn, msg *jsonrpc.Message) *operation {
+	f.Status = outcomeOf(msg)
+	x := k.open[k.keyOf(c, f.Direction == framesink.Received, msg.ID)]
+	if x == nil {
+		f.Status = Late
+		return nil
+	}
+	op := x.op
+	f.Method, f.Name, f.Took = x.request.Method, x.request.Name, elapsed(x.request.Time, f.Time)
+	op.splitTime(f.Time)
+	k.closeExchange(x)
+	if f.Method == mcpwire.MethodInitialize {
+		c.keeping.revision = k.revisionOf(rawjson.Lookup(msg.Result, "protocolVersion"))
+	}
+	if x.isQuestion {
+		op.asked = max(0, op.asked-1)
+		if op.asked == 0 {
+			op.setStatus(Pending)
+		}
+		return op
+	}
+	if c.leg == op.leg {
+		k.followAnswer(op, f, msg)
+	}
+	return op
+}
+
+// followAnswer follows the response to a request of an operation's own client.
+func (k *keeper) followAnswer(op *operation, f *Frame, msg *jsonrpc.Message) {
+	switch {
+	case !op.IsOpen():
+		f.Status = Late
+	case f.Status == Asked:
+		op.asked++
+		if op.Calls == 0 || op.Questions == 0 {
+			op.Questions += countMembers(rawjson.Lookup(msg.Result, "inputRequests"))
+		}
+		op.setStatus(Asked)
+		op.changed = true
+		k.expectContinuation(op, f.Method, f.Name, msg.Result)
+	case f.Status == OK && taskIn(msg.Result) != nil && f.Method == op.Method:
+		f.Status = Pending
+		k.expectContinuation(op, f.Method, f.Name, msg.Result)
+	case f.Status == OK && f.Method != op.Method && !endsTask(msg.Result): // a poll of a task
+	default:
+		if f.Status == Failed && op.leg == ClientLeg && op.Calls == 0 {
+			f.Status = Refused
+		}
+		if msg.Error != nil {
+			op.Error = k.recorder.secrets.Text(msg.Error.Message[:min(len(msg.Error.Message), maxName)])
+		}
+		k.endOperation(op, f.Status, f.Time)
+	}
+}
+
+// endsTask reports whether the result of a poll says that the task has ended, or is the result of
+// the task.
+func endsTask(result []byte) bool {
+	status, ok := rawjson.String(rawjson.Lookup(result, "status"))
+	return !ok || status != "working" && status != "input_required"
+}
+
+func countMembers(object []byte) (n int) {
+	for it := rawjson.Object(object); it.Next(); {
+		n++
+	}
+	return n
+}
+
+// outcomeOf returns the status that a response tells.
+func outcomeOf(msg *jsonrpc.Message) Status {
+	switch {
+	case msg.Error != nil:
+		return Failed
+	case rawjson.Is(rawjson.Lookup(msg.Result, "resultType"), string(mcp.ResultInputRequired)):
+		return Asked
+	case string(rawjson.Lookup(msg.Result, "isError")) == "true":
+		return ToolError
+	}
+	return OK
+}
