@@ -50,12 +50,14 @@ type question struct {
 // errUnanswered cancels a call when its client does not come back.
 var errUnanswered = errors.New("nobody has answered what the server asked")
 
-func newBridge(c *core, u *hub.Upstream, req *mcp.Request) *bridge {
+// newBridge returns a bridge for a call that begins with req. The call keeps the values of ctx, but
+// not its end.
+func newBridge(ctx context.Context, c *core, u *hub.Upstream, req *mcp.Request) *bridge {
 	b := &bridge{
 		core: c, upstream: u, caller: callerOf(req), capabilities: req.Capabilities(),
 		wake: make(chan struct{}, 1), done: make(chan struct{}), questions: map[string]*question{},
 	}
-	b.ctx, b.cancel = context.WithCancelCause(hub.WithAnswerer(context.Background(), mcp.HandlerFunc(b.answerQuestion)))
+	b.ctx, b.cancel = context.WithCancelCause(hub.WithAnswerer(context.WithoutCancel(ctx), mcp.HandlerFunc(b.answerQuestion)))
 	return b
 }
 

@@ -33,7 +33,7 @@ func (g *Gateway) forwardRequest(ctx context.Context, u *hub.Upstream, req *mcp.
 	if declined := declinedURLElicitation(params); declined {
 		return urlElicitationDeclined(req)
 	}
-	b := newBridge(g.core, u, req)
+	b := newBridge(ctx, g.core, u, req)
 	return b.startCall(ctx, req, withoutAnswers(params))
 }
 

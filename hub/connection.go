@@ -60,6 +60,9 @@ func (u *Upstream) openConn(ctx context.Context) (*connection, error) {
 	if sharesChannel(d.Target) {
 		conn.router = newQuestionRouter(d.Name, d.Options.Wire.SerializeAsks)
 	}
+	if dialing := u.hub.opts.DialContext; dialing != nil {
+		ctx = dialing(ctx, d.Name)
+	}
 	c, err := client.Dial(ctx, u.dialTarget(d), &options)
 	if err != nil {
 		process.AwaitEnd(err) // two processes of a server may not run at the same time

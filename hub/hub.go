@@ -27,6 +27,9 @@ type Options struct {
 	// ClientIdle ends the connection of a single client after this long without a call: see
 	// [Sharing]. 0 means 10 minutes.
 	ClientIdle time.Duration
+	// DialContext returns the context for the dial of a connection to an upstream, for example with
+	// a trace. It may be called concurrently. nil means the hub's own context.
+	DialContext func(ctx context.Context, upstream string) context.Context
 	// Watch watches the files of [Policy].WatchPaths: files, folders and patterns, from its return
 	// until stop is called. It calls changed after each change, with a cause such as "main.js was
 	// modified", and failed when it cannot watch a path. stop waits for running calls of changed

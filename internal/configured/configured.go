@@ -25,6 +25,7 @@ import (
 	"github.com/dowel-mcp/dowel/client"
 	"github.com/dowel-mcp/dowel/hub"
 	"github.com/dowel-mcp/dowel/internal/config"
+	"github.com/dowel-mcp/dowel/internal/secretmask"
 	"github.com/dowel-mcp/dowel/transport"
 )
 
@@ -62,6 +63,8 @@ type Options struct {
 	MissingGrace time.Duration
 	// Tap returns the tap for the connections to a server. nil taps none.
 	Tap func(server string) transport.Tap
+	// Secrets gets the secrets of all servers, so that they can be masked. nil collects none.
+	Secrets *secretmask.Set
 	// Logger receives problems of files. nil means [slog.Default].
 	Logger *slog.Logger
 }
@@ -230,6 +233,9 @@ func (s *Source) defineServer(server *config.Server) hub.Definition {
 	}
 	if d == nil {
 		return heldDefinition(server, hub.NeedsConfiguration, describeProblems(problems))
+	}
+	if s.opts.Secrets != nil {
+		s.opts.Secrets.Add(d.Secrets...)
 	}
 	def := newDefinition(d)
 	def.Note = s.staleReasons[server]

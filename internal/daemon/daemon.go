@@ -30,6 +30,7 @@ import (
 	"github.com/dowel-mcp/dowel/internal/config/watch"
 	"github.com/dowel-mcp/dowel/internal/configured"
 	"github.com/dowel-mcp/dowel/internal/control"
+	"github.com/dowel-mcp/dowel/internal/journal"
 	"github.com/dowel-mcp/dowel/internal/secretmask"
 	"github.com/dowel-mcp/dowel/internal/version"
 	"github.com/dowel-mcp/dowel/mcp"
@@ -76,6 +77,7 @@ type Daemon struct {
 	// Hub holds the servers. It is closed when the daemon stops.
 	Hub      *hub.Hub
 	frames   control.Frames // of the hub's servers
+	recorder *journal.Recorder
 	source   *configured.Source
 	info     mcp.Implementation
 	gateway  *gateway.Gateway // set when the settings are known
@@ -116,8 +118,10 @@ func newDaemon(o Options) (*Daemon, error) {
 	d := &Daemon{options: o, state: store, started: time.Now(), yielded: make(chan struct{}), stopRequested: make(chan struct{})}
 	d.ctx, d.cancel = context.WithCancel(context.Background())
 	d.info = mcp.Implementation{Name: "dowel", Title: "dowel", Version: version.Number()}
-	d.Hub = hub.New(&hub.Options{Info: d.info, Cache: newCatalogCache(), Watch: configured.WatchFiles, Logger: o.Logger})
-	d.source = configured.New(d.Hub, configured.Options{Config: where, Choices: store, Fallback: BuiltInServers(), Tap: d.frames.Tap, Logger: o.Logger})
+	secrets := secretmask.NewSet()
+	d.recorder = journal.New(journal.Options{Secrets: secrets})
+	d.Hub = hub.New(&hub.Options{Info: d.info, Cache: newCatalogCache(), Watch: configured.WatchFiles, DialContext: d.recordServer, Logger: o.Logger})
+	d.source = configured.New(d.Hub, configured.Options{Config: where, Choices: store, Fallback: BuiltInServers(), Tap: d.frames.Tap, Secrets: secrets, Logger: o.Logger})
 	return d, nil
 }
 
@@ -285,6 +289,7 @@ func (d *Daemon) stopServers() {
 		d.gateway.Close()
 	}
 	d.Hub.Close()
+	d.recorder.Close()
 	if d.auditLog != nil {
 		d.auditLog.Close()
 	}
@@ -339,11 +344,11 @@ func (d *Daemon) stdioHandler() mcp.Handler {
 // maxConcurrent limits the requests of one client that run at the same time.
 const maxConcurrent = 1000
 
-// gatewayMiddleware returns the handlers in front of the gateway. The rate limit comes first, so
-// that the audit log records only accepted requests.
+// gatewayMiddleware returns the handlers in front of the gateway. The journal comes first, and the
+// rate limit second, so that the audit log records only accepted requests.
 func (d *Daemon) gatewayMiddleware() []mcp.Middleware {
 	limit := gateway.Limits{Rate: d.settings.Rate, Burst: int(2 * d.settings.Rate), Concurrent: maxConcurrent}
-	all := []mcp.Middleware{gateway.Limit(limit)}
+	all := []mcp.Middleware{d.recorder.Middleware(), gateway.Limit(limit)}
 	if d.auditLog != nil {
 		all = append(all, gateway.Audit(d.auditLog, gateway.AuditOptions{
 			Arguments: d.settings.AuditArguments, Mask: d.maskSecrets, OnError: func(err error) { d.options.Warn("the audit log: %v", err) },

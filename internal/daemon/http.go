@@ -50,7 +50,8 @@ func (d *Daemon) serveGateway() (*httpGateway, error) {
 		Streamable: streamable.Options{ServerOptions: shared},
 		Guard:      listen.Guard(), Authorize: d.access.Authorize, Middleware: d.gatewayMiddleware(), Clients: d.namedGateways(), Page: control.Page(d),
 	})
-	w.server = &http.Server{Handler: listen.Protect(w.handler), ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, ErrorLog: slog.NewLogLogger(d.options.Logger.Handler(), slog.LevelDebug)}
+	w.server = &http.Server{Handler: listen.Protect(w.handler), ConnContext: d.recordClient,
+		ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, ErrorLog: slog.NewLogLogger(d.options.Logger.Handler(), slog.LevelDebug)}
 	go func() { w.served <- w.server.Serve(listener) }()
 	d.Web.Store(w)
 	return w, nil
@@ -98,7 +99,9 @@ func (d *Daemon) serveControl(l net.Listener) func(context.Context) error {
 		Guard:      streamable.Guard{Off: true}, Middleware: d.gatewayMiddleware(),
 	})
 	events, endEvents := context.WithCancel(context.Background())
-	server := &http.Server{Handler: control.Handler(events, d, d.Hub, &d.frames, handler), ReadHeaderTimeout: 10 * time.Second, ConnContext: control.ConnContext}
+	server := &http.Server{Handler: control.Handler(events, d, d.Hub, &d.frames, handler), ReadHeaderTimeout: 10 * time.Second, ConnContext: func(ctx context.Context, conn net.Conn) context.Context {
+		return d.recordClient(control.ConnContext(ctx, conn), conn)
+	}}
 	served := make(chan struct{})
 	go func() {
 		defer close(served)

@@ -30,8 +30,9 @@ type Proxy struct {
 	Running *control.Client
 	hub     *hub.Hub
 	gateway *gateway.Gateway
-	daemon  *Daemon      // nil while the daemon is another process
-	calls   *callCounter // from this process's client to daemon; nil if daemon is nil
+	daemon  *Daemon                // nil while the daemon is another process
+	serving atomic.Pointer[Daemon] // equals daemon; dials of the hub read it
+	calls   *callCounter           // from this process's client to daemon; nil if daemon is nil
 
 	cancelFollow context.CancelFunc
 	background   sync.WaitGroup
@@ -40,10 +41,8 @@ type Proxy struct {
 // Join finds the running daemon and follows it until [Proxy.Close]. If no daemon runs, this process
 // becomes the daemon, now or later. The caller must call [Proxy.Close].
 func Join(ctx context.Context, o Options) (*Proxy, error) {
-	p := &Proxy{
-		options: o, Running: control.NewClient(o.Socket),
-		hub: hub.New(&hub.Options{Logger: o.Logger, MinBackoff: retryPause, MaxBackoff: 10 * retryPause}),
-	}
+	p := &Proxy{options: o, Running: control.NewClient(o.Socket)}
+	p.hub = hub.New(&hub.Options{Logger: o.Logger, MinBackoff: retryPause, MaxBackoff: 10 * retryPause, DialContext: p.recordClient})
 	if err := p.findOrStart(ctx); err != nil {
 		return nil, err
 	}
@@ -150,6 +149,7 @@ func (p *Proxy) takeOver(cause string) error {
 		return err
 	}
 	p.daemon, p.calls = d, &callCounter{Handler: d.stdioHandler()}
+	p.serving.Store(d)
 	p.setTarget(hub.Definition{Target: p.calls, Origin: "this dowel", Fingerprint: "this process"})
 	return nil
 }
@@ -162,6 +162,7 @@ func (p *Proxy) runHere(ctx context.Context) {
 	case <-ctx.Done():
 		return
 	}
+	p.serving.Store(nil)
 	p.setTarget(p.remoteDefinition(0)) // new calls go to the next daemon
 	p.daemon.stopServing(ctx)
 	p.calls.waitIdle(ShutdownTimeout)

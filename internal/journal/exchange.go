@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"github.com/dowel-mcp/dowel/internal/mcpwire"
-	"github.com/dowel-mcp/dowel/internal/rawjson"
 	"github.com/dowel-mcp/dowel/jsonrpc"
 	"github.com/dowel-mcp/dowel/mcp"
 )
@@ -128,15 +127,14 @@ func (k *keeper) closeExchange(x *exchange) {
 
 // findOperation returns the operation that a request of a client continues, or nil. A request
 // continues a call if it has the state that the call's last result had.
-func (t *exchangeTable) findOperation(method, name string, params []byte) *operation {
-	if task := rawjson.Lookup(params, "taskId"); task != nil {
-		return t.tasks[waitingKey{state: string(task)}]
+func (t *exchangeTable) findOperation(method, name string, m *requestMembers) *operation {
+	if m.taskID != nil {
+		return t.tasks[waitingKey{state: string(m.taskID)}]
 	}
-	state := rawjson.Lookup(params, "requestState")
-	if state == nil {
+	if m.requestState == nil {
 		return nil
 	}
-	key := waitingKey{method, name, string(state)}
+	key := waitingKey{method, name, string(m.requestState)}
 	op := t.waiting[key]
 	delete(t.waiting, key)
 	return op
@@ -144,35 +142,22 @@ func (t *exchangeTable) findOperation(method, name string, params []byte) *opera
 
 // expectContinuation remembers what the client needs to continue a call: the state of an
 // input_required result, or the id of a task.
-func (t *exchangeTable) expectContinuation(op *operation, method, name string, result []byte) {
-	if task := taskIn(result); task != nil {
-		key := waitingKey{state: string(task)}
+func (t *exchangeTable) expectContinuation(op *operation, method, name string, m *resultMembers) {
+	if m.task != nil {
+		key := waitingKey{state: string(m.task)}
 		forgetOne(t.tasks, maxWaiting)
 		t.tasks[key] = op
 		return
 	}
-	state := rawjson.Lookup(result, "requestState")
-	if state == nil {
+	if m.state == nil {
 		return
 	}
 	forgetOne(t.waiting, maxWaiting)
-	key := waitingKey{method, name, string(state)}
+	key := waitingKey{method, name, string(m.state)}
 	if other, taken := t.waiting[key]; taken && other != op {
 		op = nil // two calls have the same state: neither can be told
 	}
 	t.waiting[key] = op
-}
-
-// taskIn returns the id of a task in a result, as raw JSON, or nil. Revision 2025-11-25 has it in a
-// member task, the extension of modern revisions in the result itself.
-func taskIn(result []byte) []byte {
-	if id := rawjson.Lookup(rawjson.Lookup(result, "task"), "taskId"); id != nil {
-		return id
-	}
-	if rawjson.Is(rawjson.Lookup(result, "resultType"), "task") {
-		return rawjson.Lookup(result, "taskId")
-	}
-	return nil
 }
 
 // onlyExchange returns the only call in flight on a connection that can have caused a frame, or nil.

@@ -141,10 +141,13 @@ func (k *keeper) followMessage(f *Frame, seq uint64, c *Conn, msg *jsonrpc.Messa
 	switch {
 	case msg.IsRequest():
 		f.Kind = Request
-		f.Name = k.nameIn(msg.Params)
-		k.readMeta(c, msg)
+		m := readRequest(msg.Params)
+		if m.name != nil {
+			f.Name = k.shareName(m.name)
+		}
+		k.noteRequest(c, &m)
 		if (f.Direction == framesink.Sent) == (c.leg == ServerLeg) {
-			return k.followCall(f, seq, c, msg)
+			return k.followCall(f, seq, c, msg, &m)
 		}
 		return k.followQuestion(f, c, msg)
 	case msg.IsNotification():
@@ -155,38 +158,21 @@ func (k *keeper) followMessage(f *Frame, seq uint64, c *Conn, msg *jsonrpc.Messa
 	return k.followResponse(f, c, msg)
 }
 
-// readMeta reads the revision of a connection, and the client of a client leg.
-func (k *keeper) readMeta(c *Conn, msg *jsonrpc.Message) {
-	info := rawjson.Lookup(msg.Params, "clientInfo")
-	if msg.Method != mcpwire.MethodInitialize {
-		meta := rawjson.Lookup(msg.Params, "_meta")
-		if version := rawjson.Lookup(meta, mcpwire.MetaProtocolVersion); version != nil {
-			c.keeping.revision = k.revisionOf(version)
-		}
-		info = rawjson.Lookup(meta, metaClientInfo)
+// noteRequest notes the revision of a connection, and the client of a client leg.
+func (k *keeper) noteRequest(c *Conn, m *requestMembers) {
+	if m.version != nil {
+		c.keeping.revision = k.revisionOf(m.version)
 	}
-	if c.leg == ClientLeg && info != nil {
-		c.keeping.client = k.shareName(rawjson.Lookup(info, "name"))
+	if c.leg == ClientLeg && m.clientInfo != nil {
+		c.keeping.client = k.shareName(rawjson.Lookup(m.clientInfo, "name"))
 	}
 }
-
-const metaClientInfo = "io.modelcontextprotocol/clientInfo"
 
 // revisionOf returns the revision in a JSON string, or "" if dowel does not know it.
 func (k *keeper) revisionOf(raw []byte) mcp.Revision {
 	for _, r := range mcp.Revisions() {
 		if rawjson.Is(raw, string(r)) {
 			return r
-		}
-	}
-	return ""
-}
-
-// nameIn returns the tool, prompt or URI in params, or "".
-func (k *keeper) nameIn(params []byte) string {
-	for _, member := range []string{"name", "uri", "taskId"} {
-		if raw := rawjson.Lookup(params, member); raw != nil {
-			return k.shareName(raw)
 		}
 	}
 	return ""
@@ -265,6 +251,9 @@ type slabs struct {
 	bytes  []byte
 	frames []Frame
 	states []Operation
+
+	exchanges  []exchange
+	operations []operation
 }
 
 // keep returns a copy of data.
@@ -283,21 +272,24 @@ func (s *slabs) keep(data []byte) []byte {
 
 const slabValues = 64
 
-func (s *slabs) newFrame() *Frame {
-	if len(s.frames) == 0 {
-		s.frames = make([]Frame, slabValues)
+// newValue returns the next value of a slab.
+func newValue[T any](slab *[]T) *T {
+	if len(*slab) == 0 {
+		*slab = make([]T, slabValues)
 	}
-	f := &s.frames[0]
-	s.frames = s.frames[1:]
-	return f
+	v := &(*slab)[0]
+	*slab = (*slab)[1:]
+	return v
 }
 
+func (s *slabs) newFrame() *Frame { return newValue(&s.frames) }
+
+func (s *slabs) newExchange() *exchange { return newValue(&s.exchanges) }
+
+func (s *slabs) newOperation() *operation { return newValue(&s.operations) }
+
 func (s *slabs) newState(o Operation) *Operation {
-	if len(s.states) == 0 {
-		s.states = make([]Operation, slabValues)
-	}
-	state := &s.states[0]
-	s.states = s.states[1:]
+	state := newValue(&s.states)
 	*state = o
 	return state
 }

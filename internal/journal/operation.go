@@ -17,6 +17,7 @@ type operation struct {
 	at       time.Time // up to which the time is split
 	inServer int       // requests that servers work on
 	asked    int       // questions without an answer
+	asks     [2]int    // number of questions on each leg, which both may carry
 	changed  bool      // since the last record
 }
 
@@ -25,7 +26,8 @@ const dowelClient = "dowel"
 
 // newOperation begins an operation with a frame.
 func (k *keeper) newOperation(f *Frame, seq uint64, c *Conn) *operation {
-	op := &operation{leg: c.leg, at: f.Time}
+	op := k.memory.newOperation()
+	op.leg, op.at = c.leg, f.Time
 	op.Operation = Operation{
 		ID: seq, Start: f.Time, Client: c.keeping.client, Server: c.server, Method: f.Method, Name: f.Name, Status: Pending,
 	}
@@ -101,7 +103,7 @@ func (k *keeper) cancelOperation(op *operation, at time.Time) {
 }
 
 // followCall follows a request of a client to dowel, or of dowel to a server.
-func (k *keeper) followCall(f *Frame, seq uint64, c *Conn, msg *jsonrpc.Message) *operation {
+func (k *keeper) followCall(f *Frame, seq uint64, c *Conn, msg *jsonrpc.Message, m *requestMembers) *operation {
 	key := k.keyOf(c, c.leg == ServerLeg, msg.ID)
 	var op *operation
 	if c.leg == ServerLeg {
@@ -110,7 +112,7 @@ func (k *keeper) followCall(f *Frame, seq uint64, c *Conn, msg *jsonrpc.Message)
 			op.Server = c.server
 		}
 		delete(k.links, key)
-	} else if op = k.findOperation(f.Method, f.Name, msg.Params); op != nil && !op.IsOpen() {
+	} else if op = k.findOperation(f.Method, f.Name, m); op != nil && !op.IsOpen() {
 		op = nil
 	}
 	if op == nil {
@@ -127,21 +129,18 @@ func (k *keeper) followCall(f *Frame, seq uint64, c *Conn, msg *jsonrpc.Message)
 		}
 		op.setStatus(Pending)
 	}
-	x := &exchange{op: op, conn: c, request: f}
+	x := k.memory.newExchange()
+	*x = exchange{op: op, conn: c, request: f}
 	k.addExchange(x, key)
-	if c.leg == ClientLeg {
-		k.addToken(x, c, msg)
+	if c.leg == ClientLeg && m.token != nil {
+		k.addToken(x, c, m.token)
 	}
 	return op
 }
 
 // addToken remembers the progress token of a client's request. dowel's own tokens are the ids of
 // its requests.
-func (k *keeper) addToken(x *exchange, c *Conn, msg *jsonrpc.Message) {
-	raw := rawjson.Lookup(rawjson.Lookup(msg.Params, "_meta"), "progressToken")
-	if raw == nil {
-		return
-	}
+func (k *keeper) addToken(x *exchange, c *Conn, raw []byte) {
 	if id, err := jsonrpc.ParseID(raw); err == nil {
 		x.token = k.keyOf(c, false, id)
 		k.tokens[x.token] = x
@@ -163,12 +162,16 @@ func (k *keeper) followQuestion(f *Frame, c *Conn, msg *jsonrpc.Message) *operat
 	x := &exchange{op: op, conn: c, request: f, isQuestion: true}
 	k.addExchange(x, k.keyOf(c, c.leg == ClientLeg, msg.ID))
 	op.asked++
-	if c.leg == ServerLeg || op.leg == ServerLeg || op.Calls == 0 {
-		op.Questions++
-	}
+	op.countQuestions(c.leg, 1)
 	op.setStatus(Asked)
 	op.changed = true
 	return op
+}
+
+// countQuestions counts questions that were seen on a leg.
+func (op *operation) countQuestions(l Leg, n int) {
+	op.asks[l] += n
+	op.Questions = max(op.asks[ClientLeg], op.asks[ServerLeg])
 }
 
 // followNotification returns the operation of a notification, and notes progress and cancellation.
@@ -226,7 +229,8 @@ func (k *keeper) followCancellation(f *Frame, c *Conn, msg *jsonrpc.Message) *op
 
 // followResponse follows a response of either side.
 func (k *keeper) followResponse(f *Frame, c *Conn, msg *jsonrpc.Message) *operation {
-	f.Status = outcomeOf(msg)
+	m := readResult(msg.Result)
+	f.Status = m.outcome(msg.Error)
 	x := k.open[k.keyOf(c, f.Direction == framesink.Received, msg.ID)]
 	if x == nil {
 		f.Status = Late
@@ -237,7 +241,7 @@ func (k *keeper) followResponse(f *Frame, c *Conn, msg *jsonrpc.Message) *operat
 	op.splitTime(f.Time)
 	k.closeExchange(x)
 	if f.Method == mcpwire.MethodInitialize {
-		c.keeping.revision = k.revisionOf(rawjson.Lookup(msg.Result, "protocolVersion"))
+		c.keeping.revision = k.revisionOf(m.protocolVersion)
 	}
 	if x.isQuestion {
 		op.asked = max(0, op.asked-1)
@@ -246,29 +250,29 @@ func (k *keeper) followResponse(f *Frame, c *Conn, msg *jsonrpc.Message) *operat
 		}
 		return op
 	}
+	if f.Status == Asked {
+		op.countQuestions(c.leg, m.questions)
+	}
 	if c.leg == op.leg {
-		k.followAnswer(op, f, msg)
+		k.followAnswer(op, f, msg, &m)
 	}
 	return op
 }
 
 // followAnswer follows the response to a request of an operation's own client.
-func (k *keeper) followAnswer(op *operation, f *Frame, msg *jsonrpc.Message) {
+func (k *keeper) followAnswer(op *operation, f *Frame, msg *jsonrpc.Message, m *resultMembers) {
 	switch {
 	case !op.IsOpen():
 		f.Status = Late
 	case f.Status == Asked:
 		op.asked++
-		if op.Calls == 0 || op.Questions == 0 {
-			op.Questions += countMembers(rawjson.Lookup(msg.Result, "inputRequests"))
-		}
 		op.setStatus(Asked)
 		op.changed = true
-		k.expectContinuation(op, f.Method, f.Name, msg.Result)
-	case f.Status == OK && taskIn(msg.Result) != nil && f.Method == op.Method:
+		k.expectContinuation(op, f.Method, f.Name, m)
+	case f.Status == OK && m.task != nil && f.Method == op.Method:
 		f.Status = Pending
-		k.expectContinuation(op, f.Method, f.Name, msg.Result)
-	case f.Status == OK && f.Method != op.Method && !endsTask(msg.Result): // a poll of a task
+		k.expectContinuation(op, f.Method, f.Name, m)
+	case f.Status == OK && f.Method != op.Method && !m.endsTask(): // a poll of a task
 	default:
 		if f.Status == Failed && op.leg == ClientLeg && op.Calls == 0 {
 			f.Status = Refused
@@ -278,31 +282,4 @@ func (k *keeper) followAnswer(op *operation, f *Frame, msg *jsonrpc.Message) {
 		}
 		k.endOperation(op, f.Status, f.Time)
 	}
-}
-
-// endsTask reports whether the result of a poll says that the task has ended, or is the result of
-// the task.
-func endsTask(result []byte) bool {
-	status, ok := rawjson.String(rawjson.Lookup(result, "status"))
-	return !ok || status != "working" && status != "input_required"
-}
-
-func countMembers(object []byte) (n int) {
-	for it := rawjson.Object(object); it.Next(); {
-		n++
-	}
-	return n
-}
-
-// outcomeOf returns the status that a response tells.
-func outcomeOf(msg *jsonrpc.Message) Status {
-	switch {
-	case msg.Error != nil:
-		return Failed
-	case rawjson.Is(rawjson.Lookup(msg.Result, "resultType"), string(mcp.ResultInputRequired)):
-		return Asked
-	case string(rawjson.Lookup(msg.Result, "isError")) == "true":
-		return ToolError
-	}
-	return OK
 }

@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"net"
 	"net/http/httptest"
 	"slices"
 	"testing"
@@ -15,6 +16,8 @@ import (
 	"github.com/dowel-mcp/dowel/gateway"
 	"github.com/dowel-mcp/dowel/hub"
 	"github.com/dowel-mcp/dowel/internal/builtin/everything"
+	"github.com/dowel-mcp/dowel/internal/framesink"
+	"github.com/dowel-mcp/dowel/internal/journal"
 	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/dowel-mcp/dowel/server"
 	"github.com/dowel-mcp/dowel/transport/streamable"
@@ -22,8 +25,19 @@ import (
 
 // gatewayOver returns a gateway over upstreams of this process that are ready.
 func gatewayOver(t testing.TB, servers ...*server.Server) *gateway.Gateway {
+	return gatewayWithJournal(t, nil, servers...)
+}
+
+// gatewayWithJournal is gatewayOver with a recorder on the side of the servers. nil records nothing.
+func gatewayWithJournal(t testing.TB, r *journal.Recorder, servers ...*server.Server) *gateway.Gateway {
 	logger := slog.New(slog.DiscardHandler)
-	h := hub.New(&hub.Options{Logger: logger})
+	options := hub.Options{Logger: logger}
+	if r != nil {
+		options.DialContext = func(ctx context.Context, name string) context.Context {
+			return framesink.WithDialing(ctx, r.ServerConn(name))
+		}
+	}
+	h := hub.New(&options)
 	var definitions []hub.Definition
 	for i, s := range servers {
 		definitions = append(definitions, hub.Definition{Name: fmt.Sprintf("s%03d", i), Target: s})
@@ -41,8 +55,22 @@ func gatewayOver(t testing.TB, servers ...*server.Server) *gateway.Gateway {
 
 // overHTTP connects to a handler over loopback, in a revision.
 func overHTTP(t testing.TB, h mcp.Handler, r mcp.Revision) *client.Client {
+	return overRecordedHTTP(t, h, r, nil)
+}
+
+// overRecordedHTTP is overHTTP with a recorder. nil records nothing.
+func overRecordedHTTP(t testing.TB, h mcp.Handler, r mcp.Revision, recorder *journal.Recorder) *client.Client {
+	if recorder != nil {
+		h = mcp.Chain(h, recorder.Middleware())
+	}
 	endpoint := streamable.Handler(h, nil)
-	web := httptest.NewServer(endpoint)
+	web := httptest.NewUnstartedServer(endpoint)
+	if recorder != nil {
+		web.Config.ConnContext = func(ctx context.Context, _ net.Conn) context.Context {
+			return framesink.WithServing(ctx, recorder.ClientConn())
+		}
+	}
+	web.Start()
 	own := httpClient()
 	c := dial(t, web.URL, client.Options{HTTP: client.HTTP{Client: own}, Wire: client.Wire{Revision: r}, NoCache: true})
 	t.Cleanup(func() {
@@ -55,7 +83,7 @@ func overHTTP(t testing.TB, h mcp.Handler, r mcp.Revision) *client.Client {
 }
 
 // throughGateway returns a call of a built-in server through the gateway, and the same without it.
-func throughGateway(t testing.TB, r mcp.Revision) (through, direct func()) {
+func throughGateway(t testing.TB, r mcp.Revision, recorder *journal.Recorder) (through, direct func()) {
 	quiet := server.Options{Logger: slog.New(slog.DiscardHandler)}
 	call := func(c *client.Client, tool string) func() {
 		return func() {
@@ -65,7 +93,7 @@ func throughGateway(t testing.TB, r mcp.Revision) (through, direct func()) {
 			}
 		}
 	}
-	through = call(overHTTP(t, gatewayOver(t, everything.New(quiet)), r), "s000__echo")
+	through = call(overRecordedHTTP(t, gatewayWithJournal(t, recorder, everything.New(quiet)), r, recorder), "s000__echo")
 	return through, call(overHTTP(t, everything.New(quiet), r), "echo")
 }
 
@@ -73,9 +101,43 @@ func throughGateway(t testing.TB, r mcp.Revision) (through, direct func()) {
 // without it, both over HTTP: the floor is the direct call.
 func BenchmarkGateway(b *testing.B) {
 	for _, r := range []mcp.Revision{mcp.LatestRevision, mcp.LatestLegacyRevision} {
-		through, direct := throughGateway(b, r)
+		through, direct := throughGateway(b, r, nil)
 		b.Run(string(r)+"/serial", func(b *testing.B) { rounds(b, 4000, serially(through), serially(direct)) })
 		b.Run(string(r)+"/64", func(b *testing.B) { rounds(b, 4000, inFlight(64, through), inFlight(64, direct)) })
+	}
+}
+
+// BenchmarkGatewayJournal is BenchmarkGateway with the journal on, as in the running dowel.
+func BenchmarkGatewayJournal(b *testing.B) {
+	for _, r := range []mcp.Revision{mcp.LatestRevision, mcp.LatestLegacyRevision} {
+		recorder := journal.New(journal.Options{})
+		b.Cleanup(recorder.Close)
+		through, direct := throughGateway(b, r, recorder)
+		b.Run(string(r)+"/serial", func(b *testing.B) { rounds(b, 4000, serially(through), serially(direct)) })
+		b.Run(string(r)+"/64", func(b *testing.B) { rounds(b, 4000, inFlight(64, through), inFlight(64, direct)) })
+	}
+}
+
+// TestAllocationsJournal checks that the journal takes at most one allocation for each of the four
+// frames of a call.
+func TestAllocationsJournal(t *testing.T) {
+	const n, frames = 1000, 4
+	recorder := journal.New(journal.Options{})
+	t.Cleanup(recorder.Close)
+	recorded, _ := throughGateway(t, mcp.LatestRevision, recorder)
+	plain, _ := throughGateway(t, mcp.LatestRevision, nil)
+	var added []float64
+	for range 3 {
+		serially(recorded)(n / 2) // connections and pools fill
+		serially(plain)(n / 2)
+		more, _ := perCall(func() { serially(recorded)(n); recorder.Flush() }, n)
+		least, _ := perCall(func() { serially(plain)(n) }, n)
+		added = append(added, more-least)
+	}
+	if extra := slices.Min(added); extra > frames {
+		t.Errorf("the journal adds %.2f allocations to a call, at most %d are allowed", extra, frames)
+	} else {
+		t.Logf("the journal adds %.2f allocations to a call", extra)
 	}
 }
 
@@ -85,7 +147,7 @@ func TestAllocationsGateway(t *testing.T) {
 	for r, most := range map[mcp.Revision]float64{mcp.LatestRevision: 30, mcp.LatestLegacyRevision: 23} {
 		t.Run(string(r), func(t *testing.T) {
 			const n = 1000
-			through, direct := throughGateway(t, r)
+			through, direct := throughGateway(t, r, nil)
 			var added []float64
 			for range 3 { // connections and pools have their own days
 				serially(through)(n / 2) // pools and stacks fill
@@ -106,7 +168,7 @@ func TestAllocationsGateway(t *testing.T) {
 // BenchmarkPlainGateway is for profiles.
 func BenchmarkPlainGateway(b *testing.B) {
 	for _, r := range []mcp.Revision{mcp.LatestRevision, mcp.LatestLegacyRevision} {
-		through, _ := throughGateway(b, r)
+		through, _ := throughGateway(b, r, nil)
 		b.Run(string(r), func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {

@@ -64,9 +64,9 @@ func (a *answerStream) serveAnswer(r *http.Request, incoming legacyRequest) {
 	case <-r.Context().Done():
 	}
 	if document := a.detachRequest(); document != nil {
-		err := a.session.server.writeAnswer(w, http.StatusOK, document, a.session.client)
+		err := a.session.server.writeAnswer(w, r, http.StatusOK, document, a.session.client)
 		if limit, ok := errors.AsType[*quota.LimitError](err); ok {
-			a.session.server.writeDocument(w, http.StatusOK, incoming.refuseAnswer(limit))
+			a.session.server.writeDocument(w, r, http.StatusOK, incoming.refuseAnswer(limit))
 		}
 	}
 }
@@ -109,7 +109,7 @@ func (a *answerStream) Write(frame []byte) error {
 	if a.name == "" {
 		return nil // the client disconnected before it had an event to resume from
 	}
-	frames.Show(a.session.server.opts.Tap, transport.Sent, frame, nil)
+	frames.ShowIn(a.request.Context(), a.session.server.opts.Tap, transport.Sent, frame, nil)
 	if event := a.encodeEvent(frame); event != nil {
 		_ = a.conn.SendEncoded(event) // waits for the client, which is the handler's own; after an error it reconnects
 	}
@@ -147,7 +147,7 @@ func (a *answerStream) finishAnswer(frame []byte) {
 // sendLast sends the event that ends the stream, if the client is connected. If the event would
 // exceed a limit, an error takes its place. a.mu is held.
 func (a *answerStream) sendLast(e eventstream.Event) {
-	frames.Show(a.session.server.opts.Tap, transport.Sent, e.Data, nil)
+	frames.ShowIn(a.request.Context(), a.session.server.opts.Tap, transport.Sent, e.Data, nil)
 	if a.conn == nil { // the client may reconnect for it
 		return
 	}

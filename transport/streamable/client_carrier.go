@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/dowel-mcp/dowel/internal/framesink"
 	"github.com/dowel-mcp/dowel/internal/httpwire"
 	"github.com/dowel-mcp/dowel/internal/mcpwire"
 	"github.com/dowel-mcp/dowel/internal/rawjson"
@@ -34,6 +35,7 @@ type carrier struct {
 	maxMessage   int
 	headers      mirroredHeaders
 	tap          transport.Tap
+	sink         framesink.Sink // nil without a recorder
 	logger       *slog.Logger
 	caller       calling.Caller
 	toolHeaders  toolHeaders
@@ -81,7 +83,7 @@ func (c *carrier) exchangeMessage(ctx context.Context, m *calling.Outbound, back
 	if err != nil {
 		return err
 	}
-	frames.Show(c.tap, transport.Sent, m.Frame, r.Header)
+	c.showFrame(transport.Sent, m.Frame, r.Header)
 	resp, err := c.sendRequest(r)
 	if err != nil {
 		return c.requestError(ctx, err)
@@ -101,6 +103,14 @@ func (c *carrier) exchangeMessage(ctx context.Context, m *calling.Outbound, back
 		return c.readDocument(m, resp, back)
 	}
 	return newHTTPError(resp)
+}
+
+// showFrame shows a frame to the tap and to the recorder.
+func (c *carrier) showFrame(kind transport.FrameKind, frame []byte, header http.Header) {
+	if c.sink != nil {
+		c.sink.AddFrame(framesink.Direction(kind), frame, header)
+	}
+	frames.Show(c.tap, kind, frame, header)
 }
 
 // sendRequest sends a request. It avoids http.Client if that has nothing to add to its transport,
@@ -313,7 +323,7 @@ func (c *carrier) readRefusal(m *calling.Outbound, resp *http.Response, back cal
 	}
 	msg, err := jsonrpc.Parse(body, nil)
 	if err == nil {
-		frames.Show(c.tap, transport.Received, body, resp.Header)
+		c.showFrame(transport.Received, body, resp.Header)
 	}
 	if err != nil || !msg.IsResponse() || !failed.MeansLegacy() || m.Method == mcpwire.MethodInitialize {
 		return failed // if initialize fails too, the status tells whether the older transport may work
@@ -345,7 +355,7 @@ func (c *carrier) readDocument(m *calling.Outbound, resp *http.Response, back ca
 
 // deliverFrame gives a frame to the receiver, without the tools that must not be used.
 func (c *carrier) deliverFrame(m *calling.Outbound, frame []byte, header http.Header, back calling.Receiver) (done bool) {
-	frames.Show(c.tap, transport.Received, frame, header)
+	c.showFrame(transport.Received, frame, header)
 	if m.Method == mcp.MethodListTools && m.Revision.Modern() {
 		frame = c.learnTools(frame)
 	}

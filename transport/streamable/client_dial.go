@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/http"
 
+	"github.com/dowel-mcp/dowel/internal/framesink"
 	"github.com/dowel-mcp/dowel/internal/httpwire"
 	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/dowel-mcp/dowel/transport"
@@ -46,6 +47,7 @@ func (u URL) Dial(ctx context.Context, in mcp.Inbound, opts transport.ClientOpti
 		return nil, httpwire.WithoutURL(err)
 	}
 	c := newCarrier(template, u, opts)
+	c.sink = framesink.Dialing(ctx)
 	t := calling.NewCaller(c, in, opts)
 	c.caller = t
 	if err := t.Connect(ctx, u.Endpoint()); err != nil {

@@ -17,7 +17,6 @@ import (
 	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/dowel-mcp/dowel/transport"
 	"github.com/dowel-mcp/dowel/transport/internal/calling"
-	"github.com/dowel-mcp/dowel/transport/internal/frames"
 )
 
 // readPosition is the position in a stream from which to resume it.
@@ -247,7 +246,7 @@ func (c *carrier) readSessionStream(ready func()) {
 				at.onRestart = c.caller.Interrupted // the server has forgotten the event
 			}
 			_, err = c.readEvents(at, resp, false, func(frame []byte) bool {
-				frames.Show(c.tap, transport.Received, frame, resp.Header)
+				c.showFrame(transport.Received, frame, resp.Header)
 				c.caller.Receive(frame)
 				return false
 			})

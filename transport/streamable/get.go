@@ -158,7 +158,7 @@ func (c *getConn) replayAndJoin(name, last string, h requestHold) (joined bool) 
 		}
 		// The stream is not locked here, so it may store further events. The next round finds them.
 		for _, e := range missed {
-			frames.Show(c.stream.session.server.opts.Tap, transport.Sent, e.data, nil)
+			frames.ShowIn(c.request.Context(), c.stream.session.server.opts.Tap, transport.Sent, e.data, nil)
 			if c.conn.Send(eventstream.Event{ID: e.id, HasID: true, Data: e.data}) != nil {
 				return false
 			}

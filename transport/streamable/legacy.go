@@ -31,7 +31,7 @@ func (s *Server) postLegacy(w http.ResponseWriter, r *http.Request, msg jsonrpc.
 		return
 	}
 	if !msg.IsRequest() {
-		s.receiveMessage(w, ss, msg)
+		s.receiveMessage(w, r, ss, msg)
 		return
 	}
 	ss.newAnswerStream(w, accept).serveAnswer(r, singleRequest(msg))
@@ -44,7 +44,7 @@ func (s *Server) openSession(w http.ResponseWriter, r *http.Request, msg jsonrpc
 	answer, opened := s.edge.Initialize(r.Context(), &serving.Incoming{Message: msg, Principal: p, Header: r.Header, Out: discardWriter{}}, ss)
 	if opened == nil {
 		if answer.Frame != nil {
-			s.writeDocument(w, max(httpStatus(answer.Error), http.StatusOK), answer.Frame)
+			s.writeDocument(w, r, max(httpStatus(answer.Error), http.StatusOK), answer.Frame)
 		}
 		return
 	}
@@ -64,7 +64,7 @@ func (s *Server) openSession(w http.ResponseWriter, r *http.Request, msg jsonrpc
 		}
 	}
 	w.Header()[mcpwire.HeaderSessionID] = []string{id}
-	s.writeDocument(w, http.StatusOK, answer.Frame)
+	s.writeDocument(w, r, http.StatusOK, answer.Frame)
 }
 
 // discardWriter drops messages for a client that has not finished the handshake.
@@ -111,9 +111,9 @@ func (s *Server) speaksLegacy(version string) bool {
 }
 
 // receiveMessage takes a notification or the response to a question.
-func (s *Server) receiveMessage(w http.ResponseWriter, ss *session, msg jsonrpc.Message) {
+func (s *Server) receiveMessage(w http.ResponseWriter, r *http.Request, ss *session, msg jsonrpc.Message) {
 	if !ss.edge.Receive(msg) {
-		s.refuseMessage(w, jsonrpc.ID{}, mcp.Errorf(jsonrpc.CodeInvalidRequest, "the response matches no open request of this server process; a load balancer must keep each session at one replica"))
+		s.refuseMessage(w, r, jsonrpc.ID{}, mcp.Errorf(jsonrpc.CodeInvalidRequest, "the response matches no open request of this server process; a load balancer must keep each session at one replica"))
 		return
 	}
 	w.WriteHeader(http.StatusAccepted)
@@ -153,8 +153,8 @@ func (s *Server) postBatch(w http.ResponseWriter, r *http.Request, frame []byte,
 		return
 	}
 	if s.opts.Sessions.Disabled || len(r.Header[mcpwire.HeaderSessionID]) == 0 {
-		frames.Show(s.opts.Tap, transport.Malformed, frame, r.Header)
-		s.refuseMessage(w, jsonrpc.ID{}, refused)
+		frames.ShowIn(r.Context(), s.opts.Tap, transport.Malformed, frame, r.Header)
+		s.refuseMessage(w, r, jsonrpc.ID{}, refused)
 		return
 	}
 	ss := s.findSession(w, r, jsonrpc.ID{})
@@ -164,13 +164,13 @@ func (s *Server) postBatch(w http.ResponseWriter, r *http.Request, frame []byte,
 	raws, err := mcpwire.SplitBatch(frame, maxBatch)
 	switch {
 	case !mcpwire.AllowsBatches(ss.edge.Revision):
-		s.refuseMessage(w, jsonrpc.ID{}, refused)
+		s.refuseMessage(w, r, jsonrpc.ID{}, refused)
 		return
 	case err != nil:
-		s.refuseMessage(w, jsonrpc.ID{}, err.(*mcp.Error))
+		s.refuseMessage(w, r, jsonrpc.ID{}, err.(*mcp.Error))
 		return
 	}
-	frames.Show(s.opts.Tap, transport.Received, frame, r.Header)
+	frames.ShowIn(r.Context(), s.opts.Tap, transport.Received, frame, r.Header)
 	b := requestBatch{session: ss}
 	for _, raw := range raws {
 		b.addMessage(raw)

@@ -36,7 +36,7 @@ func (s *Server) postModern(out *response) {
 func (s *Server) checkMessage(out *response) bool {
 	switch msg := &out.in.Message; {
 	case msg.IsResponse():
-		s.refuseMessage(out.w, jsonrpc.ID{}, mcp.Errorf(jsonrpc.CodeInvalidRequest, "clients send no responses in revision %s", mcp.LatestRevision))
+		s.refuseMessage(out.w, out.request, jsonrpc.ID{}, mcp.Errorf(jsonrpc.CodeInvalidRequest, "clients send no responses in revision %s", mcp.LatestRevision))
 		return false
 	case msg.IsNotification():
 		s.edge.Notify(out.request.Context(), *msg)
@@ -44,7 +44,7 @@ func (s *Server) checkMessage(out *response) bool {
 		return false
 	}
 	if mismatch := s.headers.checkRequest(out.request.Header, &out.in.Message, s.edge.Revisions()); mismatch != nil {
-		s.refuseMessage(out.w, out.in.ID, mismatch)
+		s.refuseMessage(out.w, out.request, out.in.ID, mismatch)
 		return false
 	}
 	return true

@@ -41,21 +41,20 @@ func (s *Server) readMessage(w http.ResponseWriter, r *http.Request) *response {
 	if !ok {
 		return nil
 	}
-	tap := s.opts.Tap
 	if mcpwire.IsBatch(frame) {
 		s.postBatch(w, r, frame, accept)
 		return nil
 	}
 	msg, err := s.edge.Parse(frame)
 	if err != nil {
-		frames.Show(tap, transport.Malformed, frame, r.Header)
+		frames.ShowIn(r.Context(), s.opts.Tap, transport.Malformed, frame, r.Header)
 		if err.(*mcp.Error).Code == jsonrpc.CodeParse {
 			msg.ID = jsonrpc.ID{} // a parser's guess must not be used as the id
 		}
-		s.refuseMessage(w, msg.ID, err.(*mcp.Error))
+		s.refuseMessage(w, r, msg.ID, err.(*mcp.Error))
 		return nil
 	}
-	frames.Show(tap, transport.Received, frame, r.Header)
+	frames.ShowIn(r.Context(), s.opts.Tap, transport.Received, frame, r.Header)
 	out := &response{server: s, w: w, request: r, accept: accept, ctx: callContext{Context: r.Context()}}
 	out.in = serving.Incoming{Message: msg, Principal: principal, Header: r.Header, Out: out}
 	return out
@@ -89,18 +88,19 @@ func isLegacyRevision(version string) bool {
 }
 
 // refuseMessage answers a message with an error.
-func (s *Server) refuseMessage(w http.ResponseWriter, id jsonrpc.ID, e *mcp.Error) {
-	s.writeDocument(w, max(httpStatus(e), http.StatusBadRequest), jsonrpc.AppendError(nil, id, e))
+func (s *Server) refuseMessage(w http.ResponseWriter, r *http.Request, id jsonrpc.ID, e *mcp.Error) {
+	s.writeDocument(w, r, max(httpStatus(e), http.StatusBadRequest), jsonrpc.AppendError(nil, id, e))
 }
 
-func (s *Server) writeDocument(w http.ResponseWriter, status int, frame []byte) {
-	frames.Show(s.opts.Tap, transport.Sent, frame, nil)
+// writeDocument answers the request r.
+func (s *Server) writeDocument(w http.ResponseWriter, r *http.Request, status int, frame []byte) {
+	frames.ShowIn(r.Context(), s.opts.Tap, transport.Sent, frame, nil)
 	httpwire.WriteDocument(w, status, frame)
 }
 
 // writeAnswer is writeDocument for an answer that counts while the client reads it.
-func (s *Server) writeAnswer(w http.ResponseWriter, status int, frame []byte, c quota.Client) error {
-	frames.Show(s.opts.Tap, transport.Sent, frame, nil)
+func (s *Server) writeAnswer(w http.ResponseWriter, r *http.Request, status int, frame []byte, c quota.Client) error {
+	frames.ShowIn(r.Context(), s.opts.Tap, transport.Sent, frame, nil)
 	return httpwire.WriteCounted(w, status, frame, quota.Account{Quota: s.opts.Quota, Client: c})
 }
 

@@ -79,7 +79,7 @@ func (r *response) Write(frame []byte) error {
 	if stream == nil {
 		return nil
 	}
-	frames.Show(r.server.opts.Tap, transport.Sent, frame, nil)
+	frames.ShowIn(r.request.Context(), r.server.opts.Tap, transport.Sent, frame, nil)
 	if stream.Send(eventstream.Event{Data: frame}) != nil {
 		return mcp.ErrPeerGone
 	}
@@ -92,7 +92,7 @@ func (r *response) TryWrite(frame []byte) bool {
 	if stream == nil || !stream.TrySend(eventstream.Event{Data: frame}) {
 		return false
 	}
-	frames.Show(r.server.opts.Tap, transport.Sent, frame, nil)
+	frames.ShowIn(r.request.Context(), r.server.opts.Tap, transport.Sent, frame, nil)
 	return true
 }
 
@@ -120,9 +120,9 @@ func (r *response) finishResponse(answer serving.Outgoing) {
 	var err error
 	switch {
 	case stream == nil && answer.Frame != nil:
-		err = r.server.writeAnswer(r.w, httpStatus(answer.Error), answer.Frame, r.client())
+		err = r.server.writeAnswer(r.w, r.request, httpStatus(answer.Error), answer.Frame, r.client())
 	case stream != nil && answer.Frame != nil:
-		frames.Show(r.server.opts.Tap, transport.Sent, answer.Frame, nil)
+		frames.ShowIn(r.request.Context(), r.server.opts.Tap, transport.Sent, answer.Frame, nil)
 		err = stream.End(eventstream.Event{Data: answer.Frame}) // a client that has disconnected needs no answer
 	case stream != nil:
 		_ = stream.Close()
@@ -136,10 +136,10 @@ func (r *response) finishResponse(answer serving.Outgoing) {
 func (r *response) refuseAnswer(stream *eventstream.Writer, limit *quota.LimitError) {
 	refusal := serving.RefuseAnswer(r.in.ID, limit)
 	if stream == nil {
-		r.server.writeDocument(r.w, http.StatusOK, refusal)
+		r.server.writeDocument(r.w, r.request, http.StatusOK, refusal)
 		return
 	}
-	frames.Show(r.server.opts.Tap, transport.Sent, refusal, nil)
+	frames.ShowIn(r.request.Context(), r.server.opts.Tap, transport.Sent, refusal, nil)
 	_ = stream.End(eventstream.Event{Data: refusal})
 	_ = stream.Close()
 }

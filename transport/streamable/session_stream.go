@@ -1,6 +1,7 @@
 package streamable
 
 import (
+	"context"
 	"net/http"
 	"time"
 
@@ -28,6 +29,7 @@ type sessionStream struct {
 	replacedRunner *subscriptionRunner // the runner before it, during a handover
 	handover       chan struct{}       // closed when the handover in progress ends; nil if there is none
 	disconnectedAt time.Time           // when the last connection was lost
+	connContext    context.Context     // of the GET of the newest connection; nil before the first
 }
 
 const (
@@ -63,7 +65,7 @@ func (st *sessionStream) writeLocked(frame []byte) error {
 // sendFrame stores a frame and sends it. A client that does not read is cut off rather than waited
 // for, since the sender has other clients too; it can reconnect for the rest. st.mu is held.
 func (st *sessionStream) sendFrame(frame []byte) {
-	frames.Show(st.session.server.opts.Tap, transport.Sent, frame, nil)
+	frames.ShowIn(st.connContext, st.session.server.opts.Tap, transport.Sent, frame, nil)
 	event := st.encodeEvent(frame)
 	if event == nil || st.conn.TrySendEncoded(event) {
 		return
@@ -141,6 +143,7 @@ func (st *sessionStream) joinConn(c *getConn, name, last string, h requestHold) 
 	case isForgotten:
 		name, last = "", ""
 	}
+	st.connContext = c.request.Context()
 	st.addConn(c.conn, name, h)
 	if last == "" {
 		st.prepareOpening()

@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/dowel-mcp/dowel/internal/framesink"
 	"github.com/dowel-mcp/dowel/internal/mcpwire"
 	"github.com/dowel-mcp/dowel/internal/rawjson"
 	"github.com/dowel-mcp/dowel/internal/timeout"
@@ -34,8 +35,9 @@ type caller struct {
 	receivers    []*exchange  // scratch memory of the reading loop: the exchanges that get the current notification
 	activeWrites atomic.Int64 // number of frames that are being written
 	unaddressed  frames.UnaddressedCounter
-	serialTurn   chan struct{} // held by the running call if calls run one at a time; otherwise nil
-	lateProbe    *lateProbe    // used by Connect only; nil if the probe was answered
+	serialTurn   chan struct{}  // held by the running call if calls run one at a time; otherwise nil
+	sink         framesink.Sink // the recorder's; nil without one
+	lateProbe    *lateProbe     // used by Connect only; nil if the probe was answered
 
 	mu        sync.Mutex
 	era       era // nil until the era is known

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/dowel-mcp/dowel/internal/framesink"
 	"github.com/dowel-mcp/dowel/internal/mcpwire"
 	"github.com/dowel-mcp/dowel/jsonrpc"
 	"github.com/dowel-mcp/dowel/mcp"
@@ -77,6 +78,7 @@ func NewCaller(carrier Carrier, in mcp.Inbound, opts transport.ClientOptions) Ca
 // Connect finds the server's era, as the function [Connect] does. If it fails, it has closed the
 // Caller.
 func (s Caller) Connect(ctx context.Context, endpoint string) error {
+	s.sink = framesink.Dialing(ctx)
 	return s.connectTo(ctx, endpoint)
 }
 
@@ -156,6 +158,7 @@ func (c *caller) carryRequest(ctx context.Context, req *mcp.Request, e era) (*mc
 		return nil, err
 	}
 	defer c.releaseExchange(x)
+	c.linkRequest(ctx, x)
 	w := carriedRequest{caller: c, id: x.id, exchange: x, ctx: ctx}
 	listened := w.deliverQueued(e)
 	err = c.carrier.Carry(ctx, c.newOutbound(req, e, x), &w)

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/dowel-mcp/dowel/internal/framesink"
 	"github.com/dowel-mcp/dowel/internal/mcpwire"
 	"github.com/dowel-mcp/dowel/internal/rawjson"
 	"github.com/dowel-mcp/dowel/jsonrpc"
@@ -19,7 +20,10 @@ import (
 
 // Connect returns a transport over conn; see package overconn for its contract.
 func Connect(ctx context.Context, conn transport.Conn, in mcp.Inbound, endpoint string, opts transport.ClientOptions) (mcp.Transport, error) {
+	sink := framesink.Dialing(ctx)
+	opts.Tap = frames.WithSink(sink, opts.Tap)
 	c := newCaller(frames.TapSent(conn, opts.Tap), in, opts)
+	c.sink = sink
 	go c.readFrames()
 	if err := c.connectTo(ctx, endpoint); err != nil {
 		return nil, err

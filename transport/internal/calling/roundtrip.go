@@ -140,6 +140,7 @@ func (c *caller) startExchange(ctx context.Context, req *mcp.Request, e paramsEn
 	if c.carrier != nil {
 		return x, c.carryInBackground(ctx, req, e, x)
 	}
+	c.linkRequest(ctx, x)
 	if err := c.writeFrame(ctx, c.encodeRequest(req, e, x)); err != nil {
 		if pending, ok := errors.AsType[*pendingError](err); ok {
 			_, err := c.cancelExchange(ctx, x, pending)
@@ -154,6 +155,13 @@ func (c *caller) startExchange(ctx context.Context, req *mcp.Request, e paramsEn
 		return nil, wrapConnectionError(err)
 	}
 	return x, nil
+}
+
+// linkRequest tells the recorder which call a request belongs to.
+func (c *caller) linkRequest(ctx context.Context, x *exchange) {
+	if c.sink != nil {
+		c.sink.LinkRequest(ctx, x.id)
+	}
 }
 
 // encodeRequest encodes the frame of a request.

@@ -1,8 +1,10 @@
 package frames
 
 import (
+	"context"
 	"time"
 
+	"github.com/dowel-mcp/dowel/internal/framesink"
 	"github.com/dowel-mcp/dowel/internal/secretmask"
 	"github.com/dowel-mcp/dowel/transport"
 )
@@ -13,6 +15,28 @@ import (
 func Show(tap transport.Tap, kind transport.FrameKind, frame []byte, header map[string][]string) {
 	if tap != nil {
 		tap(transport.Frame{Time: time.Now(), Kind: kind, Data: frame, Header: secretmask.Header(header)})
+	}
+}
+
+// ShowIn is [Show] for a frame of a request or connection with the context ctx. It passes the frame
+// to the sink of the context, too.
+func ShowIn(ctx context.Context, tap transport.Tap, kind transport.FrameKind, frame []byte, header map[string][]string) {
+	if sink := framesink.Serving(ctx); sink != nil {
+		sink.AddFrame(framesink.Direction(kind), frame, header)
+	}
+	Show(tap, kind, frame, header)
+}
+
+// WithSink returns a tap that passes each frame to sink and to tap. Either may be nil.
+func WithSink(sink framesink.Sink, tap transport.Tap) transport.Tap {
+	if sink == nil {
+		return tap
+	}
+	return func(f transport.Frame) {
+		sink.AddFrame(framesink.Direction(f.Kind), f.Data, f.Header)
+		if tap != nil {
+			tap(f)
+		}
 	}
 }
 

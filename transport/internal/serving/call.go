@@ -183,6 +183,9 @@ func (c *call) TryChange(change mcp.Notification) bool {
 	return !c.peerClosed && !c.isCancelled() && w.TryWrite(c.era.appendChange(nil, c, change))
 }
 
+// RequestID implements [mcpwire.Identified].
+func (c *call) RequestID() jsonrpc.ID { return c.id }
+
 // Disconnect implements [mcpwire.Disconnecter]. It reports false if the call's Writer does not.
 func (c *call) Disconnect() bool {
 	d, ok := c.out.(mcpwire.Disconnecter)

@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/dowel-mcp/dowel/internal/framesink"
 	"github.com/dowel-mcp/dowel/internal/mcpwire"
 	"github.com/dowel-mcp/dowel/internal/quota"
 	"github.com/dowel-mcp/dowel/internal/rawjson"
@@ -21,6 +22,7 @@ import (
 
 // Serve serves the requests that arrive on conn; see package overconn for its contract.
 func Serve(ctx context.Context, conn transport.Conn, h mcp.Handler, opts transport.ServerOptions) error {
+	opts.Tap = frames.WithSink(framesink.Serving(ctx), opts.Tap)
 	s := newServer(ctx, frames.TapSent(conn, opts.Tap), h, opts)
 	s.header, _ = conn.(transport.HeaderConn)
 	s.waiting.waiter = connCutter{conn}

@@ -1,0 +1,29 @@
+package daemon
+
+import (
+	"context"
+	"net"
+
+	"github.com/dowel-mcp/dowel/internal/framesink"
+)
+
+// recordServer returns the context of a dial to a server, whose frames are recorded. It has the form
+// of [hub.Options].DialContext.
+func (d *Daemon) recordServer(ctx context.Context, server string) context.Context {
+	return framesink.WithDialing(ctx, d.recorder.ServerConn(server))
+}
+
+// recordClient returns the context of a connection of HTTP, whose frames are recorded. It has the
+// form of [http.Server].ConnContext.
+func (d *Daemon) recordClient(ctx context.Context, _ net.Conn) context.Context {
+	return framesink.WithServing(ctx, d.recorder.ClientConn())
+}
+
+// recordClient returns the context of a dial to the daemon. If the daemon is in this process, it
+// serves the connection, and the context is that of the serving side too.
+func (p *Proxy) recordClient(ctx context.Context, _ string) context.Context {
+	if d := p.serving.Load(); d != nil {
+		return d.recordClient(ctx, nil)
+	}
+	return ctx
+}
