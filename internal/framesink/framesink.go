@@ -1,6 +1,6 @@
 // Package framesink passes the frames of connections to dowel's recorder. A context carries the
-// sink: the context of a dial for the calling side, and that of a connection, or of an HTTP request,
-// for the serving side. Without a sink in the context, a transport does nothing.
+// sink: the context of a dial for the calling side, and the context of a connection, or of an HTTP
+// request, for the serving side. Without a sink in the context, a transport does nothing.
 //
 // The public way to see frames is a [transport.Tap]. A sink differs from a tap in three ways: it
 // belongs to one connection, it learns which call a request belongs to, and it gets header fields
@@ -15,7 +15,7 @@ import (
 	"github.com/dowel-mcp/dowel/jsonrpc"
 )
 
-// Direction is the direction of a frame, seen from this process. Its values equal those of
+// Direction is the direction of a frame, seen from this process. It has the values of
 // transport.FrameKind.
 type Direction uint8
 

@@ -22,7 +22,7 @@ type keeper struct {
 	exchangeTable
 }
 
-// connState is what the keeper knows of a connection.
+// connState holds the facts that a connection has told.
 type connState struct {
 	scope    uint64 // of its requests: the session of its last frame, else the connection
 	client   string

@@ -21,7 +21,7 @@ type operation struct {
 	changed  bool      // since the last record
 }
 
-// dowelClient is the client of what dowel asks of a server itself.
+// dowelClient is the client of requests that dowel itself makes.
 const dowelClient = "dowel"
 
 // newOperation begins an operation with a frame.
@@ -37,7 +37,7 @@ func (k *keeper) newOperation(f *Frame, seq uint64, c *Conn) *operation {
 	return op
 }
 
-// splitTime adds the time since the last call to what the operation has waited for.
+// splitTime adds the time since its last call to one part of the operation's time.
 func (op *operation) splitTime(now time.Time) {
 	d := elapsed(op.at, now)
 	switch {
@@ -94,7 +94,7 @@ func (k *keeper) endOperation(op *operation, s Status, at time.Time) {
 	op.Status, op.End, op.changed = s, at, true
 }
 
-// cancelOperation ends an operation whose client does not wait any more.
+// cancelOperation ends an operation: its client does not wait any more.
 func (k *keeper) cancelOperation(op *operation, at time.Time) {
 	if op != nil {
 		k.endOperation(op, Cancelled, at)

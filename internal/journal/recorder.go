@@ -78,7 +78,7 @@ func (r *Recorder) newConn(l Leg, server string) *Conn {
 func (r *Recorder) Cursor(after uint64) *Cursor { return &Cursor{recorder: r, after: after} }
 
 // Bounds returns the sequence numbers of the oldest record that is kept and of the newest one.
-// oldest is newest+1 if there is none.
+// oldest is newest+1 if the journal is empty.
 func (r *Recorder) Bounds() (oldest, newest uint64) {
 	r.Flush()
 	return r.ring.bounds()
@@ -91,7 +91,7 @@ func (r *Recorder) Flush() {
 	r.drainOnce()
 }
 
-// Close stores the frames that wait and ends the recording. Cursors can still read what is there.
+// Close stores the frames that wait and ends the recording. Cursors can still read the records.
 func (r *Recorder) Close() {
 	r.mu.Lock()
 	r.closed = true
@@ -101,7 +101,7 @@ func (r *Recorder) Close() {
 	r.ring.close()
 }
 
-// drain stores the frames that wait, until there are none.
+// drain stores the frames that wait, until none waits.
 func (r *Recorder) drain() {
 	r.keeperMu.Lock()
 	defer r.keeperMu.Unlock()

@@ -7,7 +7,7 @@ import (
 	"sync"
 )
 
-// Gap is a range of sequence numbers whose records are lost. The zero Gap is none.
+// Gap is a range of sequence numbers of lost records. The zero Gap is empty.
 type Gap struct{ From, To uint64 }
 
 // Len returns the number of lost records.
@@ -96,7 +96,7 @@ func (g *ring) close() {
 
 // read appends at most limit records after a sequence number to to. If the first of them do not
 // exist any more, it returns a gap and the records after it. A gap between records ends the result.
-// changed is closed at the next change; it is nil unless there is nothing to return.
+// changed is closed at the next change; it is nil unless the result is empty.
 func (g *ring) read(after uint64, limit int, to []Record) (_ []Record, gap Gap, changed <-chan struct{}, err error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -146,7 +146,7 @@ type Cursor struct {
 
 // Next returns the next records, at most limit. It waits until there is one. gap says which records
 // before them are lost; records is empty if nothing follows the gap yet. The records are valid until
-// the next call. The error is that of ctx, or says that the journal is closed.
+// the next call. The error is the cause of ctx, or says that the journal is closed.
 func (c *Cursor) Next(ctx context.Context, limit int) (records []Record, gap Gap, err error) {
 	for {
 		var changed <-chan struct{}
