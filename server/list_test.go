@@ -164,20 +164,24 @@ func TestListCache(t *testing.T) {
 	minute := mcp.Cache{TTL: time.Minute}
 	all := func(context.Context, mcp.Principal, server.Item) bool { return true }
 	for name, c := range map[string]struct {
-		opts server.Options
-		want mcp.Cache
+		opts   server.Options
+		method string
+		want   mcp.Cache
 	}{
-		"default":  {server.Options{}, mcp.Cache{Scope: mcp.CachePublic}},
-		"set":      {server.Options{Cache: map[string]mcp.Cache{mcp.MethodListTools: minute}}, mcp.Cache{TTL: time.Minute, Scope: mcp.CachePublic}},
-		"private":  {server.Options{Cache: map[string]mcp.Cache{mcp.MethodListTools: {Scope: mcp.CachePrivate}}}, mcp.Cache{Scope: mcp.CachePrivate}},
-		"filtered": {server.Options{Visible: all, Cache: map[string]mcp.Cache{mcp.MethodListTools: {Scope: mcp.CachePublic}}}, mcp.Cache{Scope: mcp.CachePrivate}},
+		"default":  {server.Options{}, mcp.MethodListTools, mcp.Cache{Scope: mcp.CachePublic}},
+		"set":      {server.Options{Cache: map[string]mcp.Cache{mcp.MethodListTools: minute}}, mcp.MethodListTools, mcp.Cache{TTL: time.Minute, Scope: mcp.CachePublic}},
+		"private":  {server.Options{Cache: map[string]mcp.Cache{mcp.MethodListTools: {Scope: mcp.CachePrivate}}}, mcp.MethodListTools, mcp.Cache{Scope: mcp.CachePrivate}},
+		"filtered": {server.Options{Visible: all, Cache: map[string]mcp.Cache{mcp.MethodListTools: {Scope: mcp.CachePublic}}}, mcp.MethodListTools, mcp.Cache{Scope: mcp.CachePrivate}},
+		"computed": {server.Options{Cache: map[string]mcp.Cache{mcp.MethodListResources: {Scope: mcp.CachePublic}}}, mcp.MethodListResources, mcp.Cache{Scope: mcp.CachePrivate}},
 	} {
 		c.opts.PageSize = 1
 		s := newServer(c.opts)
 		add(t, s, "a", "b", "c")
+		server.Resource(s, "x://first", "", func(context.Context, struct{}) (string, error) { return "", nil })
+		s.Provide(keys("b", "c"))
 		params := `{}`
 		for pages := 1; ; pages++ {
-			res, err := s.ServeMCP(t.Context(), request(mcp.MethodListTools, params))
+			res, err := s.ServeMCP(t.Context(), request(c.method, params))
 			if err != nil || res.Cache != c.want {
 				t.Fatalf("%s, page %d: %+v, %v", name, pages, res.Cache, err)
 			}
@@ -195,11 +199,14 @@ func TestListCache(t *testing.T) {
 
 // Lists are the same for all connections and clients of a principal, whatever they called before.
 func TestListsDoNotDependOnTheConnection(t *testing.T) {
-	s := newServer()
-	add(t, s, "a", "b")
-	server.Prompt(s, "p", "", func(context.Context, struct{}) (string, error) { return "", nil })
-	server.Resource(s, "x://r", "", func(context.Context, struct{}) (string, error) { return "", nil })
-	lists := func(change func(*mcp.Request)) (all string) {
+	build := func() *server.Server {
+		s := newServer()
+		add(t, s, "a", "b")
+		server.Prompt(s, "p", "", func(context.Context, struct{}) (string, error) { return "", nil })
+		server.Resource(s, "x://r", "", func(context.Context, struct{}) (string, error) { return "", nil })
+		return s
+	}
+	lists := func(s *server.Server, change func(*mcp.Request)) (all string) {
 		for _, method := range []string{mcp.MethodListTools, mcp.MethodListPrompts, mcp.MethodListResources, mcp.MethodListResourceTemplates} {
 			req := request(method, `{}`)
 			change(req)
@@ -207,29 +214,33 @@ func TestListsDoNotDependOnTheConnection(t *testing.T) {
 		}
 		return all
 	}
-	first := lists(func(*mcp.Request) {})
+	asIs := func(*mcp.Request) {}
+	first := lists(build(), asIs)
 	if !strings.Contains(first, `"name":"b"`) || !strings.Contains(first, `"name":"p"`) || !strings.Contains(first, "x://r") {
 		t.Fatal(first)
 	}
 	peer := &peer{}
-	used := func(req *mcp.Request) { req.Peer = peer }
-	for method, params := range map[string]string{
-		mcp.MethodCallTool: `{"name":"a"}`, mcp.MethodGetPrompt: `{"name":"p"}`, mcp.MethodReadResource: `{"uri":"x://r"}`,
-	} {
-		req := request(method, params)
-		used(req)
-		serve(t, s, req)
-	}
 	for name, change := range map[string]func(*mcp.Request){
-		"a used connection": used,
-		"a new connection":  func(*mcp.Request) {},
+		"a used connection": func(req *mcp.Request) { req.Peer = peer },
+		"a new connection":  asIs,
+		"no connection":     func(req *mcp.Request) { req.Peer = nil },
 		"another client": func(req *mcp.Request) {
 			req.ClientInfo, req.ClientCapabilities = json.RawMessage(`{"name":"other","version":"2"}`), json.RawMessage(`{}`)
 		},
 		"a session": func(req *mcp.Request) { req.Revision = mcp.LatestLegacyRevision },
 	} {
-		if got := lists(change); got != first {
-			t.Errorf("%s: got\n%s\nwant\n%s", name, got, first)
+		s := build()
+		for method, params := range map[string]string{
+			mcp.MethodCallTool: `{"name":"a"}`, mcp.MethodGetPrompt: `{"name":"p"}`, mcp.MethodReadResource: `{"uri":"x://r"}`,
+		} {
+			req := request(method, params)
+			req.Peer = peer
+			serve(t, s, req)
+		}
+		for _, ask := range []func(*mcp.Request){change, asIs, change} { // the first lists are encoded, the others come from memory
+			if got := lists(s, ask); got != first {
+				t.Errorf("%s: got\n%s\nwant\n%s", name, got, first)
+			}
 		}
 	}
 }

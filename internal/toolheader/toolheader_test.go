@@ -1,6 +1,7 @@
 package toolheader
 
 import (
+	"encoding/json"
 	"reflect"
 	"strings"
 	"testing"
@@ -58,6 +59,15 @@ func TestHeaderViolations(t *testing.T) {
 	} {
 		if _, err := List([]byte(c.raw)); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s:\n got %v\nwant %s", c.raw, err, c.want)
+		}
+	}
+	for _, c := range "\"(),/:;<=>?@[\\]{} \x00\t\n\x1f\x7f" { // neither a delimiter nor a control character is part of a token
+		name, err := json.Marshal("A" + string(c))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if headers, err := List([]byte(property(`{"type":"string","x-mcp-header":` + string(name) + `}`))); err == nil {
+			t.Errorf("%s is taken for a token: %v", name, headers)
 		}
 	}
 }
