@@ -244,7 +244,7 @@ func TestToolsChange(t *testing.T) {
 		`new tools: ["c__new"], gone: ["b__read"]`,
 		"thinking", "finished", "answered in 2, 200 and 20 tokens")
 	var names []string
-	for _, tool := range m.heard[1].Tools {
+	for _, tool := range m.conversations[1].Tools {
 		names = append(names, tool.Name)
 	}
 	if want := []string{"a__read", "c__new"}; !slices.Equal(names, want) {
@@ -270,8 +270,8 @@ func TestLongResults(t *testing.T) {
 	if _, err := trace(a.Run(t.Context(), mcp.Text("go"))); err != nil {
 		t.Error(err)
 	}
-	if len(m.heard[0].Tools) != 1 || len(m.heard[1].Tools) != 2 {
-		t.Errorf("%d tools, then %d", len(m.heard[0].Tools), len(m.heard[1].Tools))
+	if len(m.conversations[0].Tools) != 1 || len(m.conversations[1].Tools) != 2 {
+		t.Errorf("%d tools, then %d", len(m.conversations[0].Tools), len(m.conversations[1].Tools))
 	}
 	short := a.Messages()[2].Content[0].ToolResult.Content[0].Text
 	if len(short) > 400 || !strings.HasPrefix(short, "line 0 ö\n") || !strings.HasSuffix(short, "line 999 ö\n") || !strings.Contains(short, `kept as "result-1"`) || !strings.Contains(short, "offset 75") {

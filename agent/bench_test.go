@@ -16,11 +16,11 @@ import (
 // steps is the number of calls in a conversation, one a step.
 const steps = 50
 
-// instant is a model that replies at once: with a call, and after enough calls with a text.
-type instant struct{ replies []agent.Message }
+// instantModel is a model that replies without delay: with a call, and after all steps with a text.
+type instantModel struct{ replies []agent.Message }
 
-func newInstant() *instant {
-	m := &instant{}
+func newInstantModel() *instantModel {
+	m := &instantModel{}
 	for i := range steps {
 		m.replies = append(m.replies, agent.Message{Content: []mcp.Content{
 			mcp.Text("Let me see."), mcp.UseTool(fmt.Sprintf("call-%d", i), "echo", json.RawMessage(fmt.Sprintf(`{"text":"hello %d"}`, i))),
@@ -30,9 +30,9 @@ func newInstant() *instant {
 	return m
 }
 
-func (m *instant) Window() int { return 100_000 }
+func (m *instantModel) Window() int { return 100_000 }
 
-func (m *instant) Reply(_ context.Context, c agent.Conversation) iter.Seq2[agent.Delta, error] {
+func (m *instantModel) Reply(_ context.Context, c agent.Conversation) iter.Seq2[agent.Delta, error] {
 	return func(yield func(agent.Delta, error) bool) {
 		reply := m.replies[len(c.Messages)/2]
 		if yield(agent.Delta{Text: reply.Content[0].Text}, nil) {
@@ -54,7 +54,7 @@ func loops(t testing.TB) (loop, direct func()) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { box.Close() })
-	m := newInstant()
+	m := newInstantModel()
 	loop = func() {
 		ended := false
 		for e, err := range agent.New(m, box, &agent.Options{System: "Be brief.", Limits: agent.Limits{MaxSteps: steps + 1}}).Run(context.Background(), mcp.Text("go")) {

@@ -101,7 +101,7 @@ func TestListFails(t *testing.T) {
 		t.Error(err)
 	}
 	expect(t, a, `new tools: ["b"], gone: []`, "thinking", "finished", "answered in 1, 100 and 10 tokens")
-	if got := offered(m.heard[1]); !slices.Equal(got, []string{"a", "b"}) {
+	if got := offered(m.conversations[1]); !slices.Equal(got, []string{"a", "b"}) {
 		t.Errorf("%v", got)
 	}
 }

@@ -90,7 +90,7 @@ func TestCompact(t *testing.T) {
 			t.Errorf("%+v", c)
 		}
 	}
-	for i, c := range m.heard {
+	for i, c := range m.conversations {
 		switch {
 		case isSummary(c):
 			text := c.Messages[0].Text()
@@ -112,8 +112,8 @@ func TestCompact(t *testing.T) {
 	if res := last[len(last)-2].Content[0].ToolResult.Content[0].Text; !strings.HasPrefix(res, "<20>xxx") {
 		t.Errorf("%.40s", res)
 	}
-	if spent := a.Tokens().Spent; spent.Output != 10*len(m.heard) {
-		t.Errorf("%+v of %d replies", spent, len(m.heard))
+	if spent := a.Tokens().Spent; spent.Output != 10*len(m.conversations) {
+		t.Errorf("%+v of %d replies", spent, len(m.conversations))
 	}
 }
 
@@ -124,7 +124,7 @@ func TestCompactLaterTask(t *testing.T) {
 	if all, _ := compacted(t, a); len(all) < 2 {
 		t.Fatalf("%+v", all)
 	}
-	for i, c := range m.heard {
+	for i, c := range m.conversations {
 		text := c.Messages[0].Text()
 		if !isSummary(c) && (!strings.HasPrefix(text, "Hello.") || strings.Contains(text, "What there was.") && strings.Count(text, "The task: read it all.") != 1) {
 			t.Errorf("%d: %s", i, text)
@@ -150,7 +150,7 @@ func TestCompactWithoutSummary(t *testing.T) {
 				first.ToolUseID != "call-0-0" || !strings.HasPrefix(last.Content[0].Text, "<20>") {
 				t.Errorf("%+v, %.30s", first, last.Content[0].Text)
 			}
-			if names := offered(m.heard[len(m.heard)-1]); !slices.Equal(names, []string{"read", "read_result"}) {
+			if names := offered(m.conversations[len(m.conversations)-1]); !slices.Equal(names, []string{"read", "read_result"}) {
 				t.Errorf("%v", names)
 			}
 		})
@@ -161,8 +161,8 @@ func TestCompactWithoutSummary(t *testing.T) {
 func TestCompactLastExchange(t *testing.T) {
 	m, a := long(t, 1, 60_000, 10_000, says("never"), agent.Options{Limits: agent.Limits{MaxResult: -1}})
 	all, _ := compacted(t, a)
-	if len(all) != 1 || all[0].Summary != "" || len(m.heard) != 2 {
-		t.Errorf("%+v, %d requests", all, len(m.heard))
+	if len(all) != 1 || all[0].Summary != "" || len(m.conversations) != 2 {
+		t.Errorf("%+v, %d requests", all, len(m.conversations))
 	}
 }
 
@@ -230,13 +230,13 @@ func TestCompactInVain(t *testing.T) {
 		{Role: mcp.RoleUser, Content: []mcp.Content{mcp.Text(strings.Repeat("All of this matters. ", 1200))}}}})
 	_, notices := compacted(t, a)
 	summaries := 0
-	for _, c := range m.heard {
+	for _, c := range m.conversations {
 		if isSummary(c) {
 			summaries++
 		}
 	}
 	if summaries > 2 || len(notices) == 0 || len(notices) > 3 {
-		t.Errorf("%d summaries in %d requests, %q", summaries, len(m.heard), notices)
+		t.Errorf("%d summaries in %d requests, %q", summaries, len(m.conversations), notices)
 	}
 }
 

@@ -12,13 +12,13 @@ import (
 	"github.com/dowel-mcp/dowel/server"
 )
 
-// parrot replaces a model of package agent/openai or agent/anthropic. It calls a tool and repeats
-// the result.
-type parrot struct{}
+// echoModel takes the place of a model of package agent/openai or agent/anthropic. It calls a tool
+// and repeats the result.
+type echoModel struct{}
 
-func (parrot) Window() int { return 0 }
+func (echoModel) Window() int { return 0 }
 
-func (parrot) Reply(_ context.Context, c agent.Conversation) iter.Seq2[agent.Delta, error] {
+func (echoModel) Reply(_ context.Context, c agent.Conversation) iter.Seq2[agent.Delta, error] {
 	return func(yield func(agent.Delta, error) bool) {
 		reply := &agent.Message{Content: []mcp.Content{mcp.UseTool("call-1", "delete_note", []byte(`{"name":"shopping"}`))}}
 		if last := c.Messages[len(c.Messages)-1].Content[0]; last.ToolResult != nil {
@@ -42,7 +42,7 @@ func Example() {
 		log.Fatal(err)
 	}
 	defer toolbox.Close()
-	a := agent.New(parrot{}, toolbox, &agent.Options{Approve: func(_ context.Context, q agent.Question) (agent.Decision, error) {
+	a := agent.New(echoModel{}, toolbox, &agent.Options{Approve: func(_ context.Context, q agent.Question) (agent.Decision, error) {
 		fmt.Printf("may it call %s, which is %s, with %s?\n", q.Tool.Name, q.Effect, q.Call.Input)
 		return agent.Decision{Reason: "I need that note"}, nil
 	}})

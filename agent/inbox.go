@@ -14,7 +14,7 @@ type inbox struct {
 	mu     sync.Mutex
 	items  []inboxItem
 	closed bool
-	wake   chan struct{} // holds a token if items may not be empty
+	wake   chan struct{} // holds a token if there might be items
 }
 
 // inboxItem is one event: progress or the end of a call, a question of a server, or a notice.

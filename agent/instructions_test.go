@@ -16,7 +16,7 @@ func TestInstructions(t *testing.T) {
 		if _, err := trace(a.Run(t.Context(), mcp.Text("go"))); err != nil {
 			t.Fatal(err)
 		}
-		if got := m.heard[len(m.heard)-1].System; got != want {
+		if got := m.conversations[len(m.conversations)-1].System; got != want {
 			t.Errorf("got %q, want %q", got, want)
 		}
 		text = "Be gentle."

@@ -159,7 +159,7 @@ func TestSampling(t *testing.T) {
 				}
 				same(t, got[:last], tt.want[:last]...)
 				if allowed {
-					if c := m.heard[1]; c.MaxTokens != 100 || c.Messages[0].Text() != "How many?" || len(c.Tools) != 0 || c.System != "" {
+					if c := m.conversations[1]; c.MaxTokens != 100 || c.Messages[0].Text() != "How many?" || len(c.Tools) != 0 || c.System != "" {
 						t.Errorf("%+v", c)
 					}
 					if end := got[len(got)-1]; end != "answered, 300 and 30 tokens" || a.Tokens().Spent.Input != 300 {
@@ -211,7 +211,7 @@ func TestSamples(t *testing.T) {
 			if all := strings.Join(got, "\n"); !strings.Contains(all, tt.want) || !strings.Contains(all, "answered") {
 				t.Errorf("%s, want %q", all, tt.want)
 			}
-			if c := m.heard[1]; c.System != "Be short." || c.MaxTokens != 50 || len(c.Messages) != 1 || len(c.Tools) != len(tt.params.Tools) || (c.ToolChoice == "required") != (len(c.Tools) > 0) {
+			if c := m.conversations[1]; c.System != "Be short." || c.MaxTokens != 50 || len(c.Messages) != 1 || len(c.Tools) != len(tt.params.Tools) || (c.ToolChoice == "required") != (len(c.Tools) > 0) {
 				t.Errorf("%+v", c)
 			}
 		})

@@ -164,7 +164,7 @@ func TestResourcesThroughAGateway(t *testing.T) {
 			if (len(changes) == 1) != wantChange || wantChange && (len(changes[0]) != 1 || changes[0][0].URI != watched || changes[0][0].Server != "one") {
 				t.Errorf("%+v, want a change: %v", changes, wantChange)
 			}
-			if text := m.heard[len(m.heard)-1].Messages; wantChange && !strings.Contains(text[len(text)-1].Text(), "go[These resources may have changed since you have read them: "+watched+" of the server one.") {
+			if text := m.conversations[len(m.conversations)-1].Messages; wantChange && !strings.Contains(text[len(text)-1].Text(), "go[These resources may have changed since you have read them: "+watched+" of the server one.") {
 				t.Errorf("the model heard %q", text[len(text)-1].Text())
 			}
 			if !wantChange { // read again
@@ -231,13 +231,13 @@ func TestResourceToolsOffered(t *testing.T) {
 			}
 			a := agent.New(m, tt.tools, o)
 			runOnce(t, a)
-			if got := toolNames(m.heard[0]); !slices.Equal(got, tt.want) {
+			if got := toolNames(m.conversations[0]); !slices.Equal(got, tt.want) {
 				t.Errorf("offered are %q, want %q", got, tt.want)
 			}
 			tt.tools.resources = nil
 			tt.tools.bench.changed <- struct{}{}
 			runOnce(t, a)
-			if got := toolNames(m.heard[1]); slices.Contains(got, "list_resources") || tt.tools.lists != 2 {
+			if got := toolNames(m.conversations[1]); slices.Contains(got, "list_resources") || tt.tools.lists != 2 {
 				t.Errorf("offered are %q after %d lists", got, tt.tools.lists)
 			}
 		})
@@ -341,8 +341,8 @@ func TestResourceListFails(t *testing.T) {
 				}
 				s.list = nil
 				runOnce(t, a) // the next run tries again
-				if !slices.Contains(toolNames(m.heard[2]), "read_resource") {
-					t.Errorf("offered are %q", toolNames(m.heard[2]))
+				if !slices.Contains(toolNames(m.conversations[2]), "read_resource") {
+					t.Errorf("offered are %q", toolNames(m.conversations[2]))
 				}
 			})
 		})

@@ -147,7 +147,7 @@ func TestReadBounded(t *testing.T) {
 				t.Errorf("%d, call %d: %d characters, want about %d", most, i, n, want)
 			}
 		}
-		for _, tool := range m.heard[1].Tools {
+		for _, tool := range m.conversations[1].Tools {
 			if schema := fmt.Sprintf(`"maximum":%d,`, want); tool.Name == "read_result" && !strings.Contains(string(tool.InputSchema), schema) {
 				t.Errorf("%d: %s", most, tool.InputSchema)
 			}

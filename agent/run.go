@@ -188,9 +188,9 @@ func (r *run) requestReply() (*Message, error) {
 	return m, nil
 }
 
-// streamReply makes one request, counts its tokens, and passes each delta to heard. The message is
-// nil if the reply did not end.
-func (r *run) streamReply(c Conversation, heard func(Delta)) (*Message, error) {
+// streamReply makes one request, counts its tokens, and passes each delta to onDelta. The message
+// is nil if the reply did not end.
+func (r *run) streamReply(c Conversation, onDelta func(Delta)) (*Message, error) {
 	for delta, err := range r.model.Reply(r.ctx, c) {
 		if delta.Message != nil {
 			r.countReply(delta.Message.Usage)
@@ -204,7 +204,7 @@ func (r *run) streamReply(c Conversation, heard func(Delta)) (*Message, error) {
 		if delta.Notice != "" {
 			r.emit(Delta{Notice: delta.Notice})
 		}
-		heard(delta)
+		onDelta(delta)
 		if delta.Message != nil {
 			return delta.Message, nil
 		}

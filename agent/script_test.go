@@ -24,8 +24,8 @@ type script struct {
 	limit   int                          // that it does not tell
 	input   func(agent.Conversation) int // what a request takes, in tokens
 
-	mu    sync.Mutex // servers may use it, too
-	heard []agent.Conversation
+	mu            sync.Mutex // servers may use it, too
+	conversations []agent.Conversation
 }
 
 // reply is text, and calls as "tool {arguments}".
@@ -46,8 +46,8 @@ func (s *script) hear(c agent.Conversation) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	c.Messages = slices.Clone(c.Messages)
-	s.heard = append(s.heard, c)
-	return len(s.heard) - 1
+	s.conversations = append(s.conversations, c)
+	return len(s.conversations) - 1
 }
 
 func (s *script) Reply(ctx context.Context, c agent.Conversation) iter.Seq2[agent.Delta, error] {

@@ -28,7 +28,7 @@ func TestTokens(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if isReply(e) && len(m.heard) == 2 {
+		if isReply(e) && len(m.conversations) == 2 {
 			break
 		}
 	}

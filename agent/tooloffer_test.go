@@ -51,21 +51,21 @@ func TestSearchTools(t *testing.T) {
 		t.Errorf("the search is not shown: %q", got)
 	}
 	wantSystem := "Be brief.\n\nThere are 303 tools of these servers: files (2), shop (300), web (1), too many to show them all."
-	for i, c := range m.heard {
-		if !strings.HasPrefix(c.System, wantSystem) || c.System != m.heard[0].System {
+	for i, c := range m.conversations {
+		if !strings.HasPrefix(c.System, wantSystem) || c.System != m.conversations[0].System {
 			t.Errorf("%d: %s", i, c.System)
 		}
-		if i > 0 && !slices.Equal(offered(c)[:len(m.heard[i-1].Tools)], offered(m.heard[i-1])) {
-			t.Errorf("%v does not begin with %v", offered(c), offered(m.heard[i-1]))
+		if i > 0 && !slices.Equal(offered(c)[:len(m.conversations[i-1].Tools)], offered(m.conversations[i-1])) {
+			t.Errorf("%v does not begin with %v", offered(c), offered(m.conversations[i-1]))
 		}
 	}
-	if names := offered(m.heard[0]); !slices.Equal(names, []string{"search_tools"}) {
+	if names := offered(m.conversations[0]); !slices.Equal(names, []string{"search_tools"}) {
 		t.Errorf("%v", names)
 	}
-	if names := offered(m.heard[1]); len(names) > 11 || names[1] != "files__read_file" {
+	if names := offered(m.conversations[1]); len(names) > 11 || names[1] != "files__read_file" {
 		t.Errorf("%v", names)
 	}
-	if names := offered(m.heard[2]); names[len(names)-1] != "shop__list_orders_123" {
+	if names := offered(m.conversations[2]); names[len(names)-1] != "shop__list_orders_123" {
 		t.Errorf("%v", names)
 	}
 	found := a.Messages()[2].Content[0].ToolResult.Content[0].Text
@@ -94,7 +94,7 @@ func TestOrderOfDefinitions(t *testing.T) {
 		if _, err := trace(agent.New(m, b, nil).Run(t.Context(), mcp.Text("go"))); err != nil {
 			t.Error(err)
 		}
-		this := fmt.Sprint(m.heard[0].System, offered(m.heard[1]))
+		this := fmt.Sprint(m.conversations[0].System, offered(m.conversations[1]))
 		if before != "" && this != before {
 			t.Errorf("%s, and before %s", this, before)
 		}
@@ -122,8 +122,8 @@ func TestSearchAt(t *testing.T) {
 		if _, err := trace(a.Run(t.Context(), mcp.Text("go"))); err != nil {
 			t.Error(err)
 		}
-		if got := offered(m.heard[0])[0] == "search_tools"; got != tt.want || got == (len(m.heard[0].Tools) == 303) {
-			t.Errorf("%s: %v, %d tools", tt.name, got, len(m.heard[0].Tools))
+		if got := offered(m.conversations[0])[0] == "search_tools"; got != tt.want || got == (len(m.conversations[0].Tools) == 303) {
+			t.Errorf("%s: %v, %d tools", tt.name, got, len(m.conversations[0].Tools))
 		}
 	}
 }
@@ -148,7 +148,7 @@ func TestToolsBecomeMany(t *testing.T) {
 		t.Error(err)
 	}
 	for i, want := range [][]string{{"files__read", "web__read"}, {"files__read", "web__read", "search_tools"}, {"files__read", "web__read", "search_tools", "shop__list_orders_007"}} {
-		if got := offered(m.heard[i]); !slices.Equal(got, want) {
+		if got := offered(m.conversations[i]); !slices.Equal(got, want) {
 			t.Errorf("%d: %v, want %v", i, got, want)
 		}
 	}
@@ -174,13 +174,13 @@ func TestSearchAfterResume(t *testing.T) {
 			t.Error(i, err)
 		}
 	}
-	if got := offered(again.heard[0]); !slices.Equal(got, []string{"search_tools", "web__fetch_page"}) {
+	if got := offered(again.conversations[0]); !slices.Equal(got, []string{"search_tools", "web__fetch_page"}) {
 		t.Errorf("%v", got)
 	}
-	if n := len(large.heard[0].Tools); n != 303 || large.heard[0].System != "" {
-		t.Errorf("%d tools, %s", n, large.heard[0].System)
+	if n := len(large.conversations[0].Tools); n != 303 || large.conversations[0].System != "" {
+		t.Errorf("%d tools, %s", n, large.conversations[0].System)
 	}
-	if got := offered(again.heard[1]); !slices.Equal(got, []string{"search_tools", "web__fetch_page"}) {
+	if got := offered(again.conversations[1]); !slices.Equal(got, []string{"search_tools", "web__fetch_page"}) {
 		t.Errorf("%v", got)
 	}
 }
@@ -193,8 +193,8 @@ func TestOwnNames(t *testing.T) {
 	if _, err := trace(agent.New(m, b, nil).Run(t.Context(), mcp.Text("go"))); err != nil {
 		t.Error(err)
 	}
-	if !slices.Equal(b.called, []string{"search_tools {}"}) || offered(m.heard[0])[0] != "search_tools_" {
-		t.Errorf("%q, %v", b.called, offered(m.heard[0]))
+	if !slices.Equal(b.called, []string{"search_tools {}"}) || offered(m.conversations[0])[0] != "search_tools_" {
+		t.Errorf("%q, %v", b.called, offered(m.conversations[0]))
 	}
 }
 
@@ -225,7 +225,7 @@ func TestMaxTools(t *testing.T) {
 	}
 	for i, want := range []string{"search_tools", "search_tools read01 read02 read_result", "search_tools read01 read02 read_result read03",
 		"search_tools read01 read02 read_result read03", "search_tools read01 read_result read03 read04", "", ""} {
-		got := offered(m.heard[i])
+		got := offered(m.conversations[i])
 		if len(got) > m.most || want != "" && strings.Join(got, " ") != want {
 			t.Errorf("%d: %v, want %s", i, got, want)
 		}
@@ -234,13 +234,13 @@ func TestMaxTools(t *testing.T) {
 		}
 	}
 	found := a.Messages()[10].Content[0].ToolResult.Content[0].Text
-	for _, name := range offered(m.heard[5]) {
+	for _, name := range offered(m.conversations[5]) {
 		if strings.HasPrefix(name, "read0") && !strings.Contains(found, name+":") {
 			t.Errorf("%s was not found: %s", name, found)
 		}
 	}
-	if best, _, _ := strings.Cut(found, ":"); !slices.Contains(offered(m.heard[6]), best) || !slices.Contains(offered(m.heard[6]), "read19") {
-		t.Errorf("%s was found first but is not offered: %v", best, offered(m.heard[6]))
+	if best, _, _ := strings.Cut(found, ":"); !slices.Contains(offered(m.conversations[6]), best) || !slices.Contains(offered(m.conversations[6]), "read19") {
+		t.Errorf("%s was found first but is not offered: %v", best, offered(m.conversations[6]))
 	}
 	if n := strings.Count(found, ": Reads"); n != 3 {
 		t.Errorf("%d tools were found, want the 3 that can be offered: %s", n, found)
@@ -254,7 +254,7 @@ func TestMaxToolsReached(t *testing.T) {
 		if _, err := trace(agent.New(m, newToolCrowd(300), nil).Run(t.Context(), mcp.Text("go"))); err != nil {
 			t.Error(err)
 		}
-		if got := offered(m.heard[0])[0] == "search_tools"; got != want {
+		if got := offered(m.conversations[0])[0] == "search_tools"; got != want {
 			t.Errorf("%d: %v", n, got)
 		}
 	}
@@ -268,7 +268,7 @@ func TestMaxToolsReached(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if n, before := len(m.heard[0].Tools), len(all.heard[0].Tools); n > 100 || before != 303 {
+	if n, before := len(m.conversations[0].Tools), len(all.conversations[0].Tools); n > 100 || before != 303 {
 		t.Errorf("%d, and %d before", n, before)
 	}
 }

@@ -29,7 +29,7 @@ func TestKilledWrites(t *testing.T) {
 	t.Logf("seed %d", seed)
 	random := rand.New(rand.NewPCG(seed, 0))
 	killed := 0
-	for i := range times(40, 600) {
+	for i := range repeatCount(40, 600) {
 		words := [][]string{
 			{"servers", "add", fmt.Sprint("new", i), "--", "true"}, {"servers", "remove", fmt.Sprint("new", i-1)}, {"servers", "disable", "every"}, {"servers", "enable", "every"}, {"trust", "--tool", "every.echo"},
 		}[i%5]
@@ -66,7 +66,7 @@ func TestKilledStore(t *testing.T) {
 	v.write(v.userFile(), `{"mcpServers": {"every": `+builtIn("everything")+`, "kv": `+builtIn("kv")+`}}`)
 	v.start()
 	var written []string
-	for round := range times(3, 20) {
+	for round := range repeatCount(3, 20) {
 		for i := range 5 {
 			key := fmt.Sprintf("k%d-%d.", round, i)
 			if code, _ := v.run("call", "kv.set", "key="+key, "value=v"); code == 0 {
@@ -125,7 +125,7 @@ func TestKilledFileWrites(t *testing.T) {
 	}
 	v.write(target, contents[0])
 	v.write(filepath.Join(v.project, ".dowel-of-a-killed-process.tmp"), "half") // the kills may leave none
-	for i := range times(30, 400) {
+	for i := range repeatCount(30, 400) {
 		cmd := write(contents[i%2])
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)

@@ -22,7 +22,7 @@ func newLimitedVictim(t *testing.T, limits string) *victim {
 	v.write(v.userFile(), fmt.Sprintf(`{"mcpServers": {"every": %s, "large": %s}, "gateway": {"clients": {"ci": {"token": "token-of-ci"}}, "limits": %s}}`,
 		builtIn("everything"), hostile(t, "server", "readable result"), limits))
 	v.start()
-	v.serves()
+	v.checkServes()
 	return v
 }
 
@@ -82,14 +82,14 @@ func closeAll(open []net.Conn) {
 func TestManySubscriptions(t *testing.T) {
 	t.Parallel()
 	v := newLimitedVictim(t, `{}`)
-	n := times(1_100, 10_000)
+	n := repeatCount(1_100, 10_000)
 	body := `{"jsonrpc":"2.0","id":1,"method":"subscriptions/listen","params":{"notifications":{"toolsListChanged":true},` + modernMeta + `}}`
 	open, answers := v.openRequests(n, 40, v.attackerHead("POST /client/ci/mcp HTTP/1.1", "Mcp-Method: subscriptions/listen", "Mcp-Name:", length(body))+body)
 	defer closeAll(open)
 	if ok, refused := answers["HTTP/1.1 200 OK"], answers["HTTP/1.1 429 Too Many Requests"]; ok != 1000 || ok+refused != n {
 		t.Errorf("%v", answers)
 	}
-	v.serves()
+	v.checkServes()
 	if peak := v.peakMemory(); peak > 300<<20 {
 		t.Errorf("%d MiB of memory", peak>>20)
 	}
@@ -111,7 +111,7 @@ func TestUnreadResults(t *testing.T) {
 		{"one client", 32 << 20, v.attackerHead("POST /client/ci/mcp HTTP/1.1", "Mcp-Name: large__good", length(body))},
 		{"a client for each connection", 64 << 20, v.head("POST /mcp HTTP/1.1", "Mcp-Name: large__good", length(body))},
 	} {
-		open, _ := v.openRequests(times(14, 60), 1000, attempt.head+body)
+		open, _ := v.openRequests(repeatCount(14, 60), 1000, attempt.head+body)
 		const inWork = 80 << 20 // a result in work, and requests for the figures
 		for range 2 {
 			v.collect()
@@ -119,7 +119,7 @@ func TestUnreadResults(t *testing.T) {
 		if heap := v.measure().HeapBytes; heap > attempt.limit+inWork {
 			t.Errorf("%s: %d MiB live, want %d MiB at most", attempt.name, heap>>20, (attempt.limit+inWork)>>20)
 		}
-		v.serves()
+		v.checkServes()
 		closeAll(open)
 	}
 }
@@ -145,7 +145,7 @@ func TestManySessions(t *testing.T) {
 	kept := openSession("/mcp", v.token)
 	first := openSession("/client/ci/mcp", "token-of-ci")
 	last := ""
-	for range times(1_010, 10_200) {
+	for range repeatCount(1_010, 10_200) {
 		last = openSession("/client/ci/mcp", "token-of-ci")
 	}
 	if code := list("/mcp", v.token, kept); code != http.StatusOK {
@@ -158,5 +158,5 @@ func TestManySessions(t *testing.T) {
 		t.Errorf("the first session: %d, want 404", code)
 	}
 	openSession("/mcp", v.token)
-	v.serves()
+	v.checkServes()
 }

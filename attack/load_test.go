@@ -17,8 +17,8 @@ import (
 	"github.com/dowel-mcp/dowel/internal/polltest"
 )
 
-// descriptors returns the number of open descriptors of a process.
-func descriptors(pid int) int {
+// countDescriptors returns the number of open descriptors of a process.
+func countDescriptors(pid int) int {
 	entries, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", pid))
 	if err != nil {
 		return 0
@@ -27,18 +27,18 @@ func descriptors(pid int) int {
 }
 
 // Attacks 22 and 23: bodies that are costly to read: a huge batch, deep nesting, unknown arguments
-// and duplicate members. Expected: an error or an answer, and others are served.
+// and duplicate members. Expected: an error or an answer, and dowel still serves other clients.
 func TestCostlyBodies(t *testing.T) {
 	t.Parallel()
-	v := attacked(t)
+	v := sharedVictimOf(t)
 	var arguments strings.Builder
 	arguments.WriteString(`"message":"x"`)
-	for i := range times(50_000, 250_000) {
+	for i := range repeatCount(50_000, 250_000) {
 		fmt.Fprintf(&arguments, `,"a%d":1`, i)
 	}
 	for name, body := range map[string]string{
-		"a batch":           "[" + strings.TrimSuffix(strings.Repeat(`{"jsonrpc":"2.0","id":1,"method":"ping"},`, times(20_000, 90_001)), ",") + "]",
-		"deep nesting":      strings.Repeat("[", times(1<<20, 4<<20)),
+		"a batch":           "[" + strings.TrimSuffix(strings.Repeat(`{"jsonrpc":"2.0","id":1,"method":"ping"},`, repeatCount(20_000, 90_001)), ",") + "]",
+		"deep nesting":      strings.Repeat("[", repeatCount(1<<20, 4<<20)),
 		"deep objects":      strings.Repeat(`{"a":`, 1<<18),
 		"unknown arguments": strings.Replace(echoBody, `"message":"xyzzy"`, arguments.String(), 1),
 		"duplicate names":   strings.Replace(echoBody, `"name":"every__echo"`, `"name":"kv__get","name":"every__echo"`, 1),
@@ -52,23 +52,23 @@ func TestCostlyBodies(t *testing.T) {
 			t.Errorf("%s: %d %.300s", name, code, text)
 		}
 	}
-	v.serves()
+	v.checkServes()
 }
 
 // Attack 24: bodies of valid requests with bytes changed, removed and repeated. Expected: no status
 // of 500 or more, and dowel serves afterwards.
 func TestMutatedBodies(t *testing.T) {
 	t.Parallel()
-	v := attacked(t)
+	v := sharedVictimOf(t)
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
 	random := rand.New(rand.NewPCG(seed, 0))
-	seeds := []string{echoBody, strings.Replace(echoBody, "tools/call", "subscriptions/listen", 1), strings.Replace(echoBody, "tools/call", "server/discover", 1),
+	originals := []string{echoBody, strings.Replace(echoBody, "tools/call", "subscriptions/listen", 1), strings.Replace(echoBody, "tools/call", "server/discover", 1),
 		`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"a","version":"1"}}}`}
 	transport := &http.Transport{}
 	defer transport.CloseIdleConnections()
-	for range times(1_500, 69_000) {
-		body := []byte(seeds[random.IntN(len(seeds))])
+	for range repeatCount(1_500, 69_000) {
+		body := []byte(originals[random.IntN(len(originals))])
 		for range 1 + random.IntN(4) {
 			at := random.IntN(len(body))
 			switch random.IntN(4) {
@@ -107,21 +107,21 @@ func TestMutatedBodies(t *testing.T) {
 		resp.Body.Close() // ends a stream of a listen
 		cancel()
 	}
-	v.serves()
+	v.checkServes()
 }
 
 // Attacks 28 and 78: many streams, slow calls, sessions and idle WebSocket connections of one
-// client, which then goes. Expected: dowel's descriptors return to their number, and it serves.
+// client, which then disconnects. Expected: dowel closes their file descriptors and still serves.
 func TestManyConnections(t *testing.T) {
 	t.Parallel()
 	v := newVictim(t)
 	v.write(v.userFile(), `{"mcpServers": {"every": `+builtIn("everything")+`}}`)
 	v.start()
-	v.serves()
-	before := descriptors(v.cmd.Process.Pid)
+	v.checkServes()
+	before := countDescriptors(v.cmd.Process.Pid)
 	slow := strings.Replace(echoBody, `"name":"every__echo","arguments":{"message":"xyzzy"}`, `"name":"every__slow","arguments":{"seconds":300}`, 1)
 	var open []net.Conn
-	for i := range times(300, 3_000) {
+	for i := range repeatCount(300, 3_000) {
 		conn, err := net.Dial("tcp", v.address())
 		if err != nil {
 			t.Fatal(err)
@@ -138,8 +138,8 @@ func TestManyConnections(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	v.serves()
-	for range times(100, 4_000) {
+	v.checkServes()
+	for range repeatCount(100, 4_000) {
 		_, _, header := v.exchange("POST", "/mcp", `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"a","version":"1"}}}`,
 			"Authorization", v.bearer(), "Content-Type", "application/json", "Accept", "application/json, text/event-stream")
 		v.exchange("DELETE", "/mcp", "", "Authorization", v.bearer(), "Mcp-Session-Id", header.Get("Mcp-Session-Id"), "MCP-Protocol-Version", "2025-06-18")
@@ -147,6 +147,7 @@ func TestManyConnections(t *testing.T) {
 	for _, conn := range open {
 		conn.Close()
 	}
-	v.serves()
-	polltest.Until(t, fmt.Sprintf("at most %d descriptors of dowel, as before", before+5), func() bool { return descriptors(v.cmd.Process.Pid) <= before+5 })
+	v.checkServes()
+	// A few more are allowed, because dowel may keep connections and files of its own open.
+	polltest.Until(t, fmt.Sprintf("at most %d descriptors of dowel, as before", before+5), func() bool { return countDescriptors(v.cmd.Process.Pid) <= before+5 })
 }

@@ -46,12 +46,12 @@ func buildAndRun(m *testing.M) int {
 	return stopShared(m.Run())
 }
 
-// whole reports whether the tests run in their whole form, as in make long.
-func whole() bool { return os.Getenv("DOWEL_ATTACK") == "whole" }
+// isLong reports whether the attacks run in their long form, as in make attack-long.
+func isLong() bool { return os.Getenv("DOWEL_ATTACK") == "whole" }
 
-// times returns how often to repeat an attack.
-func times(bounded, long int) int {
-	if whole() {
+// repeatCount returns the number of repetitions of an attack: bounded, or long in the long form.
+func repeatCount(bounded, long int) int {
+	if isLong() {
 		return long
 	}
 	return bounded

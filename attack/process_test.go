@@ -24,7 +24,7 @@ func TestEndlessLine(t *testing.T) {
 		_, output := v.run("status", "endless")
 		return strings.Contains(output, "failed") && strings.Contains(output, "line")
 	})
-	v.serves()
+	v.checkServes()
 }
 
 // Attack 60: a server starts processes that leave its group and its session, by setsid and twice.

@@ -39,7 +39,7 @@ func TestAnswersOfOthers(t *testing.T) {
 	for _, tool := range []string{"asker__good", modernAsker} {
 		t.Run(tool, func(t *testing.T) {
 			t.Parallel()
-			answerForOthers(t, attacked(t), tool)
+			answerForOthers(t, sharedVictimOf(t), tool)
 		})
 	}
 }

@@ -14,8 +14,9 @@ var (
 	sharedVictim *victim // runs until the end of all tests; nil before the first use
 )
 
-// attacked returns a victim with a running dowel that many tests share. They leave it as it was.
-func attacked(t *testing.T) *victim {
+// sharedVictimOf returns a victim with a running dowel that many tests share. They leave it as it
+// was.
+func sharedVictimOf(t *testing.T) *victim {
 	t.Helper()
 	sharedMu.Lock()
 	defer sharedMu.Unlock()

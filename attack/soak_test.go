@@ -57,7 +57,7 @@ func (v *victim) measure() (f figures) {
 	if err := json.Unmarshal([]byte(text), &f); err != nil || code != http.StatusOK || f.Goroutines == 0 || f.HeapBytes == 0 {
 		v.t.Fatalf("the status has no figures: %d %s %v", code, text, err)
 	}
-	f.files = descriptors(v.cmd.Process.Pid)
+	f.files = countDescriptors(v.cmd.Process.Pid)
 	statm, err := os.ReadFile(fmt.Sprintf("/proc/%d/statm", v.cmd.Process.Pid))
 	if err != nil {
 		v.t.Fatal(err)
@@ -122,7 +122,7 @@ func TestSoak(t *testing.T) {
 		return after.Goroutines <= before.Goroutines+moreRoutines && after.files <= before.files+moreFiles &&
 			after.HeapBytes <= before.HeapBytes+moreHeap && after.rss <= before.rss+moreMemory
 	})
-	v.serves()
+	v.checkServes()
 }
 
 // serveRemote starts a server that the victim's dowel reaches by its URL, and returns the URL.

@@ -56,7 +56,7 @@ func (v *victim) handshake(line string, fields ...string) (net.Conn, string) {
 // like other requests, at each path.
 func TestWebSocketsOfPages(t *testing.T) {
 	t.Parallel()
-	v := attacked(t)
+	v := sharedVictimOf(t)
 	for _, path := range []string{"/ws", "/ws/every", "/client/ci/ws"} {
 		if _, status := v.handshake("GET " + path + " HTTP/1.1"); !strings.Contains(status, " 101 ") {
 			t.Errorf("%s: %s", path, status)
@@ -74,7 +74,7 @@ func TestWebSocketsOfPages(t *testing.T) {
 // connection.
 func TestOddHandshakes(t *testing.T) {
 	t.Parallel()
-	v := attacked(t)
+	v := sharedVictimOf(t)
 	for _, test := range [][]string{
 		{"POST /ws HTTP/1.1"}, {"GET /ws HTTP/1.0"}, {"GET /ws HTTP/1.1", "Sec-WebSocket-Version: 12"}, {"GET /ws HTTP/1.1", "Sec-WebSocket-Version:"},
 		{"GET /ws HTTP/1.1", "Sec-WebSocket-Key:"}, {"GET /ws HTTP/1.1", "Sec-WebSocket-Key: short"}, {"GET /ws HTTP/1.1", "Connection: close"},
@@ -104,7 +104,7 @@ func frame(first byte, payload string) string {
 // are served.
 func TestBrokenFrames(t *testing.T) {
 	t.Parallel()
-	v := attacked(t)
+	v := sharedVictimOf(t)
 	for name, bytes := range map[string]string{
 		"no mask":                   "\x81\x02{}",
 		"a length of 2^63":          "\x81\xff\xff\xff\xff\xff\xff\xff\xff\xff\x00\x00\x00\x00",
@@ -127,18 +127,18 @@ func TestBrokenFrames(t *testing.T) {
 			t.Errorf("%s: the connection does not end: %v", name, err)
 		}
 	}
-	v.serves()
+	v.checkServes()
 }
 
 // Attack 77: messages that are not requests, a flood of pings, and a message of many fragments.
 // Expected: the connection stays or ends, and a call beside them is answered.
 func TestWebSocketFloods(t *testing.T) {
 	t.Parallel()
-	v := attacked(t)
+	v := sharedVictimOf(t)
 	for name, bytes := range map[string]string{
-		"pings":             strings.Repeat(frame(0x89, "x"), times(2_000, 50_000)),
-		"empty fragments":   frame(0x01, "") + strings.Repeat(frame(0x00, ""), times(5_000, 100_000)),
-		"no JSON":           strings.Repeat(frame(0x81, "}{"), times(500, 20_000)),
+		"pings":             strings.Repeat(frame(0x89, "x"), repeatCount(2_000, 50_000)),
+		"empty fragments":   frame(0x01, "") + strings.Repeat(frame(0x00, ""), repeatCount(5_000, 100_000)),
+		"no JSON":           strings.Repeat(frame(0x81, "}{"), repeatCount(500, 20_000)),
 		"not UTF-8":         frame(0x81, "\xff\xfe"),
 		"a deep array":      frame(0x81, strings.Repeat("[", 1<<20)),
 		"duplicate members": frame(0x81, `{"jsonrpc":"2.0","id":1,"id":2,"method":"ping","method":"tools/call"}`),
@@ -151,7 +151,7 @@ func TestWebSocketFloods(t *testing.T) {
 		}
 		conn.Close()
 	}
-	v.serves()
+	v.checkServes()
 }
 
 // Attack 73: the token has leaked, and its owner renews it while the thief has open connections and

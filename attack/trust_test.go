@@ -61,7 +61,7 @@ func TestProjectSettings(t *testing.T) {
 		t.Errorf("a page of the project's origins: %d", code)
 	}
 	for range 5 {
-		v.serves() // no rate limit
+		v.checkServes() // no rate limit
 	}
 	if text, err := os.ReadFile(precious); err != nil || string(text) != "precious\n" {
 		t.Errorf("the user's file is now %q, %v", text, err)

@@ -144,7 +144,7 @@ func TestHostileServers(t *testing.T) {
 		if code, output := v.run("call", name+"."+tool); code != 0 && want != "" || !strings.Contains(output, want) || strings.Contains(output, "evil") {
 			t.Errorf("%s: exit code %d\n%.500s", name, code, output)
 		}
-		v.serves()
+		v.checkServes()
 	}
 }
 

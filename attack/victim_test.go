@@ -33,11 +33,11 @@ type victim struct {
 	home, project string
 	env           []string // added to the environment of dowel
 
-	cmd   *exec.Cmd
-	url   string // of the gateway, without a path
-	token string
-	mu    sync.Mutex
-	said  strings.Builder
+	cmd     *exec.Cmd
+	url     string // of the gateway, without a path
+	token   string
+	mu      sync.Mutex
+	printed strings.Builder
 }
 
 func newVictim(t *testing.T) *victim {
@@ -128,7 +128,7 @@ func (v *victim) start(words ...string) {
 	v.cmd = v.command(append([]string{"up", "--http", "0"}, words...)...)
 	out, err := v.cmd.StdoutPipe()
 	if err == nil {
-		v.cmd.Stderr = writerFunc(v.hear)
+		v.cmd.Stderr = writerFunc(v.recordOutput)
 		err = v.cmd.Start()
 	}
 	if err != nil {
@@ -137,7 +137,7 @@ func (v *victim) start(words ...string) {
 	found := make(chan string, 1)
 	go func() {
 		for lines := bufio.NewScanner(out); lines.Scan(); {
-			v.hear(lines.Text() + "\n")
+			v.recordOutput(lines.Text() + "\n")
 			if url := gatewayURL.FindString(lines.Text()); url != "" && len(found) == 0 {
 				found <- url
 			}
@@ -155,16 +155,16 @@ type writerFunc func(string)
 
 func (w writerFunc) Write(text []byte) (int, error) { w(string(text)); return len(text), nil }
 
-func (v *victim) hear(text string) {
+func (v *victim) recordOutput(text string) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	v.said.WriteString(text)
+	v.printed.WriteString(text)
 }
 
 func (v *victim) output() string {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	return v.said.String()
+	return v.printed.String()
 }
 
 // stop ends the running dowel with Ctrl-C. It must end well.
@@ -210,8 +210,8 @@ func (v *victim) client(path string, revision mcp.Revision) *client.Client {
 	return c
 }
 
-// serves fails the test unless the gateway answers a call.
-func (v *victim) serves() {
+// checkServes fails the test unless the gateway answers a call.
+func (v *victim) checkServes() {
 	v.t.Helper()
 	ctx, cancel := context.WithTimeout(v.t.Context(), polltest.Limit)
 	defer cancel()

@@ -19,7 +19,7 @@ import (
 // token. Expected: refused, as the request does not name this machine.
 func TestForeignHosts(t *testing.T) {
 	t.Parallel()
-	v := attacked(t)
+	v := sharedVictimOf(t)
 	_, port, _ := strings.Cut(v.address(), ":")
 	for _, host := range []string{"evil.com", "evil.com:" + port, "127.0.0.1.evil.com", "localhost.evil.com", "127.1", "evil.com@127.0.0.1", "localhost, evil.com",
 		"0x7f000001.evil.com", "[::1].evil.com", ""} {
@@ -47,7 +47,7 @@ func TestForeignHosts(t *testing.T) {
 // answer.
 func TestForeignOrigins(t *testing.T) {
 	t.Parallel()
-	v := attacked(t)
+	v := sharedVictimOf(t)
 	for _, origin := range []string{"http://evil.com", "null", "", "chrome-extension://abcdefgh", "http://" + v.address() + "@evil.com", "http://evil.com#@" + v.address(),
 		"http://evil.localhost", "http://localhost:3000", "http://127.0.0.1:9999", "https://" + v.address() + ".evil.com", "http://" + v.address() + ".evil.com"} {
 		for _, method := range []string{"POST", "OPTIONS", "GET", "DELETE"} {
@@ -67,7 +67,7 @@ func TestForeignOrigins(t *testing.T) {
 // so that no Origin is sent. Expected: refused by Content-Type or Sec-Fetch-Site.
 func TestRequestsOfForms(t *testing.T) {
 	t.Parallel()
-	v := attacked(t)
+	v := sharedVictimOf(t)
 	for _, kind := range []string{"text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x", ""} {
 		fields := v.echoFields()
 		fields[3] = kind
@@ -89,7 +89,7 @@ func TestRequestsOfForms(t *testing.T) {
 // of the token.
 func TestForgedTokens(t *testing.T) {
 	t.Parallel()
-	v := attacked(t)
+	v := sharedVictimOf(t)
 	for _, sent := range []string{"", "Bearer", "Bearer ", "Bearer x", "Bearer " + v.token[:len(v.token)-1], "Bearer " + v.token + "x", "Bearer " + strings.ToUpper(v.token),
 		"Basic " + v.token, v.token, "Bearer " + v.token + ", Bearer x", "Bearer Bearer " + v.token, "Bearer \"" + v.token + "\"", "Bearer token-of-ci token-of-other"} {
 		code, text, header := v.exchange("POST", "/mcp", echoBody, append([]string{"Authorization", sent}, v.echoFields()[2:]...)...)
@@ -113,7 +113,7 @@ func TestForgedTokens(t *testing.T) {
 // gateway, a single server or the status. Expected: never an answer with status 200.
 func TestPathsOfOtherClients(t *testing.T) {
 	t.Parallel()
-	v := attacked(t)
+	v := sharedVictimOf(t)
 	for _, path := range []string{"/client/other/mcp", "/client/%6fther/mcp", "/client/ci/../other/mcp", "/client/ci/mcp/../../other/mcp", "/client/ci%2f..%2fother/mcp",
 		"//client/other/mcp", "/client//other/mcp", "/client/ci/mcp/..", "/mcp/../status.json", "/mcp/every", "/mcp/every/", "/mcp//every", "/status.json", "/STATUS.JSON",
 		"/client/other/ws", "/ws/every", "/client/ci/mcp/every", "/client/ci/mcp;other", "/mcp/%2e%2e/client/other/mcp", "/client/\xffi/mcp", "/client/CI/mcp"} {
@@ -131,7 +131,7 @@ func TestPathsOfOtherClients(t *testing.T) {
 // the hidden call never runs, and the connection ends.
 func TestSmuggledRequests(t *testing.T) {
 	t.Parallel()
-	v := attacked(t)
+	v := sharedVictimOf(t)
 	hidden := v.head("POST /mcp HTTP/1.1", length(echoBody)) + echoBody
 	chunk := fmt.Sprintf("%x\r\n%s\r\n", len(hidden), hidden)
 	for name, text := range map[string]string{
@@ -161,7 +161,7 @@ func TestSmuggledRequests(t *testing.T) {
 // that reads them. Expected: 400, and the call does not run.
 func TestForgedMirrors(t *testing.T) {
 	t.Parallel()
-	v := attacked(t)
+	v := sharedVictimOf(t)
 	for _, name := range []string{"every__add", "", "every__echo2", "EVERY__ECHO", "every__\xe9cho", "=?base64?!!!?=", "=?base64?" + strings.Repeat("A", 64<<10) + "?=", "every__echo\x00"} {
 		answer := v.send(v.head("POST /mcp HTTP/1.1", "Mcp-Name: "+name, length(echoBody)) + echoBody)
 		if !strings.HasPrefix(answer, "HTTP/1.1 400") || strings.Contains(answer, `"text":"xyzzy"`) {
@@ -180,7 +180,7 @@ func TestForgedMirrors(t *testing.T) {
 // disconnected, and others are served meanwhile.
 func TestSlowHeads(t *testing.T) {
 	t.Parallel()
-	v := attacked(t)
+	v := sharedVictimOf(t)
 	ended := make(chan error, 40)
 	for range cap(ended) {
 		conn, err := net.Dial("tcp", v.address())
@@ -195,7 +195,7 @@ func TestSlowHeads(t *testing.T) {
 			ended <- err
 		}()
 	}
-	v.serves()
+	v.checkServes()
 	for range cap(ended) {
 		if err := <-ended; err != nil {
 			t.Error(err)
@@ -230,7 +230,7 @@ func TestMarkupInNames(t *testing.T) {
 // huge one. Expected: no event of the other session arrives.
 func TestForeignEventIDs(t *testing.T) {
 	t.Parallel()
-	v := attacked(t)
+	v := sharedVictimOf(t)
 	open := func() string {
 		code, text, header := v.exchange("POST", "/mcp", `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"a","version":"1"}}}`,
 			"Authorization", v.bearer(), "Content-Type", "application/json", "Accept", "application/json, text/event-stream")
@@ -276,7 +276,7 @@ func TestForeignEventIDs(t *testing.T) {
 // event has one line of data, and the text arrives as it was.
 func TestLineBreaksInEvents(t *testing.T) {
 	t.Parallel()
-	v := attacked(t)
+	v := sharedVictimOf(t)
 	const nasty = "a\\r\\n\\r\\ndata: {\\\"forged\\\":1}\\n\\nid: 7\\revent: evil\\u2028\\u0085"
 	body := fmt.Sprintf(`{"jsonrpc":"2.0","id":"%s","method":"tools/call","params":{"name":"every__test_tool_with_progress","arguments":{},"_meta":{"progressToken":"%s",%s}}`,
 		nasty, nasty, strings.TrimPrefix(modernMeta, `"_meta":{`))

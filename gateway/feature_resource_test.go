@@ -57,8 +57,8 @@ var resourceFeatures = []feature{
 	}},
 }
 
-// heard waits for a change.
-func (p *pair) heard(ctx context.Context, method, uri string) error {
+// awaitNotification waits for a notification of a change of uri.
+func (p *pair) awaitNotification(ctx context.Context, method, uri string) error {
 	for {
 		select {
 		case change := <-p.changes:
@@ -78,7 +78,7 @@ func changes(tool, method string, there func(ctx context.Context, p *pair) (bool
 			if _, err := p.tool(ctx, p.c, tool, nil); err != nil {
 				return err
 			}
-			if err := p.heard(ctx, method, ""); err != nil {
+			if err := p.awaitNotification(ctx, method, ""); err != nil {
 				return err
 			}
 			got, err := there(ctx, p)
@@ -118,7 +118,7 @@ var changeFeatures = []feature{
 			if _, err := p.tool(ctx, p.c, "test_trigger_resource_update", nil); err != nil {
 				return err
 			}
-			if err := p.heard(ctx, mcp.NotificationResourceUpdated, watchedURI); err != nil {
+			if err := p.awaitNotification(ctx, mcp.NotificationResourceUpdated, watchedURI); err != nil {
 				return err
 			}
 		}

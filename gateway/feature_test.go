@@ -183,15 +183,15 @@ var offerFeatures = []feature{
 	}},
 }
 
-// whole calls a tool and returns its result.
-func (p *pair) whole(ctx context.Context, name string) (*mcp.CallToolResult, error) {
+// callWhole calls a tool without arguments and returns its whole result.
+func (p *pair) callWhole(ctx context.Context, name string) (*mcp.CallToolResult, error) {
 	return p.c.CallTool(ctx, mcp.CallToolParams{Name: "up__" + name, Arguments: json.RawMessage("{}")})
 }
 
 // content calls a tool, and requires a block of a type in its result.
 func content(name, typ string) func(ctx context.Context, p *pair) error {
 	return func(ctx context.Context, p *pair) error {
-		res, err := p.whole(ctx, name)
+		res, err := p.callWhole(ctx, name)
 		if err != nil {
 			return err
 		}
@@ -209,7 +209,7 @@ func content(name, typ string) func(ctx context.Context, p *pair) error {
 // structured calls a tool, and requires structured content with a prefix.
 func structured(name, begin string) func(ctx context.Context, p *pair) error {
 	return func(ctx context.Context, p *pair) error {
-		res, err := p.whole(ctx, name)
+		res, err := p.callWhole(ctx, name)
 		switch {
 		case err != nil:
 			return err
@@ -234,25 +234,25 @@ var callFeatures = []feature{
 	{"call: resource link", content("resource_links", "resource_link")},
 	{"call: embedded resource", content("test_embedded_resource", "resource")},
 	{"call: several blocks", func(ctx context.Context, p *pair) error {
-		res, err := p.whole(ctx, "test_multiple_content_types")
+		res, err := p.callWhole(ctx, "test_multiple_content_types")
 		if err == nil && len(res.Content) != 3 {
 			err = fmt.Errorf("%v", res.Content)
 		}
 		return err
 	}},
 	{"call: tool error", func(ctx context.Context, p *pair) error {
-		res, err := p.whole(ctx, "test_error_handling")
+		res, err := p.callWhole(ctx, "test_error_handling")
 		if err == nil && (!res.IsError || res.Content[0].Text != "This tool intentionally returns an error for testing") {
 			err = fmt.Errorf("%+v", res)
 		}
 		return err
 	}},
 	{"call: unknown tool", func(ctx context.Context, p *pair) error {
-		_, err := p.whole(ctx, "no_such")
+		_, err := p.callWhole(ctx, "no_such")
 		return code(err, jsonrpc.CodeInvalidParams)
 	}},
 	{"call: invalid arguments", func(ctx context.Context, p *pair) error {
-		res, err := p.whole(ctx, "echo")
+		res, err := p.callWhole(ctx, "echo")
 		if err == nil && (!res.IsError || !strings.Contains(res.Content[0].Text, "message")) {
 			err = fmt.Errorf("%+v", res)
 		}

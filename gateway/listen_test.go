@@ -45,8 +45,8 @@ func follow(t *testing.T, to mcp.Handler, r mcp.Revision) *resourceFollower {
 	return f
 }
 
-// hears waits for an update.
-func (f *resourceFollower) hears(t *testing.T, after string) {
+// awaitUpdate waits for an update.
+func (f *resourceFollower) awaitUpdate(t *testing.T, after string) {
 	t.Helper()
 	select {
 	case change := <-f.updates:
@@ -58,13 +58,13 @@ func (f *resourceFollower) hears(t *testing.T, after string) {
 	}
 }
 
-// hearsChange makes the server change the resource, and waits for the update.
-func (f *resourceFollower) hearsChange(t *testing.T, tool, after string) {
+// changeAndAwait makes the server change the resource, and waits for the update.
+func (f *resourceFollower) changeAndAwait(t *testing.T, tool, after string) {
 	t.Helper()
 	if _, err := client.Call[string](t.Context(), f.Client, tool, nil); err != nil {
 		t.Fatal(err)
 	}
-	f.hears(t, after)
+	f.awaitUpdate(t, after)
 }
 
 // A subscription lasts as long as its client wants, through restarts of the server.
@@ -96,14 +96,14 @@ func TestSubscriptionOutlivesServer(t *testing.T) {
 							g = g.Only("up")
 						}
 						f := follow(t, g, r)
-						f.hearsChange(t, tool, "at first")
+						f.changeAndAwait(t, tool, "at first")
 						h.Apply(away, "the test takes it away")
 						settle(t, h)
 						time.Sleep(time.Minute)
 						h.Apply(same, "the test brings it back")
 						settle(t, h)
-						f.hears(t, "after it has come back")
-						f.hearsChange(t, tool, "after that")
+						f.awaitUpdate(t, "after it has come back")
+						f.changeAndAwait(t, tool, "after that")
 					})
 				})
 			}
@@ -126,7 +126,7 @@ func TestSubscriptionStartsServer(t *testing.T) {
 	if got := f.watch.Acknowledged().ResourceSubscriptions; !slices.Equal(got, []string{watchedURI}) {
 		t.Errorf("acknowledged: %v", got)
 	}
-	f.hearsChange(t, "up__test_trigger_resource_update", "when it runs")
+	f.changeAndAwait(t, "up__test_trigger_resource_update", "when it runs")
 }
 
 // offers is a [hub.Cache].
@@ -191,8 +191,8 @@ func TestSubscriptionRefused(t *testing.T) {
 		settle(t, h)
 		time.Sleep(10 * time.Second)
 		set(false)
-		f.hears(t, "after it agreed again")
-		f.hearsChange(t, "up__test_trigger_resource_update", "after that")
+		f.awaitUpdate(t, "after it agreed again")
+		f.changeAndAwait(t, "up__test_trigger_resource_update", "after that")
 	})
 }
 
@@ -235,12 +235,15 @@ func (s half) ServeMCP(ctx context.Context, req *mcp.Request) (*mcp.Result, erro
 	return nil, context.Cause(ctx)
 }
 
-// told is a peer that records its notifications.
-type told struct{ changes chan mcp.Notification }
+// recordingPeer is a peer that records its notifications.
+type recordingPeer struct{ changes chan mcp.Notification }
 
-func (told) Notify(context.Context, mcp.Notification) error { return nil }
+func (recordingPeer) Notify(context.Context, mcp.Notification) error { return nil }
 
-func (p told) Change(_ context.Context, c mcp.Notification) error { p.changes <- c; return nil }
+func (p recordingPeer) Change(_ context.Context, c mcp.Notification) error {
+	p.changes <- c
+	return nil
+}
 
 // Changes of resources that the server has not acknowledged are dropped.
 func TestOnlyWhatWasAcknowledged(t *testing.T) {
@@ -248,7 +251,7 @@ func TestOnlyWhatWasAcknowledged(t *testing.T) {
 		h := hubOf(t, hub.Options{}, hub.Definition{Name: "up", Target: half{everything.New()}})
 		settle(t, h)
 		g := gatewayOf(t, h, gateway.Options{}).Only("up")
-		p := told{make(chan mcp.Notification, 100)}
+		p := recordingPeer{make(chan mcp.Notification, 100)}
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan struct{})
 		go func() {
@@ -282,14 +285,14 @@ func TestSubscriptionMoves(t *testing.T) {
 		h := hubOf(t, hub.Options{}, hub.Definition{Name: "up", Target: everything.New(), Fingerprint: "1"})
 		settle(t, h)
 		f := follow(t, gatewayOf(t, h, gateway.Options{}), mcp.LatestRevision)
-		f.hearsChange(t, "up__test_trigger_resource_update", "at first")
+		f.changeAndAwait(t, "up__test_trigger_resource_update", "at first")
 		h.Apply([]hub.Definition{{Name: "up", Target: asker(), Fingerprint: "2"}, {Name: "b", Target: everything.New(), Fingerprint: "1"}}, "moved")
 		settle(t, h)
 		time.Sleep(5 * time.Minute)
 		for len(f.updates) > 0 {
 			<-f.updates
 		}
-		f.hearsChange(t, "b__test_trigger_resource_update", "after it has moved")
+		f.changeAndAwait(t, "b__test_trigger_resource_update", "after it has moved")
 	})
 }
 
@@ -306,9 +309,9 @@ func TestSubscriptionOfRedefined(t *testing.T) {
 			settle(t, h)
 		}
 		f := follow(t, gatewayOf(t, h, gateway.Options{}), mcp.LatestRevision)
-		f.hearsChange(t, "up__test_trigger_resource_update", "at first")
+		f.changeAndAwait(t, "up__test_trigger_resource_update", "at first")
 		h.Apply([]hub.Definition{other}, "its entry changed")
-		f.hears(t, "after it has become another")
+		f.awaitUpdate(t, "after it has become another")
 	})
 }
 
@@ -322,6 +325,6 @@ func TestSubscriptionWhileBecoming(t *testing.T) {
 		settle(t, h)
 		h.Apply([]hub.Definition{other}, "the test does it")
 		f := follow(t, gatewayOf(t, h, gateway.Options{}), mcp.LatestRevision)
-		f.hearsChange(t, "up__test_trigger_resource_update", "when it has started")
+		f.changeAndAwait(t, "up__test_trigger_resource_update", "when it has started")
 	})
 }

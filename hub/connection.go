@@ -65,7 +65,7 @@ func (u *Upstream) openConn(ctx context.Context) (*connection, error) {
 	}
 	c, err := client.Dial(ctx, u.dialTarget(d), &options)
 	if err != nil {
-		process.AwaitEnd(err) // two processes of a server may not run at the same time
+		process.AwaitEnd(err) // two processes of a server must not run at the same time
 		return nil, err
 	}
 	conn.client = c

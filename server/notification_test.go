@@ -87,14 +87,14 @@ func TestNotify(t *testing.T) {
 	}
 }
 
-// hearer is a middleware that wants to see notifications.
-type hearer struct {
+// notificationRecorder is a middleware that records notifications and passes them on.
+type notificationRecorder struct {
 	mcp.Handler
-	heard *[]string
+	methods *[]string
 }
 
-func (h hearer) NotifyMCP(ctx context.Context, n mcp.Notification) {
-	*h.heard = append(*h.heard, n.Method)
+func (h notificationRecorder) NotifyMCP(ctx context.Context, n mcp.Notification) {
+	*h.methods = append(*h.methods, n.Method)
 	h.Handler.(mcp.NotificationHandler).NotifyMCP(ctx, n)
 }
 
@@ -104,19 +104,19 @@ func TestNotificationsPassMiddleware(t *testing.T) {
 	s := New("test", "1", &Options{Extensions: []mcp.Extension{{ID: "com.acme/x"}}})
 	taken := 0
 	OnNotification(s, mcp.NotificationMethod[mcp.None]{Name: "notifications/acme"}, func(context.Context, mcp.None) { taken++ })
-	deaf := func(next mcp.Handler) mcp.Handler { return mcp.HandlerFunc(next.ServeMCP) }
-	var heard []string
-	hears := func(next mcp.Handler) mcp.Handler { return hearer{next, &heard} }
-	s.Use(deaf, hears, deaf)
-	h := mcp.Chain(s, deaf, hears)
+	withoutNotify := func(next mcp.Handler) mcp.Handler { return mcp.HandlerFunc(next.ServeMCP) }
+	var methods []string
+	recording := func(next mcp.Handler) mcp.Handler { return notificationRecorder{next, &methods} }
+	s.Use(withoutNotify, recording, withoutNotify)
+	h := mcp.Chain(s, withoutNotify, recording)
 	for n, h := range []mcp.Handler{s, h} {
 		h.(mcp.NotificationHandler).NotifyMCP(t.Context(), mcp.Notification{Method: "notifications/acme"})
 		if taken != n+1 {
 			t.Errorf("taken %d times", taken)
 		}
 	}
-	if len(heard) != 3 {
-		t.Errorf("heard %v", heard)
+	if len(methods) != 3 {
+		t.Errorf("methods %v", methods)
 	}
 	if k, ok := h.(interface{ Keys() *mcp.Keys }); !ok || k.Keys() != s.Keys() {
 		t.Error("the chain has not the server's keys")

@@ -25,8 +25,9 @@ func stop(reason string) string {
 	return `{"choices":[{"index":0,"delta":{},"finish_reason":"` + reason + `"}],"usage":{"prompt_tokens":7,"completion_tokens":5}}`
 }
 
-// hear returns what a model replies that may call get_time, list_all, get, get_weather and weather.
-func hear(t *testing.T, o openai.Options) (*agent.Message, []string) {
+// askModel returns the reply of a model, and its notices, to a request with the tools get_time,
+// list_all, get, get_weather and weather.
+func askModel(t *testing.T, o openai.Options) (*agent.Message, []string) {
 	t.Helper()
 	c := agent.Conversation{Messages: []agent.Message{{Role: mcp.RoleUser, Content: []mcp.Content{mcp.Text("go")}}}}
 	for _, name := range []string{"get_time", "list_all", "get", "get_weather", "weather"} {
@@ -142,7 +143,7 @@ func TestFragments(t *testing.T) {
 		for chunk := range strings.Lines(tt.chunks) {
 			chunks = append(chunks, fragments(strings.TrimSpace(chunk)))
 		}
-		m, _ := hear(t, serve(t, stream(append(chunks, stop("tool_calls"))...)))
+		m, _ := askModel(t, serve(t, stream(append(chunks, stop("tool_calls"))...)))
 		if got := called(m); got != tt.want {
 			t.Errorf("%s: got %s, want %s", tt.name, got, tt.want)
 		}
@@ -184,7 +185,7 @@ func TestCut(t *testing.T) {
 		for _, reason := range []string{"length", "model_length"} {
 			o := serve(t, stream(append(tt.chunks, stop(reason))...))
 			o.ToolsInPrompt = tt.inPrompt
-			m, notices := hear(t, o)
+			m, notices := askModel(t, o)
 			if got := m.Text() + called(m); got != tt.want || !m.Cut || m.Usage == nil || m.Usage.Output != 5 {
 				t.Errorf("%s: got %q, want %q; %+v", tt.name, got, tt.want, m)
 			}

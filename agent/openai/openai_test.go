@@ -130,7 +130,7 @@ func (c *conversation) play(t *testing.T, file string) {
 	var got conversation
 	var failed error
 	for _, input := range c.Input {
-		failed = got.hear(t, a, input)
+		failed = got.runAgent(t, a, input)
 	}
 	slices.Sort(tools.called)
 	if got.Said != c.Said || got.Thought != c.Thought || !slices.Equal(tools.called, c.Called) || c.Usage != "" && got.Usage != c.Usage {
@@ -147,8 +147,8 @@ func (c *conversation) play(t *testing.T, file string) {
 	c.compare(t, file, server.Requests())
 }
 
-// hear runs the agent and records its events.
-func (c *conversation) hear(t *testing.T, a *agent.Agent, input string) (failed error) {
+// runAgent runs the agent and records its events in c.
+func (c *conversation) runAgent(t *testing.T, a *agent.Agent, input string) (failed error) {
 	said := ""
 	for event, err := range a.Run(t.Context(), mcp.Text(input)) {
 		if err != nil {

@@ -25,7 +25,7 @@ func TestRunResources(t *testing.T) {
 		task   string
 		stdin  string
 		lacks  string // text that no request may hold
-		stderr string // a part of it; "" means empty
+		stderr string // text that stderr must hold; "" means that stderr is empty
 		code   int
 	}{
 		{name: "text", task: "Summarise @cli-test:test://text.", turns: `{"expect": ["The resource test://text of the server cli-test:", "line one\nline two", "Summarise @cli-test:test://text."], "text": "ok"}`},
@@ -69,7 +69,7 @@ func TestRunResources(t *testing.T) {
 	}
 }
 
-// The files of a folder are resources of the built-in server; of a long one the model gets a part.
+// The files of a folder are resources of the built-in server. The model gets a part of a long file.
 func TestRunFileResource(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "long.txt"), []byte(strings.Repeat("much\n", 10_000)+"the end"), 0o600); err != nil {

@@ -36,7 +36,7 @@ func findStartFailure(e *evidence) (finding, bool) {
 	case strings.Contains(text, "interpreter in its first line"):
 		return finding{stepStart, text, "Install the interpreter that the script's first line names, or correct that line."}, true
 	case errors.Is(e.err, fs.ErrPermission):
-		return finding{stepCommand, fmt.Sprintf("%q may not be executed", path), fmt.Sprintf("Run chmod +x on %s, or give the program that runs it as the command.", path)}, true
+		return finding{stepCommand, fmt.Sprintf("%q is not executable", path), fmt.Sprintf("Run chmod +x on %s, or give the program that runs it as the command.", path)}, true
 	case errors.Is(e.err, fs.ErrNotExist):
 		return e.explainMissingFile(path), true
 	case strings.HasPrefix(text, "environment variable"):

@@ -212,7 +212,7 @@ func TestCommandThatCannotStart(t *testing.T) {
 		{"a home", stdio.Command{Path: "~/server"}, "command", "does not exist", "home folder"},
 		{"a line with a path", stdio.Command{Path: "/opt/none/run fast"}, "command", "does not exist", "arguments as arguments"},
 		{"a folder", stdio.Command{Path: dir}, "command", "is a folder", "in the folder"},
-		{"not executable", stdio.Command{Path: plain}, "command", "may not be executed", "chmod +x"},
+		{"not executable", stdio.Command{Path: plain}, "command", "is not executable", "chmod +x"},
 		{"no program", stdio.Command{Path: binary}, "start", "neither a program", "built for this system"},
 		{"no interpreter", stdio.Command{Path: lost}, "start", "interpreter", "first line names"},
 		{"no program for env", stdio.Command{Path: envScript}, "command", "needs no-such-program-at-all", "Install no-such-program-at-all"},

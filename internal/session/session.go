@@ -56,7 +56,7 @@ func newID(began time.Time) string {
 	return began.UTC().Format("20060102-150405-") + hex.EncodeToString(some[:])
 }
 
-// Header returns the session's description, and Path its file, which may not exist yet.
+// Header returns the session's description, and Path its file, which might not exist yet.
 func (s *Session) Header() Header { return s.header }
 func (s *Session) Path() string   { return s.path }
 

@@ -15,7 +15,7 @@ import (
 type keyboard struct {
 	from    io.Reader
 	pending chan chunk    // the read in progress, or nil
-	tabs    chan struct{} // holds a token if Tab is pressed again for the user; may be nil
+	tabs    chan struct{} // holds a token if [Console.CompleteAgain] was called; may be nil
 }
 
 // errTab is the error of a read that ended because of a token in tabs.
@@ -49,7 +49,7 @@ func (k *keyboard) readChunk(ctx context.Context) ([]byte, error) {
 	}
 }
 
-// A terminal in bracketed paste mode sends these marks before and after pasted text.
+// A terminal in bracketed paste mode sends these sequences before and after pasted text.
 const pasteStart, pasteEnd = "\x1b[200~", "\x1b[201~"
 
 // Line breaks and tabs of pasted text appear as symbols in the edited line. Typeable replaces them
@@ -80,7 +80,7 @@ func (e *editor) Read(p []byte) (int, error) {
 	for len(e.ready) == 0 {
 		text, err := e.keys.readChunk(e.ctx)
 		if err == errTab {
-			if e.lastKey != '\t' || len(e.unsplit) > 0 || len(p) == 0 { // the user has typed on
+			if e.lastKey != '\t' || len(e.unsplit) > 0 || len(p) == 0 { // Tab is no longer the last key
 				continue
 			}
 			text, err = []byte{'\t'}, nil
@@ -103,9 +103,9 @@ func (e *editor) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// readableLen returns how many ready bytes the next Read may return, at most most. A key that ends
-// a line is returned alone.
-func (e *editor) readableLen(most int) int {
+// readableLen returns the number of ready bytes that the next Read returns, limit at most. A key
+// that ends a line is returned alone.
+func (e *editor) readableLen(limit int) int {
 	n := bytes.IndexAny(e.ready, "\r\n\x03\x04")
 	switch {
 	case n < 0:
@@ -113,14 +113,14 @@ func (e *editor) readableLen(most int) int {
 	case n == 0:
 		n = 1
 	}
-	return min(n, most)
+	return min(n, limit)
 }
 
 // Write implements [io.Writer] for [term.Terminal].
 func (e *editor) Write(p []byte) (int, error) { return e.out.Write(p) }
 
-// splitPastes moves unsplit bytes to ready and sanitizes pasted text. Bytes that may begin a mark
-// or a character stay in unsplit until more arrive.
+// splitPastes moves unsplit bytes to ready and sanitizes pasted text. Bytes that may begin a
+// sequence or a character stay in unsplit until more arrive.
 func (e *editor) splitPastes() {
 	for len(e.unsplit) > 0 {
 		mark := pasteStart

@@ -9,18 +9,18 @@ import (
 	"testing"
 )
 
-// byByte is a reader that returns at most n bytes at a time.
-type byByte struct {
+// chunkReader returns at most n bytes of text at a time.
+type chunkReader struct {
 	text string
 	n    int
 }
 
-func (b *byByte) Read(p []byte) (int, error) {
-	if b.text == "" {
+func (c *chunkReader) Read(p []byte) (int, error) {
+	if c.text == "" {
 		return 0, io.EOF
 	}
-	n := copy(p, b.text[:min(b.n, len(b.text))])
-	b.text = b.text[n:]
+	n := copy(p, c.text[:min(c.n, len(c.text))])
+	c.text = c.text[n:]
 	return n, nil
 }
 
@@ -37,7 +37,7 @@ func TestTyping(t *testing.T) {
 		{"ü\x1b[20~\r", "ü\x1b[20~|\r"},
 	} {
 		for _, n := range []int{1, 2, 3, 5, 1000} {
-			ty := &editor{keys: &keyboard{from: &byByte{test.typed, n}}, ctx: t.Context()}
+			ty := &editor{keys: &keyboard{from: &chunkReader{test.typed, n}}, ctx: t.Context()}
 			var parts []string
 			buffer := make([]byte, 256)
 			for {
@@ -99,7 +99,7 @@ func TestKeyboardIsShared(t *testing.T) {
 	}
 }
 
-// A Tab that is pressed again for the user counts only while Tab is the last key.
+// CompleteAgain repeats a Tab of the user, but only while Tab is the last key.
 func TestTabAgain(t *testing.T) {
 	from, keys := io.Pipe()
 	defer keys.Close()

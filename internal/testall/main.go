@@ -13,7 +13,7 @@
 //   - DOWEL_TEST_REPEAT is a file. Each line is a shell command that repeats one failure that
 //     go test does not see, for example of a fuzz target.
 //
-// A stage that fails without either is repeated by "make STAGE".
+// If a stage fails but reports no failure in either, the command is "make STAGE".
 package main
 
 import (
@@ -146,7 +146,8 @@ func writeSummary(w io.Writer, results []stageResult) bool {
 	if ok {
 		fmt.Fprintln(w, "every stage passed")
 	}
-	// Stages without tests of their own count as one test each, so that a failure always shows here.
+	// Stages without tests of their own count as one test each, so that a failure always shows
+	// here.
 	passed, failed := total.passed, len(total.failed)
 	for _, r := range results {
 		if len(r.tests.failed) == 0 {

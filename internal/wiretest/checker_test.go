@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// The frames of a script start with > (client) or < (server); after a frame
-// that breaks rules stand those rules: "! after-end progress".
+// script is a sequence of frames, one per line, which start with > (client) or < (server). A frame
+// that breaks rules is followed by a line with the names of their checks: "! after-end progress".
 type script struct {
 	name    string
 	options Options
@@ -52,7 +52,7 @@ func checksOf(t *testing.T, errs []error) []string {
 	return slices.Compact(checks)
 }
 
-// expand writes out abbreviations in a line of a script.
+// expand replaces the abbreviations in a line of a script.
 func expand(line string) string {
 	return strings.NewReplacer(
 		`{#`, `{"jsonrpc":"2.0"`,
@@ -65,8 +65,8 @@ func expand(line string) string {
 	).Replace(line)
 }
 
-// opening is the handshake of a legacy session of a revision.
-func opening(revision string) string {
+// handshake returns the frames that open a legacy session of a revision.
+func handshake(revision string) string {
 	return `
 > {#,"id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{"sampling":{},"elicitation":{"form":{}}},"clientInfo":{"name":"c","version":"1"}}}
 < {#,"id":0,"result":{"protocolVersion":"` + revision + `","capabilities":{},"serverInfo":{"name":"s","version":"1"}}}
@@ -76,7 +76,7 @@ func opening(revision string) string {
 
 func TestCheckerLegacy(t *testing.T) {
 	scripts := []script{
-		{"calls", Options{}, opening("2025-11-25") + `
+		{"calls", Options{}, handshake("2025-11-25") + `
 			> {#,"id":1,"method":"tools/call","params":{"name":"a","_meta":{"progressToken":1}}}
 			< {#,"method":"notifications/progress","params":{"progressToken":1,"progress":0.5}}
 			< {#,"method":"notifications/message","params":{"level":"info","data":1}}
@@ -86,11 +86,11 @@ func TestCheckerLegacy(t *testing.T) {
 			< {#,"method":"notifications/tools/list_changed"}
 			< {#,"id":"p","method":"ping"}
 			> {#,"id":"p","result":{}}`},
-		{"revision decides the schema", Options{}, opening("2024-11-05") + `
+		{"revision decides the schema", Options{}, handshake("2024-11-05") + `
 			> {#,"id":1,"method":"tools/call","params":{"name":"a"}}
 			< {#,"id":1,"result":{"content":[{"type":"audio","mimeType":"audio/wav","data":""}]}}
 			! schema`},
-		{"modern fields", Options{}, opening("2025-06-18") + `
+		{"modern fields", Options{}, handshake("2025-06-18") + `
 			> {#,"id":1,"method":"tools/list","params":{"requestState":"s"}}
 			! legacy
 			< {#,"id":1,"result":{"tools":[],OK,CACHE}}
@@ -111,7 +111,7 @@ func TestCheckerLegacy(t *testing.T) {
 			! lifecycle`},
 		{"a ping before the handshake", Options{}, `
 			> {#,"id":"p","method":"ping"}
-			< {#,"id":"p","result":{}}` + opening("2025-06-18")},
+			< {#,"id":"p","result":{}}` + handshake("2025-06-18")},
 		{"modern revision negotiated", Options{}, `
 			> {#,"id":0,"method":"initialize","params":{"protocolVersion":"2026-07-28","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}
 			< {#,"id":0,"result":{"protocolVersion":"2026-07-28","capabilities":{},"serverInfo":{"name":"s","version":"1"}}}
@@ -121,7 +121,7 @@ func TestCheckerLegacy(t *testing.T) {
 			< {#,"id":0,"error":{"code":-32602,"message":"no"}}
 			> {#,"id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}
 			< {#,"id":1,"result":{"protocolVersion":"2025-06-18","capabilities":{},"serverInfo":{"name":"s","version":"1"}}}`},
-		{"ids", Options{}, opening("2025-11-25") + `
+		{"ids", Options{}, handshake("2025-11-25") + `
 			> {#,"id":1,"method":"ping"}
 			> {#,"id":1,"method":"ping"}
 			! request-id
@@ -136,12 +136,12 @@ func TestCheckerLegacy(t *testing.T) {
 			! response-id
 			< {#,"error":{"code":-32600,"message":"m"}}
 			! response-id`},
-		{"same id both ways", Options{}, opening("2025-11-25") + `
+		{"same id both ways", Options{}, handshake("2025-11-25") + `
 			> {#,"id":1,"method":"ping"}
 			< {#,"id":1,"method":"ping"}
 			> {#,"id":1,"result":{}}
 			< {#,"id":1,"result":{}}`},
-		{"cancellation", Options{}, opening("2025-11-25") + `
+		{"cancellation", Options{}, handshake("2025-11-25") + `
 			> {#,"id":1,"method":"tools/call","params":{"name":"a","_meta":{"progressToken":"t"}}}
 			> {#,"method":"notifications/cancelled","params":{"requestId":1}}
 			< {#,"method":"notifications/progress","params":{"progressToken":"t","progress":1}}
@@ -159,7 +159,7 @@ func TestCheckerLegacy(t *testing.T) {
 			! cancellation
 			< {#,"id":2,"result":{}}
 			> {#,"method":"notifications/cancelled","params":{"requestId":2}}`},
-		{"progress", Options{}, opening("2025-11-25") + `
+		{"progress", Options{}, handshake("2025-11-25") + `
 			> {#,"id":1,"method":"tools/call","params":{"name":"a","_meta":{"progressToken":"t"}}}
 			> {#,"id":2,"method":"tools/call","params":{"name":"a","_meta":{"progressToken":"t"}}}
 			! request-id
@@ -172,13 +172,13 @@ func TestCheckerLegacy(t *testing.T) {
 			< {#,"id":2,"result":{"content":[]}}
 			< {#,"method":"notifications/progress","params":{"progressToken":"t","progress":1e300}}
 			! after-end`},
-		{"progress of a task goes on", Options{}, opening("2025-11-25") + `
+		{"progress of a task goes on", Options{}, handshake("2025-11-25") + `
 			> {#,"id":1,"method":"tools/call","params":{"name":"a","task":{},"_meta":{"progressToken":"t"}}}
 			> {#,"method":"notifications/cancelled","params":{"requestId":1}}
 			! cancellation
 			< {#,"id":1,"result":{"task":{"taskId":"t","status":"working","createdAt":"","lastUpdatedAt":"","ttl":null}}}
 			< {#,"method":"notifications/progress","params":{"progressToken":"t","progress":1}}`},
-		{"capabilities", Options{}, opening("2025-11-25") + `
+		{"capabilities", Options{}, handshake("2025-11-25") + `
 			< {#,"id":1,"method":"roots/list"}
 			! capability
 			< {#,"id":2,"method":"sampling/createMessage","params":{"messages":[],"maxTokens":1,"tools":[]}}
@@ -186,18 +186,18 @@ func TestCheckerLegacy(t *testing.T) {
 			< {#,"id":3,"method":"elicitation/create","params":{"message":"m","requestedSchema":{"type":"object","properties":{}}}}
 			< {#,"id":4,"method":"elicitation/create","params":{"mode":"url","elicitationId":"e","url":"https://a.example/","message":"m"}}
 			! capability`},
-		{"batches", Options{}, opening("2025-03-26") + `
+		{"batches", Options{}, handshake("2025-03-26") + `
 			> [{#,"id":1,"method":"ping"},{#,"id":2,"method":"tools/list"}]
 			< [{#,"id":2,"result":{"tools":[]}},{#,"id":1,"result":{}}]
 			> []
 			! batching
 			> [{#,"id":3,"method":"initialize","params":{"protocolVersion":"2025-03-26","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}]
 			! batching lifecycle`},
-		{"batch of another revision", Options{}, opening("2025-06-18") + `
+		{"batch of another revision", Options{}, handshake("2025-06-18") + `
 			> [{#,"id":1,"method":"ping"}]
 			! batching
 			< {#,"error":{"code":-32600,"message":"no batches"}}`},
-		{"framing", Options{}, opening("2025-06-18") + `
+		{"framing", Options{}, handshake("2025-06-18") + `
 			> {"jsonrpc"
 			! framing
 			< {#,"error":{"code":-32700,"message":"m"}}
@@ -206,7 +206,7 @@ func TestCheckerLegacy(t *testing.T) {
 			> {#,"id":null,"method":"ping"}
 			! schema
 			< {#,"error":{"code":-32600,"message":"m"}}`},
-		{"codes", Options{}, opening("2025-06-18") + `
+		{"codes", Options{}, handshake("2025-06-18") + `
 			> {#,"id":1,"method":"ping"}
 			< {#,"id":1,"error":{"code":-32042,"message":"m"}}
 			! error-code
@@ -345,10 +345,10 @@ func TestCheckerModern(t *testing.T) {
 			< {#,"id":5,"error":{"code":-32603,"message":"m"}}`},
 		{"probe, then legacy", Options{}, `
 			> {#,"id":"probe","method":"server/discover","params":{META}}
-			< {#,"id":"probe","error":{"code":-32601,"message":"m"}}` + opening("2025-06-18") + `
+			< {#,"id":"probe","error":{"code":-32601,"message":"m"}}` + handshake("2025-06-18") + `
 			> {#,"id":1,"method":"tools/list"}
 			< {#,"id":1,"result":{"tools":[]}}`},
-		{"both eras at once", Options{}, opening("2025-06-18") + `
+		{"both eras at once", Options{}, handshake("2025-06-18") + `
 			> {#,"id":1,"method":"tools/list"}
 			> {#,"id":2,"method":"tools/list","params":{META}}
 			< {#,"id":2,"result":{OK,CACHE,"tools":[]}}
@@ -374,12 +374,12 @@ func TestCheckerLineBreaks(t *testing.T) {
 		t.Errorf("breaks %v", got)
 	}
 	if open := c.Open(Client); !slices.Equal(open, []string{"1"}) {
-		t.Errorf("open: %v, want the request to be followed all the same", open)
+		t.Errorf("open: %v, want the request, although its frame was malformed", open)
 	}
 }
 
 func TestCheckerOff(t *testing.T) {
-	frame := []byte(expand(`{#,"id":1,"result":{OK}}`)) // answers nothing
+	frame := []byte(expand(`{#,"id":1,"result":{OK}}`)) // answers no request
 	for _, test := range []struct {
 		options Options
 		want    int
@@ -430,7 +430,7 @@ func TestNewCheckerRefusesModernRevision(t *testing.T) {
 	NewChecker(Options{Revision: firstModern})
 }
 
-// FuzzChecker: no pair of frames makes it panic.
+// FuzzChecker checks that no pair of frames makes the Checker panic.
 func FuzzChecker(f *testing.F) {
 	f.Add(expand(`{#,"id":1,"method":"tools/call","params":{"name":"a",META}}`), expand(`{#,"id":1,"result":{OK}}`))
 	f.Add(expand(`{#,"id":1e999999999,"method":"ping"}`), expand(`{#,"method":"notifications/progress","params":{"progressToken":-1e999999999,"progress":1e-999999999}}`))

@@ -19,14 +19,14 @@ type roundTripFunc func(*http.Request) (*http.Response, error)
 
 func (f roundTripFunc) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// deafInbound ignores what a server starts itself.
-type deafInbound struct{}
+// discardInbound ignores everything that a server starts itself.
+type discardInbound struct{}
 
-func (deafInbound) ServeMCP(_ context.Context, req *mcp.Request) (*mcp.Result, error) {
+func (discardInbound) ServeMCP(_ context.Context, req *mcp.Request) (*mcp.Result, error) {
 	return nil, mcp.MethodNotFound(req.Method)
 }
-func (deafInbound) Notify(mcp.Notification) {}
-func (deafInbound) Down(error)              {}
+func (discardInbound) Notify(mcp.Notification) {}
+func (discardInbound) Down(error)              {}
 
 // silentStream is a legacy server that never sends the header of its session stream.
 func silentStream(r *http.Request) (*http.Response, error) {
@@ -67,7 +67,7 @@ func TestLateHeaderOfTheSessionStream(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()
 		u := streamable.URL{URL: "http://server.example/mcp", Client: &http.Client{Transport: roundTripFunc(silentStream)}}
-		c, err := u.Dial(t.Context(), deafInbound{}, transport.ClientOptions{Verdicts: new(transport.Verdicts)})
+		c, err := u.Dial(t.Context(), discardInbound{}, transport.ClientOptions{Verdicts: new(transport.Verdicts)})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -87,7 +87,7 @@ func (p proxied) client(t *testing.T, web *httptest.Server) *http.Client {
 	if p.idle {
 		way.DialContext = func(ctx context.Context, network, addr string) (net.Conn, error) {
 			conn, err := new(net.Dialer).DialContext(ctx, network, addr)
-			return impatient{conn}, err
+			return idleLimitConn{conn}, err
 		}
 	}
 	t.Cleanup(way.CloseIdleConnections)
@@ -106,12 +106,12 @@ func (p proxied) reverse(t *testing.T, origin *httptest.Server) http.Handler {
 	}
 }
 
-// impatient is a connection that fails if it receives nothing for idleLimit. The silence is
+// idleLimitConn is a connection that fails if it receives nothing for idleLimit. The silence is
 // measured in several steps: if the whole process does not run for a while, as on a busy machine,
 // the sender of the comments gets time to run before the next step ends.
-type impatient struct{ net.Conn }
+type idleLimitConn struct{ net.Conn }
 
-func (c impatient) Read(b []byte) (n int, err error) {
+func (c idleLimitConn) Read(b []byte) (n int, err error) {
 	const steps = 8
 	for range steps {
 		_ = c.SetReadDeadline(time.Now().Add(idleLimit / steps))

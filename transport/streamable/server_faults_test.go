@@ -30,8 +30,8 @@ func flooding() *server.Server {
 	return s
 }
 
-// alive checks that the server still answers other clients.
-func alive(t *testing.T, url string, fields ...string) {
+// checkServes checks that the server still answers other clients.
+func checkServes(t *testing.T, url string, fields ...string) {
 	t.Helper()
 	body := pingBody
 	if len(fields) == 0 {
@@ -67,8 +67,8 @@ func TestAnswerThatIsNeverRead(t *testing.T) {
 				l.readUntil("HTTP/1.1 200")
 				stuck = append(stuck, c, l)
 			}
-			alive(t, url)
-			alive(t, url, in...)
+			checkServes(t, url)
+			checkServes(t, url, in...)
 			for _, c := range stuck {
 				c.conn.Close()
 			}
@@ -118,16 +118,16 @@ func TestStandingStreamThatIsNeverRead(t *testing.T) {
 		_, web := serve(t, flooding(), streamable.Options{Sessions: streamable.SessionOptions{Idle: 200 * time.Millisecond}}) // so the registry checks the sessions all the time
 		_, leave := stuckStream(t, web)
 		defer leave()
-		alive(t, web.URL+"/mcp")
+		checkServes(t, web.URL+"/mcp")
 		soon(t, "another session", func() {
-			alive(t, web.URL+"/mcp", inSession(open(t, web.URL+"/mcp", mcp.Revision20251125), mcp.Revision20251125)...)
+			checkServes(t, web.URL+"/mcp", inSession(open(t, web.URL+"/mcp", mcp.Revision20251125), mcp.Revision20251125)...)
 		})
 	})
 	t.Run("its own requests", func(t *testing.T) {
 		_, web := serve(t, flooding(), streamable.Options{Sessions: streamable.SessionOptions{Idle: 200 * time.Millisecond}})
 		in, leave := stuckStream(t, web)
 		defer leave()
-		alive(t, web.URL+"/mcp", in...)
+		checkServes(t, web.URL+"/mcp", in...)
 	})
 	t.Run("coming back", func(t *testing.T) {
 		_, web := serve(t, flooding())

@@ -62,9 +62,9 @@ func (c *listens) onRequest() bool {
 	return strings.Contains(c.stack, "net/http.(*conn).serve")
 }
 
-// gets is a client that opens GET streams, one after the other, and resumes with the last event's
-// id.
-type gets struct {
+// streamReader is a client that opens GET streams, one after the other. It resumes with the id of
+// the last event.
+type streamReader struct {
 	t    *testing.T
 	url  string
 	in   []string
@@ -73,20 +73,20 @@ type gets struct {
 	seen map[string]bool // ids of messages
 }
 
-func newGets(t *testing.T, url string) *gets {
+func newStreamReader(t *testing.T, url string) *streamReader {
 	in := inSession(open(t, url, mcp.Revision20251125), mcp.Revision20251125)
-	return &gets{t: t, url: url, in: in, seen: map[string]bool{}}
+	return &streamReader{t: t, url: url, in: in, seen: map[string]bool{}}
 }
 
-// told returns how many messages have arrived.
-func (g *gets) told() int {
+// countMessages returns the number of messages that have arrived.
+func (g *streamReader) countMessages() int {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return len(g.seen)
 }
 
 // open opens a stream and reads it until cut is called.
-func (g *gets) open() (cut func()) {
+func (g *streamReader) open() (cut func()) {
 	in := g.in
 	if g.last != "" {
 		in = append(in, "Last-Event-ID", g.last)
@@ -145,9 +145,9 @@ func TestChangesWithoutEnd(t *testing.T) {
 		}
 	}()
 	var clients sync.WaitGroup
-	var all [3]*gets
+	var all [3]*streamReader
 	for i := range all {
-		all[i] = newGets(t, web.URL+"/mcp")
+		all[i] = newStreamReader(t, web.URL+"/mcp")
 		clients.Go(func() {
 			for range 10 {
 				cut := all[i].open()
@@ -160,7 +160,7 @@ func TestChangesWithoutEnd(t *testing.T) {
 	close(end)
 	<-ended
 	for i, g := range all {
-		if g.told() == 0 {
+		if g.countMessages() == 0 {
 			t.Errorf("client %d was told nothing", i)
 		}
 		defer g.open()()

@@ -14,22 +14,22 @@ import (
 	"github.com/dowel-mcp/dowel/server"
 )
 
-// patient is a toolbox. Its calls return after the change that they have caused was reported.
-type patient struct {
+// awaitingToolbox is a toolbox whose calls wait until the change that they cause was reported.
+type awaitingToolbox struct {
 	*agent.Toolbox
 	changed chan struct{}
 }
 
-func (p patient) Resources() agent.Resources {
-	return patientResources{p.Toolbox.Resources(), p.changed}
+func (p awaitingToolbox) Resources() agent.Resources {
+	return awaitingResources{p.Toolbox.Resources(), p.changed}
 }
 
-type patientResources struct {
+type awaitingResources struct {
 	agent.Resources
 	reported chan<- struct{}
 }
 
-func (p patientResources) WatchResource(ctx context.Context, uri string, changed func()) {
+func (p awaitingResources) WatchResource(ctx context.Context, uri string, changed func()) {
 	p.Resources.WatchResource(ctx, uri, func() {
 		changed()
 		select {
@@ -39,7 +39,7 @@ func (p patientResources) WatchResource(ctx context.Context, uri string, changed
 	})
 }
 
-func (p patient) Call(ctx context.Context, use mcp.ToolUse, progress func(mcp.ProgressParams)) (*mcp.CallToolResult, error) {
+func (p awaitingToolbox) Call(ctx context.Context, use mcp.ToolUse, progress func(mcp.ProgressParams)) (*mcp.CallToolResult, error) {
 	res, err := p.Toolbox.Call(ctx, use, progress)
 	<-p.changed
 	return res, err
@@ -96,7 +96,7 @@ func Resources(t *testing.T, model func(t *testing.T, turns ...modelserver.Turn)
 				t.Fatal(err)
 			}
 			defer box.Close()
-			a := agent.New(m, patient{box, make(chan struct{}, 1)}, &agent.Options{Limits: agent.Limits{MaxResult: 500}})
+			a := agent.New(m, awaitingToolbox{box, make(chan struct{}, 1)}, &agent.Options{Limits: agent.Limits{MaxResult: 500}})
 			var input []mcp.Content
 			for _, uri := range []string{"lib://rules", "lib://logo", "lib://books/7", "lib://long"} {
 				content, err := a.ReadResource(t.Context(), uri)

@@ -27,7 +27,7 @@ type Entry struct {
 	Path    string `json:"path"`
 	Kind    string `json:"kind" doc:"file, folder, link, pipe, socket, device or other"`
 	Size    *int64 `json:"size,omitempty" doc:"The size of a file in bytes"`
-	Target  string `json:"target,omitzero" doc:"The target of a link, which may not exist"`
+	Target  string `json:"target,omitzero" doc:"The target of a link; it need not exist"`
 	Ignored bool   `json:"ignored,omitzero" doc:"Excluded by a .gitignore file, or a folder .git. The tools list and search do not descend into such folders"`
 }
 

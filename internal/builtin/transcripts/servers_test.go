@@ -32,7 +32,7 @@ var servers = map[string]played{
 	"catalog":     {handler: catalog},
 	"pages":       {handler: pages},
 	"failing":     {handler: failing},
-	"asking":      {handler: asking},
+	"asking":      {handler: newAskingServer},
 	"completing":  {handler: completing},
 	"changing":    {handler: changing},
 	"bare":        {handler: func() mcp.Handler { return server.New("bare", "1", &server.Options{NoLogging: true}) }},
@@ -155,8 +155,9 @@ func failing() mcp.Handler {
 	return s
 }
 
-// asking asks in every method that may, and in one that may not.
-func asking() mcp.Handler {
+// newAskingServer returns a handler that asks in every method that allows questions, and in one
+// that does not.
+func newAskingServer() mcp.Handler {
 	s := server.New("asking", "1", &quiet)
 	name := func(ctx context.Context, _ none) (string, error) {
 		name, err := server.Ask[string](ctx, "name", "What is your name?")

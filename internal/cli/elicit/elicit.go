@@ -50,7 +50,7 @@ func (a *Asker) Ask(ctx context.Context, r *client.ElicitRequest) (*mcp.ElicitRe
 		a.printLine("\n" + a.Out.Dim("left unanswered"))
 		return &mcp.ElicitResult{Action: mcp.ElicitCancel}, nil
 	case err != nil:
-		a.Warn("could not answer a question of the server: %v", err) // a legacy server may not report the error
+		a.Warn("could not answer a question of the server: %v", err) // a legacy server might not report the error
 		return nil, err
 	}
 	return &mcp.ElicitResult{Action: mcp.ElicitAccept, Content: content}, nil

@@ -20,21 +20,21 @@ import (
 	"github.com/dowel-mcp/dowel/transport/overconn"
 )
 
-// ear records the notifications of a subscription.
-type ear struct {
+// notificationLog is a subscription with the notifications that it has received.
+type notificationLog struct {
 	mu   sync.Mutex
 	got  []string
 	done <-chan called
 }
 
-func (e *ear) heard() string {
+func (e *notificationLog) text() string {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return strings.Join(e.got, " ")
 }
 
-func listen(c mcp.Transport, ctx context.Context, filter string) *ear {
-	e := &ear{}
+func listen(c mcp.Transport, ctx context.Context, filter string) *notificationLog {
+	e := &notificationLog{}
 	e.done = goCall(c, ctx, &mcp.Request{Method: mcp.MethodListen, Params: []byte(`{"notifications":` + filter + `}`), Notify: func(n mcp.Notification) {
 		e.mu.Lock()
 		defer e.mu.Unlock()
@@ -74,10 +74,10 @@ func TestModernListen(t *testing.T) {
 		tagged(f, "tools/list_changed", "null", `,"a":1`)                       // belongs to no subscription
 		f.send(`{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`) // theirs who have asked for it
 		synctest.Wait()
-		if got := one.heard(); got != `ack{"toolsListChanged":true} tools/list_changed tools/list_changed` {
+		if got := one.text(); got != `ack{"toolsListChanged":true} tools/list_changed tools/list_changed` {
 			t.Errorf("one heard %s", got)
 		}
-		if got := two.heard(); got != `ack{"resourceSubscriptions":["x://a"]} resources/updated"x://a"` {
+		if got := two.text(); got != `ack{"resourceSubscriptions":["x://a"]} resources/updated"x://a"` {
 			t.Errorf("two heard %s", got)
 		}
 		if got := strings.Count(in.noted(), "tools/list_changed"); got != 2 {
@@ -98,12 +98,12 @@ func TestModernListen(t *testing.T) {
 		f.send(`{"jsonrpc":"2.0","id":3,"result":{"resultType":"complete","_meta":{"io.modelcontextprotocol/subscriptionId":3}}}`)
 		f.send(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":3}}`)
 		f.send(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":4}}`)
-		for i, e := range []*ear{two, three} {
+		for i, e := range []*notificationLog{two, three} {
 			if got := <-e.done; got.err != nil || got.res.Type != mcp.ResultComplete {
 				t.Errorf("%d ended with %+v, %v", i+2, got.res, got.err)
 			}
 		}
-		if got := two.heard(); !strings.HasSuffix(got, `resources/updated"x://a" resources/updated"x://a"`) {
+		if got := two.text(); !strings.HasSuffix(got, `resources/updated"x://a" resources/updated"x://a"`) {
 			t.Errorf("two heard %s", got)
 		}
 		if got := in.noted(); strings.Contains(got, "cancelled") {
@@ -166,13 +166,13 @@ func TestLegacyListen(t *testing.T) {
 			f.send(`{"jsonrpc":"2.0","method":"notifications/resources/updated","params":{"uri":"%s"}}`, uri)
 		}
 		synctest.Wait()
-		if got := one.heard(); got != `ack{"toolsListChanged":true,"resourceSubscriptions":["x://a"]} resources/updated"x://a" tools/list_changed resources/updated"x://a" resources/updated"x://a/part"` {
+		if got := one.text(); got != `ack{"toolsListChanged":true,"resourceSubscriptions":["x://a"]} resources/updated"x://a" tools/list_changed resources/updated"x://a" resources/updated"x://a/part"` {
 			t.Errorf("one heard %s", got)
 		}
-		if got := two.heard(); got != `ack{"resourcesListChanged":true,"resourceSubscriptions":["x://a","x://b"]} resources/updated"x://b" resources/list_changed resources/updated"x://a" resources/updated"x://a/part" resources/updated"x://b"` {
+		if got := two.text(); got != `ack{"resourcesListChanged":true,"resourceSubscriptions":["x://a","x://b"]} resources/updated"x://b" resources/list_changed resources/updated"x://a" resources/updated"x://a/part" resources/updated"x://b"` {
 			t.Errorf("two heard %s", got)
 		}
-		if got := three.heard(); got != `ack{}` {
+		if got := three.text(); got != `ack{}` {
 			t.Errorf("three heard %s", got)
 		}
 		if got := in.noted(); got != `notifications/prompts/list_changed notifications/resources/updated{"uri":"x://c"}` {
@@ -187,7 +187,7 @@ func TestLegacyListen(t *testing.T) {
 			t.Errorf("asked for %s", got)
 		}
 		f.far.Close()
-		for i, e := range []*ear{two, three} {
+		for i, e := range []*notificationLog{two, three} {
 			if got := <-e.done; !errors.Is(got.err, mcp.ErrConnection) {
 				t.Errorf("%d ended with %v", i+2, got.err)
 			}
@@ -236,7 +236,7 @@ func TestLegacyListenToNothing(t *testing.T) {
 			t.Fatal(err)
 		}
 		e := listen(c, t.Context(), `{"toolsListChanged":true,"promptsListChanged":true,"resourcesListChanged":true,"resourceSubscriptions":["x://a"]}`)
-		if got := e.heard(); got != `ack{}` {
+		if got := e.text(); got != `ack{}` {
 			t.Errorf("heard %s", got)
 		}
 		c.Close()

@@ -13,8 +13,8 @@ import (
 // is full.
 const smallFrame = 16 << 10
 
-// writeFrame writes a frame but waits no longer than ctx lasts, because a server may not read. A
-// frame that was given up is still written when the server reads again.
+// writeFrame writes a frame but waits no longer than ctx lasts, because the server might have
+// stopped reading. If ctx ends first, the frame is still written when the server reads again.
 func (c *caller) writeFrame(ctx context.Context, frame []byte) error {
 	if c.activeWrites.Add(1) == 1 && len(frame) <= smallFrame {
 		defer c.activeWrites.Add(-1)

@@ -188,7 +188,7 @@ func TestQuestionsAreBounded(t *testing.T) {
 	asking := make(chan struct{})
 	refused := make(chan struct{})
 	go floodQuestions(far, asking, refused)
-	c, err := overconn.Connect(t.Context(), near, patient{asking}, "", transport.ClientOptions{Logger: quiet, Revision: mcp.Revision20251125, Tap: mcptest.ClientTap(t, mcptest.SentOnly())})
+	c, err := overconn.Connect(t.Context(), near, blockingAnswerer{asking}, "", transport.ClientOptions{Logger: quiet, Revision: mcp.Revision20251125, Tap: mcptest.ClientTap(t, mcptest.SentOnly())})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -200,15 +200,15 @@ func TestQuestionsAreBounded(t *testing.T) {
 	c.Close()
 }
 
-// patient answers when the connection ends.
-type patient struct{ asking chan struct{} }
+// blockingAnswerer answers a question only when the connection ends.
+type blockingAnswerer struct{ asking chan struct{} }
 
-func (p patient) ServeMCP(ctx context.Context, _ *mcp.Request) (*mcp.Result, error) {
+func (p blockingAnswerer) ServeMCP(ctx context.Context, _ *mcp.Request) (*mcp.Result, error) {
 	<-ctx.Done()
 	return nil, context.Cause(ctx)
 }
-func (patient) Notify(mcp.Notification) {}
-func (patient) Down(error)              {}
+func (blockingAnswerer) Notify(mcp.Notification) {}
+func (blockingAnswerer) Down(error)              {}
 
 func floodQuestions(far transport.Conn, asking, refused chan struct{}) {
 	defer close(asking)

@@ -71,7 +71,7 @@ func (w *testServer) ServeMCP(ctx context.Context, req *mcp.Request) (*mcp.Resul
 		return &mcp.Result{Value: &mcp.ListToolsResult{}, Cache: mcp.Cache{TTL: 1500e6, Scope: mcp.CachePublic}}, nil
 	case mcp.MethodListPrompts:
 		return &mcp.Result{Value: &mcp.ListPromptsResult{}, Cache: mcp.Cache{TTL: -time.Second}}, nil
-	case mcp.MethodComplete: // asks although completion/complete may not
+	case mcp.MethodComplete: // asks although completion/complete does not allow it
 		return &mcp.Result{Type: mcp.ResultInputRequired, Value: &mcp.InputRequiredResult{RequestState: new("s")}}, nil
 	}
 	return nil, mcp.MethodNotFound(req.Method)
