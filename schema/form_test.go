@@ -186,6 +186,20 @@ func TestDialects(t *testing.T) {
 			t.Errorf("%s is not followed", uri)
 		}
 	}
+	// Keywords that mean something in some dialects only.
+	for _, c := range []struct{ dialect, raw, valid, invalid string }{
+		{"draft-04", `"minimum":1,"exclusiveMinimum":true`, `2`, `1`},
+		{"draft-07", `"items":[{"type":"integer"}],"additionalItems":false`, `[1]`, `[1,2]`},
+		{"draft-07", `"dependencies":{"a":["b"]}`, `{"b":1}`, `{"a":1}`},
+		{"draft-07", `"prefixItems":[{"type":"integer"}],"maxItems":1`, `["1"]`, `[1,2]`},
+		{"draft/2019-09", `"dependencies":{"a":["b"]},"dependentRequired":{"c":["d"]}`, `{"a":1}`, `{"c":1}`},
+		{"draft/2020-12", `"prefixItems":[{"type":"integer"}],"items":false`, `[1]`, `["1"]`},
+	} {
+		s := mustCompile(t, fmt.Sprintf(`{"$schema":"https://json-schema.org/%s/schema",%s}`, c.dialect, c.raw))
+		if s.Validate([]byte(c.valid)) != nil || s.Validate([]byte(c.invalid)) == nil {
+			t.Errorf("%s: %s is not followed", c.dialect, c.raw)
+		}
+	}
 	for _, c := range []struct{ raw, want string }{
 		{`{"$schema":"http://json-schema.org/draft-03/schema#"}`, `JSON Schema dialect "http://json-schema.org/draft-03/schema#" is not known here`},
 		{`{"$schema":"https://example.com/mine"}`, `JSON Schema dialect "https://example.com/mine"`},

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/dowel-mcp/dowel/internal/mcpwire"
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
@@ -61,6 +62,7 @@ func TestNotify(t *testing.T) {
 		failed = []error{
 			Notify(ctx, own, params{1}), Notify(ctx, mcp.NotificationMethod[json.RawMessage]{Name: "notifications/raw"}, json.RawMessage(`{"a":1.0}`)),
 			Notify(ctx, mcp.NotificationMethod[int]{Name: "notifications/int"}, 1), Notify(ctx, mcp.NotificationMethod[mcp.None]{Name: mcp.NotificationMessage}, mcp.None{}),
+			Notify(ctx, mcp.NotificationMethod[json.RawMessage]{Name: mcpwire.NotificationCancelled}, json.RawMessage(`{"requestId":1}`)),
 		}
 	}
 	Tool(s, "t", "", func(ctx context.Context, _ struct{}) (string, error) { work(ctx); return "", nil })
@@ -73,7 +75,7 @@ func TestNotify(t *testing.T) {
 		if got := strings.Join(peer.got, ", "); got != `notifications/acme {"n":1}, notifications/raw {"a":1.0}` {
 			t.Errorf("%s: %s", method, got)
 		}
-		for i, part := range []string{"", "", "must be an object", "is a notification of the protocol"} {
+		for i, part := range []string{"", "", "must be an object", "is a notification of the protocol", "is a notification of the protocol"} {
 			if (failed[i] == nil) != (part == "") || failed[i] != nil && !strings.Contains(failed[i].Error(), part) {
 				t.Errorf("%s, notification %d: %v", method, i, failed[i])
 			}

@@ -63,10 +63,11 @@ func TestNamesInHeaders(t *testing.T) {
 	}) (string, error) {
 		return "", nil
 	})
+	server.Prompt(s, "greet", "", func(context.Context, struct{}) (string, error) { return "", nil })
 	endpoint := streamable.Handler(s, nil)
 	var sent string
 	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.Header.Get("Mcp-Method") == mcp.MethodReadResource {
+		if method := r.Header.Get("Mcp-Method"); method == mcp.MethodReadResource || method == mcp.MethodGetPrompt {
 			sent = r.Header.Get("Mcp-Name")
 		}
 		endpoint.ServeHTTP(w, r)
@@ -83,6 +84,9 @@ func TestNamesInHeaders(t *testing.T) {
 		if sent != want {
 			t.Errorf("%q is sent as %q, want %q", uri, sent, want)
 		}
+	}
+	if _, err := c.GetPrompt(t.Context(), "greet", nil); err != nil || sent != "greet" {
+		t.Errorf("the prompt is sent as %q, %v", sent, err)
 	}
 }
 

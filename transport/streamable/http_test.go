@@ -48,17 +48,19 @@ func TestModernRequests(t *testing.T) {
 		{"names of fields in any case", listBody, []string{"mcp-protocol-version", modernVersion, "MCP-METHOD", "tools/list"}, 200, 0},
 		{"a call", echo, call("Mcp-Name", "echo"), 200, 0},
 		{"a base64 name", echo, call("Mcp-Name", "=?base64?ZWNobw==?="), 200, 0},
-		{"a base64 name with bad padding", echo, call("Mcp-Name", "=?base64?ZWNobw=?="), 400, mcp.CodeHeaderMismatch},
-		{"another name", echo, call("Mcp-Name", "ask"), 400, mcp.CodeHeaderMismatch},
-		{"a name in another case", echo, call("Mcp-Name", "Echo"), 400, mcp.CodeHeaderMismatch},
-		{"no name", echo, call(), 400, mcp.CodeHeaderMismatch},
-		{"two names", echo, call("Mcp-Name", "echo", "Mcp-Name", "echo"), 400, mcp.CodeHeaderMismatch},
-		{"no method", listBody, []string{"Mcp-Protocol-Version", modernVersion}, 400, mcp.CodeHeaderMismatch},
-		{"another method", listBody, modernFields("tools/call"), 400, mcp.CodeHeaderMismatch},
-		{"no version header with a modern body", listBody, []string{"Mcp-Method", "tools/list"}, 400, mcp.CodeHeaderMismatch},
-		{"two version headers", listBody, modernFields("tools/list", "Mcp-Protocol-Version", modernVersion), 400, mcp.CodeHeaderMismatch},
-		{"a legacy version header with a modern body", listBody, []string{"Mcp-Protocol-Version", "2025-11-25", "Mcp-Method", "tools/list"}, 400, mcp.CodeHeaderMismatch},
-		{"an unknown version", strings.ReplaceAll(listBody, modernVersion, "v999.0.0"), []string{"Mcp-Protocol-Version", "v999.0.0", "Mcp-Method", "tools/list"}, 400, mcp.CodeUnsupportedProtocolVersion},
+		{"a base64 name with bad padding", echo, call("Mcp-Name", "=?base64?ZWNobw=?="), 400, -32020},
+		{"another name", echo, call("Mcp-Name", "ask"), 400, -32020},
+		{"a name in another case", echo, call("Mcp-Name", "Echo"), 400, -32020},
+		{"no name", echo, call(), 400, -32020},
+		{"two names", echo, call("Mcp-Name", "echo", "Mcp-Name", "echo"), 400, -32020},
+		{"a prompt without its name", modernBody("prompts/get", `"name":"p"`), modernFields("prompts/get"), 400, -32020},
+		{"a resource without its name", modernBody("resources/read", `"uri":"x://a"`), modernFields("resources/read"), 400, -32020},
+		{"no method", listBody, []string{"Mcp-Protocol-Version", modernVersion}, 400, -32020},
+		{"another method", listBody, modernFields("tools/call"), 400, -32020},
+		{"no version header with a modern body", listBody, []string{"Mcp-Method", "tools/list"}, 400, -32020},
+		{"two version headers", listBody, modernFields("tools/list", "Mcp-Protocol-Version", modernVersion), 400, -32020},
+		{"a legacy version header with a modern body", listBody, []string{"Mcp-Protocol-Version", "2025-11-25", "Mcp-Method", "tools/list"}, 400, -32020},
+		{"an unknown version", strings.ReplaceAll(listBody, modernVersion, "v999.0.0"), []string{"Mcp-Protocol-Version", "v999.0.0", "Mcp-Method", "tools/list"}, 400, -32022},
 		{"no _meta", `{"jsonrpc":"2.0","id":7,"method":"tools/list","params":{}}`, modernFields("tools/list"), 400, -32602},
 		{"no params", `{"jsonrpc":"2.0","id":7,"method":"tools/list"}`, modernFields("tools/list"), 400, -32602},
 		{"no capabilities", `{"jsonrpc":"2.0","id":7,"method":"tools/list","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}}}`, modernFields("tools/list"), 400, -32602},
@@ -66,11 +68,11 @@ func TestModernRequests(t *testing.T) {
 		{"ping", modernBody("ping", ""), modernFields("ping"), 404, -32601},
 		{"an unknown method", modernBody("a/b", ""), modernFields("a/b"), 404, -32601},
 		{"a session id is ignored", listBody, modernFields("tools/list", "Mcp-Session-Id", "x"), 200, 0},
-		{"a missing capability", modernBody("tools/call", `"name":"ask","arguments":{}`), call("Mcp-Name", "ask"), 400, mcp.CodeMissingCapability},
+		{"a missing capability", modernBody("tools/call", `"name":"ask","arguments":{}`), call("Mcp-Name", "ask"), 400, -32021},
 		{"parameters", route, call("Mcp-Name", "route", "Mcp-Param-Region", "eu", "Mcp-Param-Level", "3"), 200, 0},
 		{"parameters by their number", route, call("Mcp-Name", "route", "Mcp-Param-Region", "eu", "Mcp-Param-Level", "3.0"), 200, 0},
-		{"a missing parameter", route, call("Mcp-Name", "route", "Mcp-Param-Region", "eu"), 400, mcp.CodeHeaderMismatch},
-		{"another parameter", route, call("Mcp-Name", "route", "Mcp-Param-Region", "us", "Mcp-Param-Level", "3"), 400, mcp.CodeHeaderMismatch},
+		{"a missing parameter", route, call("Mcp-Name", "route", "Mcp-Param-Region", "eu"), 400, -32020},
+		{"another parameter", route, call("Mcp-Name", "route", "Mcp-Param-Region", "us", "Mcp-Param-Level", "3"), 400, -32020},
 		{"a notification", `{"jsonrpc":"2.0","method":"notifications/x","params":{` + modernMeta + `}}`, modernFields("notifications/x"), 202, 0},
 		{"a response", `{"jsonrpc":"2.0","id":7,"result":{}}`, []string{"Mcp-Protocol-Version", modernVersion}, 400, -32600},
 		{"a batch", "[" + listBody + "]", modernFields("tools/list"), 400, -32600},
@@ -98,6 +100,9 @@ func TestModernRequests(t *testing.T) {
 			}
 			if got.status == http.StatusAccepted && got.body != "" {
 				t.Errorf("202 has the body %q", got.body)
+			}
+			if media := got.header.Get("Content-Type"); got.body != "" && media != "application/json" {
+				t.Errorf("the media type is %q", media)
 			}
 			if id := got.header.Get("Mcp-Session-Id"); id != "" {
 				t.Errorf("a session was opened: %s", id)
@@ -214,6 +219,10 @@ func TestMethods(t *testing.T) {
 				t.Error("the answer does not say what is allowed")
 			}
 		})
+	}
+	got := send(t, http.MethodPost, modern.URL+"/mcp", listBody, "Mcp-Method", "tools/list")
+	if got.status != 400 || code(t, got.body) != mcp.CodeHeaderMismatch {
+		t.Errorf("without a version: %d %s", got.status, got.body)
 	}
 }
 

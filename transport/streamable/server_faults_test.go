@@ -181,7 +181,9 @@ func watched(gate chan struct{}) (s *server.Server, begun chan struct{}, ended c
 
 // If a modern client disconnects, its call must be cancelled, with a stream or without.
 func TestModernClientGoesAway(t *testing.T) {
-	s, begun, ended := watched(nil)
+	gate := make(chan struct{})
+	defer close(gate) // if the test fails, its call ends all the same
+	s, begun, ended := watched(gate)
 	_, web := serve(t, s)
 	for _, accept := range []string{"application/json", "text/event-stream"} {
 		c := dialRaw(t, web)

@@ -59,6 +59,33 @@ func TestCancelledCall(t *testing.T) {
 	})
 }
 
+// A call is not cancelled at the server if its answer has arrived when its context ends.
+func TestAnAnsweredCallIsNotCancelled(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, f := connected(t, r26, nil, transport.ClientOptions{}, func(f *fake, m jsonrpc.Message) {
+			f.send(`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":%s,"progress":1}}`, m.ID)
+			f.reply(m, okResult)
+		})
+		defer c.Close()
+		ended := 0
+		for range 100 { // RoundTrip sees the answer or the end of the context first, as chance decides
+			ctx, cancel := context.WithCancel(t.Context())
+			req := callTool("x")
+			req.Notify = func(mcp.Notification) {
+				synctest.Wait() // the answer arrives
+				cancel()
+			}
+			if _, err := c.RoundTrip(ctx, req); err != nil {
+				ended++
+			}
+		}
+		synctest.Wait()
+		if got := strings.Count(f.methods(), "notifications/cancelled"); got != 0 || ended == 0 {
+			t.Errorf("%d calls ended with their context, %d were cancelled at the server", ended, got)
+		}
+	})
+}
+
 // Many calls, some of which are cancelled while their answers are on their way: no answer goes to
 // another call.
 func TestCancellationRacesOfCalls(t *testing.T) {
