@@ -5,8 +5,10 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/dowel-mcp/dowel/client"
+	"github.com/dowel-mcp/dowel/internal/mcpwire"
 	"github.com/dowel-mcp/dowel/jsonrpc"
 	"github.com/dowel-mcp/dowel/mcp"
 )
@@ -54,6 +56,7 @@ func (b *Toolbox) elicitInRun(ctx context.Context, q *client.ElicitRequest) (*mc
 	if a.server != "" {
 		named := *q
 		named.Server = a.server
+		named.Message = strings.TrimPrefix(q.Message, mcpwire.AskerPrefix(a.server)) // the user sees the server anyway
 		q = &named
 	}
 	var res *mcp.ElicitResult

@@ -14,8 +14,19 @@ import (
 )
 
 // forwardRequest sends a request with these params to an upstream, and returns the result or the
-// error for the client. A legacy upstream may ask, so its call gets a bridge.
+// error for the client. Questions name the upstream, unless that is a gateway, which has named its
+// own.
 func (g *Gateway) forwardRequest(ctx context.Context, u *hub.Upstream, req *mcp.Request, params json.RawMessage) (*mcp.Result, error) {
+	res, err := g.forwardToUpstream(ctx, u, req, params)
+	if err == nil && res.Type == mcp.ResultInputRequired && !g.relays {
+		res = nameAsker(u.Name(), res)
+	}
+	return res, err
+}
+
+// forwardToUpstream is forwardRequest with questions as the upstream has sent them. A legacy
+// upstream may ask live, so its call gets a bridge.
+func (g *Gateway) forwardToUpstream(ctx context.Context, u *hub.Upstream, req *mcp.Request, params json.RawMessage) (*mcp.Result, error) {
 	noteUpstream(ctx, u, params)
 	if !mcpwire.MayAsk(req.Method) {
 		resp, err := u.RoundTrip(ctx, callerOf(req), upstreamRequest(req, params, notifier(ctx, req)))
@@ -67,7 +78,7 @@ func (g *Gateway) forwardRound(ctx context.Context, u *hub.Upstream, req *mcp.Re
 func upstreamRequest(req *mcp.Request, params json.RawMessage, notify func(mcp.Notification)) *mcp.Request {
 	return &mcp.Request{
 		Method: req.Method, Params: params, LogLevel: req.LogLevel, ClientCapabilities: req.ClientCapabilities,
-		Notify: notify, NoProgress: req.ProgressToken == nil,
+		Notify: notify, NoProgress: req.ProgressToken == nil, Header: req.Header,
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/dowel-mcp/dowel/client"
@@ -115,6 +116,36 @@ func TestParamHeadersOfUpstream(t *testing.T) {
 		default:
 			t.Fatal("there was no call")
 		}
+	}
+}
+
+// A field Mcp-Param-… that the gateway does not know reaches an HTTP upstream. Other fields do not.
+func TestUnknownParamHeaders(t *testing.T) {
+	var mu sync.Mutex
+	var seen []http.Header
+	up := serveHTTP(t, newUpstream())
+	passing := func(r *http.Request) {
+		mu.Lock()
+		defer mu.Unlock()
+		if r.Header.Get("Mcp-Method") == mcp.MethodCallTool {
+			seen = append(seen, r.Header.Clone())
+		}
+	}
+	h := hubOf(t, hub.Options{}, hub.Definition{Name: "up", Target: streamable.URL{URL: up.URL + "/mcp", Client: &http.Client{Transport: spying{passing}}}})
+	settle(t, h)
+	web := serveHTTP(t, gatewayOf(t, h, gateway.Options{}))
+	const body = `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"up__test_x_mcp_header","arguments":{"region":"eu"},` +
+		`"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}`
+	status, answer := post(t, web.URL+"/mcp", body, "MCP-Protocol-Version", "2026-07-28", "Mcp-Method", "tools/call", "Mcp-Name", "up__test_x_mcp_header",
+		"Mcp-Param-Region", "eu", "Mcp-Param-Tenant", "=?base64?w6k=?=", "Authorization", "Bearer secret", "X-Own", "1")
+	if status != http.StatusOK {
+		t.Fatalf("%d %s", status, answer)
+	}
+	mu.Lock()
+	defer mu.Unlock()
+	if len(seen) != 1 || seen[0].Get("Mcp-Param-Tenant") != "=?base64?w6k=?=" || len(seen[0]["Mcp-Param-Region"]) != 1 || seen[0].Get("Mcp-Param-Region") != "eu" ||
+		seen[0].Get("Authorization") != "" || seen[0].Get("X-Own") != "" {
+		t.Errorf("the upstream saw %v", seen)
 	}
 }
 

@@ -235,6 +235,7 @@ func (c *carrier) setMetadata(h http.Header, m *calling.Outbound) {
 		}
 	}
 	if m.Method == mcp.MethodCallTool {
+		forwardParamFields(h, m.Header)
 		c.toolHeaders.addFields(h, m.Params)
 	}
 }

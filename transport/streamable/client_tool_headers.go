@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"net/http"
+	"strings"
 	"sync"
 
 	"github.com/dowel-mcp/dowel/internal/mcpwire"
@@ -85,6 +86,16 @@ func (b *toolHeaders) evictOne() {
 	for name := range b.tools {
 		delete(b.tools, name)
 		return
+	}
+}
+
+// forwardParamFields adds the fields Mcp-Param-… of another client's request (basic/transports/
+// streamable-http: server behavior for custom headers).
+func forwardParamFields(h http.Header, from map[string][]string) {
+	for name, values := range from {
+		if strings.HasPrefix(name, mcpwire.HeaderParamPrefix) {
+			h[name] = values
+		}
 	}
 }
 

@@ -58,6 +58,8 @@ type Outbound struct {
 	Revision mcp.Revision
 	// Request reports whether the message is a request, which has a response.
 	Request bool
+	// Header is the Header of an [mcp.Request], or nil.
+	Header map[string][]string
 }
 
 // Caller is the calling side of a server that gets each message separately. Use [NewCaller]. It
@@ -207,7 +209,7 @@ func (c *caller) carryInBackground(ctx context.Context, req *mcp.Request, e para
 
 func (c *caller) newOutbound(req *mcp.Request, e paramsEncoder, x *exchange) *Outbound {
 	m := &Outbound{
-		Frame: c.encodeRequest(req, e, x), Method: req.Method, Params: req.Params, Request: true,
+		Frame: c.encodeRequest(req, e, x), Method: req.Method, Params: req.Params, Request: true, Header: req.Header,
 	}
 	if d, ok := e.(era); ok {
 		m.Revision = d.revision()
