@@ -319,6 +319,10 @@ func (c *caller) handleCancelled(params []byte) bool {
 		x = nil
 	}
 	c.mu.Unlock()
+	if cancel != nil || x != nil {
+		reason, _ := rawjson.String(rawjson.Lookup(params, "reason"))
+		c.logger.Debug("the server has cancelled a question or ended a subscription", "id", id.String(), "reason", reason)
+	}
 	if cancel != nil {
 		cancel(&frames.CancelledError{})
 	}

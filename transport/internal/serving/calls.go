@@ -115,6 +115,7 @@ func (f *callTable) handleCancelled(params []byte) error {
 		return nil // initialize cannot be cancelled
 	}
 	reason, _ := rawjson.String(rawjson.Lookup(params, "reason"))
+	c.edge.logger.Debug("the client has cancelled a request", "method", c.req.Method, "reason", reason)
 	c.cancel(&frames.CancelledError{Reason: reason})
 	return nil
 }

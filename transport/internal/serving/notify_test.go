@@ -1,6 +1,8 @@
 package serving_test
 
 import (
+	"bytes"
+	"log/slog"
 	"strings"
 	"testing"
 
@@ -43,4 +45,17 @@ func TestNotificationsOfRawHandlers(t *testing.T) {
 			> {"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"notify","arguments":{"Send":[`+cancelled+`]}}}
 			$OK 1 "`+refused+`"`)
 	})
+}
+
+// The reason of a cancellation is in the log, where a missing answer is looked for.
+func TestReasonOfACancellationIsLogged(t *testing.T) {
+	var log bytes.Buffer
+	play(t, newTestServer(), transport.ServerOptions{Logger: slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))}, `
+		> {"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"hang",$META}}
+		> {"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1,"reason":"the user pressed Ctrl-C"}}
+		> {"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"echo",$META}}
+		$OK 2 ""`)
+	if want := `method=tools/call reason="the user pressed Ctrl-C"`; !strings.Contains(log.String(), want) {
+		t.Errorf("the log lacks %s: %s", want, log.String())
+	}
 }
