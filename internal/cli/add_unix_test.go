@@ -63,18 +63,19 @@ func TestAddToDowel(t *testing.T) {
 	p.expectSuccess("bad: failed: ", "servers", "add", "bad", "--", "/bin/sh", "-c", "exit 1")
 	var added servers.Addition
 	if err := json.Unmarshal([]byte(p.expectSuccess("", "servers", "add", "more.of it", "--json", "--", testBinary(t), "serve", "everything")), &added); err != nil ||
-		added.File != p.userFile() || !added.Changed || added.Server != "more.of it" || !added.Running || added.Status != hub.Ready ||
-		len(added.Warnings) != 1 || added.Notes != nil {
+		added.File != p.userFile() || !added.Changed || added.Server != "more-of-it" || !added.Running || added.Status != hub.Ready ||
+		len(added.Notes) != 1 || !strings.Contains(p.readText(p.userFile()), `"title": "more.of it"`) {
 		t.Errorf("%v, %+v", err, added)
 	}
 }
 
-// servers add warns of a name with another form on the wire. With --config, it writes to that file.
+// servers add writes names that tool names contain unchanged, and keeps the original as the title.
+// With --config, it writes to that file.
 func TestAddNamesAndFiles(t *testing.T) {
 	t.Parallel()
 	p := newTestUser(t)
-	for _, name := range []string{"my server", "a.b", "a__b", "a_", "dowel", "über"} {
-		p.expectFailure(exit.OK, "in another form", "servers", "add", name, "--dry-run", "--", "npx")
+	for name, fitted := range map[string]string{"my server": "my-server", "a.b": "a-b", "a__b": "a-b", "a_": "a", "dowel": "dowel-server", "über": "ber"} {
+		checkText(t, p.expectSuccess("", "servers", "add", name, "--dry-run", "--", "npx"), []string{`"` + fitted + `": {`, `"title": "` + name + `"`}, nil)
 	}
 	for _, name := range []string{"a", "my-server_2", "A_b"} {
 		if out := p.runDowel("servers", "add", name, "--dry-run", "--", "npx"); out.code != exit.OK || out.stderr != "" {

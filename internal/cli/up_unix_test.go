@@ -322,6 +322,22 @@ func TestToolSearch(t *testing.T) {
 	p.expectSuccess("weather__get_alerts", "call", "search_tools", "query=storm warnings in a state", "--url", url+"/mcp")
 	p.expectSuccess(`"inputSchema"`, "call", "describe_tool", "name=everything__echo", "--url", url+"/mcp")
 	p.expectSuccess("hi\n", "call", "call_tool", "name=everything__echo", `arguments={"message":"hi"}`, "--url", url+"/mcp")
+	// The flag works for the client of a process beside the running dowel, too.
+	for words, want := range map[string][]string{
+		"up --stdio --tool-search": {"search_tools", "describe_tool", "call_tool", "dowel__status"},
+		"up --stdio":               nil,
+	} {
+		own := newTestUser(t)
+		own.startDaemon()
+		own.awaitStates(map[string]hub.Status{"everything": hub.Ready, "weather": hub.Ready, "kv": hub.Ready})
+		out := own.runDowel(append([]string{"tools", "--json", "--", testBinary(t)}, strings.Fields(words)...)...)
+		if strings.Contains(out.stdout, "search_tools") != (want != nil) || strings.Contains(out.stdout, "everything__echo") == (want != nil) || strings.Contains(out.stderr, "ignored") {
+			t.Errorf("%s: %s%s", words, out.stdout, out.stderr)
+		}
+		if want != nil {
+			own.expectSuccess("hi\n", "call", "call_tool", "name=everything__echo", `arguments={"message":"hi"}`, "--", testBinary(t), "up", "--stdio", "--tool-search")
+		}
+	}
 	if out := p.runDowel("call", "call_tool", "name=everything__ecco", "--url", url+"/mcp"); out.code != exit.Failed || !strings.Contains(out.stderr, "everything__echo") {
 		t.Errorf("%+v", out)
 	}
@@ -340,8 +356,13 @@ func TestImportAndExport(t *testing.T) {
 	p.expectSuccess("Written", "import", "--from", "cursor,vscode", "--yes")
 	p.expectSuccess("url = http://127.0.0.1:8080/mcp", "config", "explain", "v")
 	p.expectSuccess("No servers to add", "import", "--yes")
-	p.expectSuccess("+ ", "export", "--to", "cursor", "--dry-run")
-	p.expectSuccess("mcp.json.bak", "export", "--to", "cursor")
+	p.writeFile(cursor, `{"mcpServers": {"a": {"command": "npx", "args": ["-y", "a"], "env": {"T": "${env:T}", "A_TOKEN": "not-to-be-shown"}}}}`)
+	if out := p.expectSuccess("+ ", "export", "--to", "cursor", "--dry-run"); strings.Contains(out, "not-to-be-shown") {
+		t.Error(out)
+	}
+	if out := p.expectSuccess("mcp.json.bak", "export", "--to", "cursor"); !strings.Contains(out, `Cursor now starts dowel as its server "dowel"`) {
+		t.Error(out)
+	}
 	text, err := os.ReadFile(cursor)
 	if err != nil || !strings.Contains(string(text), `"--stdio"`) || !strings.Contains(string(text), `"${env:T}"`) {
 		t.Errorf("%s, %v", text, err)

@@ -34,6 +34,12 @@ func Discover(o Options, names ...string) []Found {
 	return all
 }
 
+// ServersIn returns the servers in the text of a file of any tool. path determines the tool.
+func ServersIn(path string, text []byte) []*Server {
+	c := fileContents{File: File{Path: path, Scope: User}}.parseText(text, nil, Options{}.withDefaults())
+	return c.servers
+}
+
 // foundIn converts a file's content to results. A file of Claude Code has a second one for its
 // section on the project.
 func foundIn(c fileContents, o Options) []Found {

@@ -143,6 +143,10 @@ func serveEvents(w http.ResponseWriter, r *http.Request, h *hub.Hub, life contex
 // HeaderClient is the header field with the name of the client that a process speaks for.
 const HeaderClient = "Dowel-Client"
 
+// HeaderToolSearch is the header field with which a process gets the pinned tools and a search in
+// place of all tools, for a client that was started with --tool-search. Its value is "true".
+const HeaderToolSearch = "Dowel-Tool-Search"
+
 // Principal returns the principal of a request by [HeaderClient]. It is not verified: only the user
 // can reach the endpoint of [Handler].
 func Principal(r *http.Request) mcp.Principal { return mcp.Principal{ID: r.Header.Get(HeaderClient)} }

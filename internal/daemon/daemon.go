@@ -306,9 +306,14 @@ func (d *Daemon) serverOptions() transport.ServerOptions {
 // clientGateway returns the gateway that clients see. It offers all tools, or a search of tools.
 func (d *Daemon) clientGateway() *gateway.Gateway {
 	if d.options.ToolSearch || d.settings.ToolSearch {
-		return d.gateway.WithToolSearch(append(d.state.Favourites(), d.settings.Pinned...)...)
+		return d.searchGateway()
 	}
 	return d.gateway
+}
+
+// searchGateway returns the gateway that offers a search of tools.
+func (d *Daemon) searchGateway() *gateway.Gateway {
+	return d.gateway.WithToolSearch(append(d.state.Favourites(), d.settings.Pinned...)...)
 }
 
 // namedGateways returns the gateway for each client that the configuration names.

@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/dowel-mcp/dowel/gateway"
@@ -94,9 +95,17 @@ const closingDelay = 100 * time.Millisecond
 // serveControl serves the control API and the gateway to the user's other processes on l. It
 // returns a function that stops this, with the calls in flight limited by its context.
 func (d *Daemon) serveControl(l net.Listener) func(context.Context) error {
-	handler := d.gateway.HTTPHandler(&gateway.HTTPOptions{
+	options := &gateway.HTTPOptions{
 		Streamable: streamable.Options{ServerOptions: d.serverOptions(), Principal: control.Principal},
 		Guard:      streamable.Guard{Off: true}, Middleware: d.gatewayMiddleware(),
+	}
+	all, search := d.gateway.HTTPHandler(options), d.searchGateway().HTTPHandler(options)
+	handler := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get(control.HeaderToolSearch) != "" {
+			search.ServeHTTP(w, r)
+			return
+		}
+		all.ServeHTTP(w, r)
 	})
 	events, endEvents := context.WithCancel(context.Background())
 	server := &http.Server{Handler: control.Handler(events, d, d.Hub, &d.frames, handler), ReadHeaderTimeout: 10 * time.Second, ConnContext: func(ctx context.Context, conn net.Conn) context.Context {
@@ -112,7 +121,10 @@ func (d *Daemon) serveControl(l net.Listener) func(context.Context) error {
 		// Calls that they send before they notice are still answered.
 		endEvents()
 		time.Sleep(closingDelay)
-		err := Shutdown(ctx, handler.Shutdown)
+		var searching sync.WaitGroup
+		searching.Go(func() { _ = Shutdown(ctx, search.Shutdown) })
+		err := Shutdown(ctx, all.Shutdown)
+		searching.Wait()
 		_ = Shutdown(ctx, server.Shutdown)
 		server.Close()
 		<-served

@@ -83,7 +83,7 @@ func (p *Proxy) findOrStart(ctx context.Context) error {
 	if !errors.Is(err, control.ErrRunning) {
 		return err
 	}
-	if o := p.options; o.ConfigGiven || o.Address != "" || o.ToolSearch {
+	if o := p.options; o.ConfigGiven || o.Address != "" || o.ToolSearch && !o.Stdio {
 		o.Warn("dowel is running already: the other flags are ignored; dowel status shows its settings")
 	}
 	p.options.Address = ""   // ignored too if this process becomes the daemon later
@@ -183,6 +183,9 @@ func (p *Proxy) setTarget(d hub.Definition) {
 // in whatever process it runs. A header tells the daemon which process its calls come from.
 func (p *Proxy) remoteDefinition(pid int) hub.Definition {
 	me := http.Header{control.HeaderClient: {fmt.Sprintf("process %d", os.Getpid())}}
+	if p.options.ToolSearch {
+		me.Set(control.HeaderToolSearch, "true")
+	}
 	return hub.Definition{
 		Target: remoteDialer{p.Running, streamable.URL{
 			URL: p.Running.Gateway(), Client: p.Running.HTTP(), Header: func(context.Context) (http.Header, error) { return me, nil },

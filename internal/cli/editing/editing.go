@@ -8,9 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/dowel-mcp/dowel/internal/atomicfile"
@@ -53,7 +51,7 @@ func PreviewEdit(f *factory.Factory, path string, change func(text []byte, forma
 	if err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}
-	return ShowChange(f, path, string(old), string(text))
+	return ShowChange(f, path, maskSecrets(path, old), maskSecrets(path, text))
 }
 
 // lookupFormat returns the format of a file by its name.
@@ -148,45 +146,4 @@ func ToolNames() (names []string) {
 		}
 	}
 	return names
-}
-
-// InstalledPath returns the path at which other programs can start dowel. It fails if this program
-// is temporary, such as under go run, and no other dowel is installed.
-func InstalledPath() (string, error) {
-	self, err := os.Executable()
-	if err != nil {
-		return "", err
-	}
-	return permanentPath(self)
-}
-
-// permanentPath returns self, the path of this program, unless it is temporary. Then it returns the
-// dowel on the PATH.
-func permanentPath(self string) (string, error) {
-	if !isTemporary(self) {
-		return self, nil
-	}
-	reason := "your PATH has no dowel"
-	if found, err := exec.LookPath("dowel"); err == nil {
-		if found, err = filepath.Abs(found); err == nil && !isTemporary(found) {
-			return found, nil
-		}
-		reason = "the dowel on your PATH is in a temporary folder too"
-	}
-	return "", exit.Usagef("dowel runs as the temporary file %s, and %s: install dowel (go install ./cmd/dowel) and run it from there", self, reason)
-}
-
-// isTemporary reports whether a program will soon be deleted: go run built it, in a folder of its
-// own or in Go's cache, or it is in the folder for temporary files.
-func isTemporary(program string) bool {
-	parts := strings.Split(filepath.ToSlash(filepath.Dir(program)), "/")
-	if i := slices.IndexFunc(parts, func(part string) bool { return strings.HasPrefix(part, "go-build") }); i >= 0 {
-		return parts[i] == "go-build" || parts[len(parts)-1] == "exe" // otherwise go test built it
-	}
-	for _, folder := range []string{os.TempDir(), os.Getenv("GOCACHE")} {
-		if rest, err := filepath.Rel(folder, program); folder != "" && err == nil && filepath.IsLocal(rest) {
-			return true
-		}
-	}
-	return false
 }

@@ -73,7 +73,7 @@ func runExport(ctx context.Context, f *factory.Factory, opts *options) error {
 	if err != nil {
 		return err
 	}
-	self, err := editing.InstalledPath()
+	self, err := editing.InstalledPath(f, opts.dry)
 	if err != nil {
 		return err
 	}
@@ -90,6 +90,7 @@ func runExport(ctx context.Context, f *factory.Factory, opts *options) error {
 	if err != nil || opts.dry || f.JSON {
 		return err
 	}
+	fmt.Fprintf(f.Stdout, "%s now starts dowel as its server %q: %s up --stdio. Start %[1]s again, or let it reload its servers.\n", d.Title, opts.name, self)
 	if notice := duplicateNotice(file, opts.tool, opts.name, o); notice != "" {
 		fmt.Fprintln(f.Stdout, notice)
 	}

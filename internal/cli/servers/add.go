@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -20,6 +19,7 @@ import (
 	"github.com/dowel-mcp/dowel/internal/control"
 	"github.com/dowel-mcp/dowel/internal/daemon"
 	"github.com/dowel-mcp/dowel/internal/term"
+	"github.com/dowel-mcp/dowel/internal/wirename"
 	"github.com/spf13/cobra"
 )
 
@@ -56,13 +56,19 @@ func addServer(f *factory.Factory, cmd *cobra.Command, args []string, w connect.
 	if err != nil {
 		return err
 	}
-	name, entry, err := parseNewServer(&w, cmd, args)
+	given, entry, err := parseNewServer(f, &w, cmd, args, dry)
 	if err != nil {
 		return err
 	}
 	set := config.Load(o)
-	if s := set.Server(name); s != nil {
-		return exit.Usagef("a server named %s exists already: %s", name, s.At)
+	name := wirename.Fit(given)
+	for _, taken := range []string{given, name} {
+		if s := set.Server(taken); s != nil {
+			return exit.Usagef("a server named %s exists already: %s", taken, s.At)
+		}
+	}
+	if name != given {
+		entry = append(edit.Object{{Key: "title", Value: given}}, entry...)
 	}
 	if err := checkEditable(set, o); err != nil {
 		return err
@@ -71,18 +77,17 @@ func addServer(f *factory.Factory, cmd *cobra.Command, args []string, w connect.
 		return edit.Set(text, format, []string{"mcpServers", name}, entry)
 	}
 	path := editing.UserFile(o)
-	warnings := nameWarnings(name)
 	if dry {
-		for _, text := range warnings {
-			f.Warn("%s", text)
-		}
 		return editing.PreviewEdit(f, path, change)
 	}
 	result, err := editing.WriteEdit(path, false, change)
 	if err != nil {
 		return err
 	}
-	added := Addition{File: path, Changed: result.Changed, Warnings: warnings}
+	added := Addition{File: path, Changed: result.Changed}
+	if name != given {
+		added.Notes = append(added.Notes, fmt.Sprintf("the server is called %s here, since tool names cannot contain %q", name, given))
+	}
 	if len(o.Files) == 0 && usesBuiltIn(set) {
 		added.Notes = append(added.Notes, fmt.Sprintf("dowel no longer starts its built-in servers (%s), since you now have a server of your own; to keep one, add it, for example: dowel servers add %s",
 			strings.Join(daemon.DefaultServers(), ", "), otherBuiltIn(name)))
@@ -121,8 +126,7 @@ type Addition struct {
 	File    string `json:"file"`
 	Changed bool   `json:"changed"`
 	Outcome
-	Warnings []string `json:"warnings,omitempty"`
-	Notes    []string `json:"notes,omitempty"`
+	Notes []string `json:"notes,omitempty"`
 }
 
 // showAddition reloads the running daemon, if any, and shows the state of the added server.
@@ -134,9 +138,6 @@ func showAddition(ctx context.Context, f *factory.Factory, name string, added Ad
 	}
 	if f.JSON {
 		return f.WriteValue(added)
-	}
-	for _, text := range added.Warnings {
-		f.Warn("%s", text)
 	}
 	fmt.Fprintln(f.Stdout, term.Line(name)+": "+state)
 	for _, text := range added.Notes {
@@ -164,19 +165,8 @@ func awaitAdded(ctx context.Context, f *factory.Factory, name string, o *Outcome
 	return describeState(s), err
 }
 
-// plainName matches a server name that tool names on the wire contain unchanged.
-var plainName = regexp.MustCompile(`^[A-Za-z0-9_-]*[A-Za-z0-9-]$`)
-
-// nameWarnings returns a warning if the server's name must be encoded in tool names on the wire.
-func nameWarnings(name string) []string {
-	if plainName.MatchString(name) && !strings.Contains(name, "__") && name != "dowel" {
-		return nil
-	}
-	return []string{fmt.Sprintf("tool names only allow letters, digits, - and single _, so clients see the name %q in another form", name)}
-}
-
 // parseNewServer returns the name and the entry of the server that the command line describes.
-func parseNewServer(w *connect.TargetFlags, cmd *cobra.Command, args []string) (name string, entry edit.Object, err error) {
+func parseNewServer(f *factory.Factory, w *connect.TargetFlags, cmd *cobra.Command, args []string, dry bool) (name string, entry edit.Object, err error) {
 	words, command := args, []string(nil)
 	if dash := cmd.ArgsLenAtDash(); dash >= 0 {
 		words, command = args[:dash], args[dash:]
@@ -201,7 +191,7 @@ func parseNewServer(w *connect.TargetFlags, cmd *cobra.Command, args []string) (
 	case len(command) > 0:
 		err = fillCommandEntry(w, s, command)
 	case builtIn:
-		err = fillBuiltInEntry(w, s, name)
+		err = fillBuiltInEntry(f, w, s, name, dry)
 	default:
 		err = exit.Usagef("give the command of %s after --, or its --url; built-in servers are %s", name, strings.Join(builtin.Names(), ", "))
 	}
@@ -238,7 +228,7 @@ func fillCommandEntry(w *connect.TargetFlags, s *config.Server, command []string
 }
 
 // fillBuiltInEntry sets the entry s of a built-in server, as a command that runs this program.
-func fillBuiltInEntry(w *connect.TargetFlags, s *config.Server, name string) error {
+func fillBuiltInEntry(f *factory.Factory, w *connect.TargetFlags, s *config.Server, name string, dry bool) error {
 	options, err := builtin.ParseOptions(w.BuiltinOptions)
 	if err == nil {
 		err = builtin.Check(name, options)
@@ -246,7 +236,7 @@ func fillBuiltInEntry(w *connect.TargetFlags, s *config.Server, name string) err
 	if err != nil {
 		return exit.UsageError{Err: err}
 	}
-	self, err := editing.InstalledPath()
+	self, err := editing.InstalledPath(f, dry)
 	if err != nil {
 		return err
 	}
