@@ -16,7 +16,7 @@ import (
 // serveGET opens the session stream, or resumes a stream after the event that Last-Event-ID names.
 func (s *Server) serveGET(w http.ResponseWriter, r *http.Request) {
 	if s.opts.Sessions.Disabled || s.namesModernRevision(r) {
-		s.refuseMethod(w, "GET belongs to legacy sessions: changes come on subscriptions/listen")
+		s.refuseMethod(w, "GET is for legacy sessions only: to receive changes, call subscriptions/listen")
 		return
 	}
 	if !parseAccept(r.Header).stream {
@@ -59,7 +59,7 @@ func (s *Server) resumeAnswer(w http.ResponseWriter, r *http.Request, ss *sessio
 			// A client that gets an empty stream would reconnect to it, in some clients without
 			// Last-Event-ID, which opens a second session stream. The TypeScript SDK takes this
 			// status for a normal end.
-			s.refuseMethod(w, "the stream has ended, and nothing of it is left to send")
+			s.refuseMethod(w, "the stream has ended, and all its messages were sent")
 			return
 		}
 	}
@@ -69,7 +69,7 @@ func (s *Server) resumeAnswer(w http.ResponseWriter, r *http.Request, ss *sessio
 // serveDELETE ends a session.
 func (s *Server) serveDELETE(w http.ResponseWriter, r *http.Request) {
 	if s.opts.Sessions.Disabled || s.namesModernRevision(r) {
-		s.refuseMethod(w, "DELETE belongs to legacy sessions: this revision has no sessions")
+		s.refuseMethod(w, "DELETE is for legacy sessions only: revisions from 2026-07-28 on have no sessions")
 		return
 	}
 	ss := s.findSession(w, r, jsonrpc.ID{})

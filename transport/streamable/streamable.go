@@ -216,15 +216,19 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case http.MethodDelete:
 		s.serveDELETE(w, r)
 	default:
-		s.refuseMethod(w, "this endpoint takes POST, and GET and DELETE of legacy sessions")
+		s.refuseMethod(w, "this endpoint accepts only "+s.allowedMethods())
 	}
 }
 
-func (s *Server) refuseMethod(w http.ResponseWriter, why string) {
-	allowed := "POST, GET, DELETE"
+// allowedMethods returns the value of the header field Allow.
+func (s *Server) allowedMethods() string {
 	if s.opts.Sessions.Disabled {
-		allowed = "POST"
+		return "POST"
 	}
-	w.Header().Set("Allow", allowed)
+	return "POST, GET, DELETE"
+}
+
+func (s *Server) refuseMethod(w http.ResponseWriter, why string) {
+	w.Header().Set("Allow", s.allowedMethods())
 	httpwire.Refuse(w, http.StatusMethodNotAllowed, why)
 }
