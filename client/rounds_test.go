@@ -203,13 +203,18 @@ func TestRoundsAreBounded(t *testing.T) {
 func TestStateOfOneCallStaysInIt(t *testing.T) {
 	var mu sync.Mutex
 	seen := map[string][]string{}
+	hasState := func(name string) bool { return strings.HasSuffix(name, `0"`) || strings.HasSuffix(name, `2"`) }
 	h := tools(func(_ context.Context, req *mcp.Request) (*mcp.Result, error) {
 		mu.Lock()
 		defer mu.Unlock()
 		name := param(req, "name")
 		seen[name] = append(seen[name], param(req, "requestState")+param(req, "inputResponses"))
-		if len(seen[name]) == 1 {
-			return asks(`{"requestState":` + name + `,"inputRequests":{` + name + `:{"method":"roots/list"}}}`), nil
+		questions := `"inputRequests":{` + name + `:{"method":"roots/list"}}}`
+		switch {
+		case len(seen[name]) == 1 && hasState(name):
+			return asks(`{"requestState":` + name + `,` + questions), nil
+		case len(seen[name]) == 1:
+			return asks(`{` + questions), nil
 		}
 		return raw(done), nil
 	})
@@ -223,8 +228,15 @@ func TestStateOfOneCallStaysInIt(t *testing.T) {
 		})
 	}
 	calls.Wait()
+	if _, err := client.Call[string](context.Background(), c, "without a state, after the others", nil); err != nil {
+		t.Error(err)
+	}
 	for name, got := range seen {
-		if want := name + `{` + name + `:{"roots":[]}}`; len(got) != 2 || got[0] != "" || got[1] != want {
+		want := `{` + name + `:{"roots":[]}}`
+		if hasState(name) {
+			want = name + want
+		}
+		if len(got) != 2 || got[0] != "" || got[1] != want {
 			t.Errorf("%s: got %q", name, got)
 		}
 	}
