@@ -45,7 +45,8 @@ type Options struct {
 	// (see [client.Client.CheckDefinitions]). nil: no tool.
 	Allowed func(tool string) bool
 	// Effect returns the effect of a tool if its annotations are not to be believed. It is called
-	// before each decision. nil means [EffectOf].
+	// before each decision, except in the modes that no effect changes: ModeNone and ModeAll. nil
+	// means [EffectOf].
 	Effect func(tool *mcp.Tool) Effect
 }
 

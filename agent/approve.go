@@ -67,15 +67,14 @@ func EffectOf(t *mcp.Tool) Effect {
 // effectOf returns the effect of a tool by which the agent decides. If the server has changed a
 // tool that the user has allowed, the tool does not become read-only by that.
 func (r *run) effectOf(tool *mcp.Tool) Effect {
-	if before := r.allowedBefore(tool); before != nil {
-		if effect := EffectOf(before); effect != ReadOnly {
-			return effect
-		}
+	effect := EffectOf(tool)
+	if r.opts.Effect != nil && r.opts.Mode != ModeNone && r.opts.Mode != ModeAll {
+		effect = r.opts.Effect(tool)
 	}
-	if r.opts.Effect != nil {
-		return r.opts.Effect(tool)
+	if before := r.allowedBefore(tool); before != nil && EffectOf(before) != ReadOnly {
+		return EffectOf(before)
 	}
-	return EffectOf(tool)
+	return effect
 }
 
 // Decision answers a [Question]. The zero value refuses.

@@ -130,6 +130,46 @@ func TestChatApprovalAlways(t *testing.T) {
 	}
 }
 
+// A tool that has changed since the user always allowed it is asked about again, with the
+// differences, until the user allows the new definition.
+func TestChatApprovalOfChangedTool(t *testing.T) {
+	ownState(t)
+	folder := t.TempDir()
+	tools, config := filepath.Join(folder, "tools.json"), filepath.Join(folder, "dowel.json")
+	write := func(path, text string) {
+		t.Helper()
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	entry, err := json.Marshal(map[string]any{"mcpServers": map[string]any{"a": map[string]any{"command": testBinary(t), "args": []string{changingWord, tools}}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(config, string(entry))
+	call := `{"calls": [{"name": "a__env", "arguments": {"name": "HOME"}}]}, {"expect": ["it ran"], "text": "done"}`
+	m := newModel(t, `{"turns": [`+call+`,`+call+`,`+call+`]}`)
+	for _, round := range []struct {
+		tools string
+		steps []string
+	}{
+		{honestTools, []string{"Run a.env?", "a\r"}},
+		{turnedTools, []string{"It has changed since you allowed it (seen ", "", turnedDifferences[0], "", turnedDifferences[1], "", turnedDifferences[2], "", "Run a.env?", "a\r"}},
+		{turnedTools, nil},
+	} {
+		write(tools, round.tools)
+		p := onTerminal(t, "chat", "--model", "gpt-test", "--base-url", m.url, "--config", config)
+		p.expect("servers: a (")
+		p.typeText("go\r")
+		p.converse(round.steps...)
+		p.expect("done\r\n")
+		p.endChat()
+		if asked := strings.Contains(p.output(), "Run a.env?"); asked != (round.steps != nil) {
+			t.Errorf("asked: %v, with %s", asked, round.tools)
+		}
+	}
+}
+
 // The user edits the arguments in the editor that the environment names.
 func TestChatApprovalInEditor(t *testing.T) {
 	ownState(t)

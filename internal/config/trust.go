@@ -73,6 +73,9 @@ func (s *Server) TrustFacts(v Variables) TrustFacts {
 	if s.Definitions == NoteChanges { // a project's servers hold them by default
 		t.addWord("definitions", s.Definitions, s.Definitions)
 	}
+	if s.KeepDetached {
+		t.add("keepDetached: its daemons go on when it ends", "true")
+	}
 	if o := s.OAuth; o != nil {
 		t.addWord("login metadata", o.MetadataURL, o.MetadataURL)
 		t.addWord("login authorization", o.AuthorizationURL, o.AuthorizationURL)

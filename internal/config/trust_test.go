@@ -76,6 +76,7 @@ func TestTrustOfEntry(t *testing.T) {
 		strings.Replace(entry, "${TOKEN}", "${AWS_SECRET}", 1) + `}`:                           "- env TOKEN from TOKEN, + env TOKEN from AWS_SECRET",
 		strings.Replace(entry, "@acme", "@evil", 1) + `}`:                                      "- args -y @acme/mcp, + args -y @evil/mcp",
 		strings.Replace(entry, `"-y", "@acme/mcp"`, `"-y @acme"`, 1) + `}`:                     `- args -y @acme/mcp, + args "-y @acme"`,
+		entry + `, "keepDetached": true}`:                                                      "+ keepDetached: its daemons go on when it ends",
 		entry + `, "cwd": "/tmp"}`:                                                             "+ cwd /tmp",
 		entry + `, "envFile": "/tmp/.env"}`:                                                    "+ envFile /tmp/.env",
 		`{"command": "npx", "args": ["-y", "@acme/mcp"], "env": {"PYTHONUSERBASE": "/first"}}`: "- env TOKEN from TOKEN",

@@ -30,8 +30,10 @@ type Status struct {
 	Gateway string `json:"gateway,omitzero"`
 	Page    string `json:"page,omitzero"`
 	// Open: every program and user of this machine may use the gateway, without a token.
-	Open  bool     `json:"open,omitzero"`
-	Files []string `json:"files"`
+	Open bool `json:"open,omitzero"`
+	// TemporaryToken: the gateway's token ends with this process, because it cannot be stored.
+	TemporaryToken bool     `json:"temporaryToken,omitzero"`
+	Files          []string `json:"files"`
 	// Limits has the use of the gateway's limits.
 	Limits Limits `json:"limits"`
 	// Folder is the working directory of the process. Servers without a folder of their own work

@@ -86,6 +86,11 @@ func (a *Access) Token() string {
 	return a.store.StoredToken()
 }
 
+// HasTemporaryToken reports whether the token ends with this process, because it cannot be stored.
+func (a *Access) HasTemporaryToken() bool {
+	return a.settings.Load().Token == "" && a.private.Load() != nil
+}
+
 // RenewToken replaces the token. The old one is invalid at once. A token of the settings cannot be
 // replaced here.
 func (a *Access) RenewToken() (string, error) {

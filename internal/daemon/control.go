@@ -37,6 +37,7 @@ func (d *Daemon) Status() control.Status {
 	}
 	if w := d.Web.Load(); w != nil {
 		s.Gateway, s.Page, s.Open = w.Url+"/mcp", w.Url+"/", w.Open
+		s.TemporaryToken = d.access.HasTemporaryToken()
 	}
 	return s
 }

@@ -27,20 +27,47 @@ type approvals struct {
 	// splitToolName splits a wire name into the server and the tool. ok is false if it cannot.
 	splitToolName func(wire string) (server, tool string, ok bool)
 
-	mu    sync.Mutex
-	shown map[string]*control.Changed // by wire name: the changes that the user was asked about
+	mu      sync.Mutex
+	changes map[string]*control.Changed // by wire name, as at the last decision; nil if accepted
+}
+
+// findChange returns how a tool differs from its accepted definition, or nil. It asks the hub once
+// for each decision, which begins with effectOf.
+func (a *approvals) findChange(name, server, tool string) *control.Changed {
+	a.mu.Lock()
+	change, known := a.changes[name]
+	a.mu.Unlock()
+	if known {
+		return change
+	}
+	change = a.servers.findChange(server, tool)
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.changes == nil {
+		a.changes = map[string]*control.Changed{}
+	}
+	a.changes[name] = change
+	return change
+}
+
+// forgetChange makes the next decision ask the hub.
+func (a *approvals) forgetChange(name string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	delete(a.changes, name)
 }
 
 // isAllowed reports whether the tool with a wire name is allowed for good. An approval counts for the
 // accepted definition of the tool.
 func (a *approvals) isAllowed(name string) bool {
 	server, tool, ok := a.splitToolName(name)
-	return ok && a.servers.isUserServer(server) && a.isApproved(server, tool) && a.servers.findChange(server, tool) == nil
+	return ok && a.servers.isUserServer(server) && a.isApproved(server, tool) && a.findChange(name, server, tool) == nil
 }
 
 // effectOf returns the effect of a tool. A server cannot make a tool read-only by changing its
-// annotations: the user must accept the change first.
+// annotations: the user must accept the change first. A decision on a call begins with effectOf.
 func (a *approvals) effectOf(t *mcp.Tool) agent.Effect {
+	a.forgetChange(t.Name)
 	effect := agent.EffectOf(t)
 	if effect != agent.ReadOnly {
 		return effect
@@ -49,7 +76,7 @@ func (a *approvals) effectOf(t *mcp.Tool) agent.Effect {
 	if !ok {
 		return effect
 	}
-	if change := a.servers.findChange(server, tool); change != nil && definitions.MayChangeHints(change.DefinitionChange) {
+	if change := a.findChange(t.Name, server, tool); change != nil && definitions.MayChangeHints(change.DefinitionChange) {
 		return agent.Destructive
 	}
 	return effect
@@ -71,13 +98,7 @@ func (a *approvals) describeChange(name string) (change *control.Changed, wasAll
 	if !ok {
 		return nil, false
 	}
-	change = a.servers.findChange(server, tool)
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if a.shown == nil {
-		a.shown = map[string]*control.Changed{}
-	}
-	a.shown[name] = change
+	change = a.findChange(name, server, tool)
 	return change, change != nil && a.servers.isUserServer(server) && a.isApproved(server, tool)
 }
 
@@ -89,12 +110,13 @@ func (a *approvals) allowAlways(name string) error {
 		return err
 	}
 	a.mu.Lock()
-	change := a.shown[name]
+	change := a.changes[name]
 	a.mu.Unlock()
 	if change != nil {
 		if err := client.AcceptDefinitions(a.state.DefinitionLog("", server), change.DefinitionChange); err != nil {
 			return err
 		}
+		a.forgetChange(name)
 	}
 	return a.state.Allow(server, tool)
 }

@@ -7,9 +7,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 
 	"github.com/dowel-mcp/dowel/internal/atomicfile"
 	"github.com/dowel-mcp/dowel/internal/cli/exit"
@@ -72,7 +74,10 @@ func WriteEdit(path string, backup bool, change func(text []byte, format edit.Fo
 	}
 	result, err := atomicfile.Update(path, func(old []byte, _ bool) ([]byte, error) { return change(old, format) },
 		atomicfile.Options{Perm: 0o600, Backup: backup})
-	if err != nil {
+	switch {
+	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS):
+		return result, fmt.Errorf("%s is unchanged: %w: make it writable, or name another file with --config", path, err)
+	case err != nil:
 		return result, fmt.Errorf("%s is unchanged: %w", path, err)
 	}
 	return result, nil

@@ -224,8 +224,13 @@ func showToken(ctx context.Context, f *factory.Factory, renew bool) error {
 	return nil
 }
 
+// currentToken returns the gateway's token. It warns of a token that a running dowel cannot store, and
+// fails if no dowel runs that would know it.
 func currentToken(ctx context.Context, f *factory.Factory, renew bool) (string, error) {
 	if s, err := fetchStatus(ctx); err == nil && s.Gateway != "" {
+		if s.TemporaryToken {
+			f.Warn("this token ends with the running dowel, which cannot write to its folder: set XDG_STATE_HOME to a folder that dowel can write to")
+		}
 		return factory.RunningDaemon().Token(ctx, renew)
 	}
 	access, err := f.GatewayAccess(nil)
@@ -234,6 +239,8 @@ func currentToken(ctx context.Context, f *factory.Factory, renew bool) (string, 
 		return "", err
 	case access.Open():
 		return "", daemon.ErrOpen
+	case access.HasTemporaryToken():
+		return "", errors.New("no dowel is running, and dowel cannot store a token for the next one: set XDG_STATE_HOME to a folder that dowel can write to")
 	case renew:
 		return access.RenewToken()
 	}
