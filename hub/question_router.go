@@ -251,7 +251,9 @@ func (r *questionRouter) answerQuestion(ctx context.Context, req *mcp.Request) (
 }
 
 // runningCalls returns the calls that may have asked a question: those that started before it
-// arrived and do not wait for an answer. If all wait, it returns all of them.
+// arrived and do not wait for an answer. If all wait, it returns all of them. Of a caller with
+// several calls it returns also those that wait: an earlier question may be another call's than the
+// one that it was opened for.
 func (r *questionRouter) runningCalls(arrival time.Time) []*trackedCall {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -267,6 +269,11 @@ func (r *questionRouter) runningCalls(arrival time.Time) []*trackedCall {
 	}
 	if running == nil {
 		return blocked
+	}
+	for _, c := range blocked {
+		if slices.ContainsFunc(running, c.isSameCaller) {
+			running = append(running, c)
+		}
 	}
 	return running
 }
@@ -301,14 +308,14 @@ func (r *questionRouter) openQuestion(ctx context.Context, req *mcp.Request, can
 }
 
 // soleAsker returns the call to ask if all calls are the same caller's, else nil. A call in its
-// turn comes first.
+// turn comes first, and one that waits for an answer last.
 func soleAsker(alive []*trackedCall) *trackedCall {
 	best := alive[0]
 	for _, c := range alive[1:] {
 		if !c.isSameCaller(best) {
 			return nil
 		}
-		if c.hasTurn && !best.hasTurn {
+		if c.hasTurn && !best.hasTurn || best.isBlocked && !c.isBlocked {
 			best = c
 		}
 	}
