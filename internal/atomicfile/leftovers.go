@@ -55,3 +55,31 @@ func removeLeftoversAt(path string) {
 		RemoveLeftovers(folder)
 	}
 }
+
+// forgottenAge is the age of an entry in the system's folder for temporary files that no process
+// uses any more. Tasks and conversations may last for days.
+const forgottenAge = 7 * 24 * time.Hour
+
+// RemoveForgotten removes what killed processes have left in the system's folder for temporary
+// files: files and folders of this user with a name that begins with prefix, and that have not
+// changed for a week. It ignores errors, because a leftover harms nothing.
+func RemoveForgotten(prefix string) {
+	folder, err := os.OpenRoot(os.TempDir())
+	if err != nil {
+		return
+	}
+	defer folder.Close()
+	entries, err := fs.ReadDir(folder.FS(), ".")
+	if err != nil {
+		return
+	}
+	for _, e := range entries {
+		if !strings.HasPrefix(e.Name(), prefix) {
+			continue
+		}
+		info, err := folder.Lstat(e.Name())
+		if err == nil && (info.IsDir() || info.Mode().IsRegular()) && isOwn(info) && time.Since(info.ModTime()) > forgottenAge {
+			_ = folder.RemoveAll(e.Name())
+		}
+	}
+}

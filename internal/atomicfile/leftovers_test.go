@@ -76,3 +76,30 @@ func TestLeftoversOfNestedRoots(t *testing.T) {
 		}
 	}
 }
+
+// What killed processes have left in the folder for temporary files is removed after a week.
+func TestForgotten(t *testing.T) {
+	folder := t.TempDir()
+	t.Setenv("TMPDIR", folder)
+	t.Setenv("TMP", folder)
+	old := time.Now().Add(-8 * 24 * time.Hour)
+	for name, isOld := range map[string]bool{"dowel-results-killed": true, "dowel-results-running": false, "other-results-killed": true} {
+		if err := os.Mkdir(filepath.Join(folder, name), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(folder, name, "1.txt"), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if isOld {
+			if err := os.Chtimes(filepath.Join(folder, name), old, old); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	RemoveForgotten("dowel-results-")
+	for name, stays := range map[string]bool{"dowel-results-killed": false, "dowel-results-running": true, "other-results-killed": true} {
+		if _, err := os.Lstat(filepath.Join(folder, name)); (err == nil) != stays {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}

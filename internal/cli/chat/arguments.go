@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/dowel-mcp/dowel/agent"
+	"github.com/dowel-mcp/dowel/internal/atomicfile"
 	"github.com/dowel-mcp/dowel/internal/cli/factory"
 	"github.com/dowel-mcp/dowel/internal/cli/toolargs"
 	"github.com/dowel-mcp/dowel/internal/rawjson"
@@ -75,7 +76,9 @@ func (c *conversation) editText(ctx context.Context, text string) (string, error
 		}
 		return c.readAnswer(ctx, term.Question{Prompt: c.view.Side.Bold("Arguments:") + " ", Prefill: flat, Answer: true, Fresh: true})
 	}
-	file, err := os.CreateTemp("", "dowel-arguments-*.json") // mode 0600
+	const prefix = "dowel-arguments-"
+	atomicfile.RemoveForgotten(prefix)
+	file, err := os.CreateTemp("", prefix+"*.json") // mode 0600
 	if err != nil {
 		return "", err
 	}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/dowel-mcp/dowel/agent"
 	"github.com/dowel-mcp/dowel/client"
+	"github.com/dowel-mcp/dowel/internal/atomicfile"
 	"github.com/dowel-mcp/dowel/internal/cli/agentcmd"
 	"github.com/dowel-mcp/dowel/internal/cli/elicit"
 	"github.com/dowel-mcp/dowel/internal/cli/exit"
@@ -96,6 +97,10 @@ Exit codes: 0 the model answered, 1 failure or incomplete answer, 2 the steps of
 	return cmd
 }
 
+// resultsPrefix begins the name of a folder for long results in the system's folder for temporary
+// files.
+const resultsPrefix = "dowel-results-"
+
 // runTask starts an agent, has it carry out the task, and shows the run.
 func runTask(ctx context.Context, f *factory.Factory, opts *Options, words []string) error {
 	o, err := opts.agentOptions()
@@ -110,7 +115,8 @@ func runTask(ctx context.Context, f *factory.Factory, opts *Options, words []str
 	if err != nil {
 		return err
 	}
-	if results, err := os.MkdirTemp("", "dowel-results-"); err == nil { // without a folder, results stay in memory
+	atomicfile.RemoveForgotten(resultsPrefix)
+	if results, err := os.MkdirTemp("", resultsPrefix); err == nil { // without a folder, results stay in memory
 		o.Results = results
 		defer os.RemoveAll(results)
 	}
