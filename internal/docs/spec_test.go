@@ -13,8 +13,11 @@ import (
 // closes a row lowers it.
 const maxOpenRequirements = 1
 
-// requirements is the number of rows in docs/spec. None may be lost.
-const requirements = 276
+// requirements and recommendations are the numbers of rows in docs/spec. None may be lost.
+const (
+	requirements    = 276
+	recommendations = 40 // in should.md
+)
 
 var (
 	requirementRow = regexp.MustCompile(`^\| ([a-z]+\.\d\d) \| (server|client|both|host) \| [^|]+\. \|([^|]*)\|([^|]*)\|$`)
@@ -44,8 +47,15 @@ func TestRequirementsHaveTests(t *testing.T) {
 			}
 		}
 	}
-	if len(rows) != requirements {
-		t.Errorf("docs/spec has %d requirements, want %d: none may be lost; change the constant if some were added", len(rows), requirements)
+	recommended := 0
+	for id := range rows {
+		if strings.HasPrefix(id, "should.") {
+			recommended++
+		}
+	}
+	if n := len(rows) - recommended; n != requirements || recommended != recommendations {
+		t.Errorf("docs/spec has %d requirements and %d recommendations, want %d and %d: none may be lost; change the constants if some were added",
+			n, recommended, requirements, recommendations)
 	}
 	if open > maxOpenRequirements {
 		t.Errorf("%d requirements are open, want at most %d: close one of them", open, maxOpenRequirements)
