@@ -70,7 +70,11 @@ func (g *Gateway) describeMissingTool(server string, tools []string) string {
 		return fmt.Sprintf("there is no server %s: %s tells which there are", server, statusToolName)
 	}
 	if s := u.State(); s.Status.Held() {
-		return fmt.Sprintf("the server %s is %s: %s", server, s.Status, describeState(s))
+		verb := "is "
+		if strings.HasPrefix(s.Status.String(), "needs ") {
+			verb = ""
+		}
+		return fmt.Sprintf("the server %s %s%s: %s", server, verb, s.Status, describeState(s))
 	}
 	if len(tools) == 0 {
 		return fmt.Sprintf("the server %s has no tools", server)

@@ -447,4 +447,7 @@ func TestChatWithoutModel(t *testing.T) {
 	p := onTerminal(t, "chat", "--server", "everything")
 	p.expect("there is no model to work with")
 	p.expectExit(exit.Usage)
+	if text := p.output(); strings.Contains(text, "what you type") || strings.Contains(text, "****") {
+		t.Errorf("it greets first, or hides an example: %s", text)
+	}
 }

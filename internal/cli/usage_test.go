@@ -99,7 +99,7 @@ func TestExpected(t *testing.T) {
 
 func TestVersion(t *testing.T) {
 	out := runDowel(t, "", "version")
-	if out.code != exit.OK || !strings.Contains(out.stdout, "dowel     "+version.Number()+"\n") || !strings.Contains(out.stdout, "go        "+runtime.Version()+"\n") {
+	if out.code != exit.OK || !strings.Contains(out.stdout, "dowel     "+version.Current().Words()+"\n") || !strings.Contains(out.stdout, "go        "+runtime.Version()+"\n") {
 		t.Errorf("%+v", out)
 	}
 	var b version.Build
@@ -113,7 +113,7 @@ func TestVersion(t *testing.T) {
 		"v1.2.3 (go1.26)": {Version: "v1.2.3", Go: "go1.26"},
 		"v1.2.3 (commit 0123456789ab 2026-01-02T03:04:05Z, go1.26)": {
 			Version: "v1.2.3", Commit: "0123456789abcdef", Time: "2026-01-02T03:04:05Z", Go: "go1.26"},
-		"devel (commit 0123456789ab with changes, go1.26)": {Version: "devel", Commit: "0123456789abcdef", Modified: true, Go: "go1.26"},
+		"unreleased, built from source (commit 0123456789ab with changes, go1.26)": {Version: "devel", Commit: "0123456789abcdef", Modified: true, Go: "go1.26"},
 	} {
 		if got := b.String(); got != want {
 			t.Errorf("got %s, want %s", got, want)

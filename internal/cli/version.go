@@ -22,7 +22,7 @@ func newVersionCommand(f *factory.Factory) *cobra.Command {
 			if f.JSON {
 				return f.WriteValue(b)
 			}
-			fmt.Fprintf(f.Stdout, "dowel     %s\n", b.Version)
+			fmt.Fprintf(f.Stdout, "dowel     %s\n", b.Words())
 			if b.Commit != "" {
 				changed := map[bool]string{true: ", with changes"}[b.Modified]
 				fmt.Fprintf(f.Stdout, "commit    %s%s\ntime      %s\n", b.Commit, changed, b.Time)

@@ -37,7 +37,7 @@ func (d *Daemon) serveGateway() (*httpGateway, error) {
 	}
 	listener, err := net.Listen("tcp", LocalAddress(address))
 	if err != nil {
-		return nil, fmt.Errorf("the gateway cannot listen at %s: %w; choose another address with --http", address, err)
+		return nil, fmt.Errorf("the gateway cannot listen at %s: %w; choose another address with --http", address, ExplainListen(err, LocalAddress(address)))
 	}
 	if err := d.access.CheckAddress(listener.Addr()); err != nil {
 		listener.Close()

@@ -42,6 +42,14 @@ func Current() Build {
 	return b
 }
 
+// Words returns the version for people.
+func (b Build) Words() string {
+	if b.Version == "devel" {
+		return "unreleased, built from source"
+	}
+	return b.Version
+}
+
 // String formats the version in one line, with the commit and the version of Go in parentheses.
 func (b Build) String() string {
 	var about []string
@@ -52,7 +60,7 @@ func (b Build) String() string {
 		}
 		about = append(about, strings.TrimSpace(commit+" "+b.Time))
 	}
-	return fmt.Sprintf("%s (%s)", b.Version, strings.Join(append(about, b.Go), ", "))
+	return fmt.Sprintf("%s (%s)", b.Words(), strings.Join(append(about, b.Go), ", "))
 }
 
 // release is the version of a released binary. The linker sets it; see tools/release.

@@ -127,6 +127,16 @@ func (r *Runtime) Run(ctx context.Context, input ...mcp.Content) iter.Seq2[agent
 	}
 }
 
+// CheckModel returns the error with which [NewRuntime] would fail for lack of a model, or nil. It
+// starts nothing.
+func CheckModel(f *factory.Factory, opts *Flags) error {
+	setup, err := readEnvironment(f, opts)
+	if err == nil {
+		_, _, err = setup.Choose(opts.ModelFlags)
+	}
+	return err
+}
+
 // NewRuntime makes an agent with the model and the servers that the flags name, and starts or joins
 // the servers. It sets o.Allowed, o.Effect and o.Instructions. c comes from [ClientOptions]. The
 // caller must close the runtime.

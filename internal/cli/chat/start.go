@@ -134,6 +134,9 @@ func (c *conversation) startRuntime() error {
 		options.Results = c.pendingSession.Results()
 	}
 	if c.term != nil {
+		if err := agentcmd.CheckModel(c.app, &c.flags.Flags); err != nil {
+			return err // before the user types a message
+		}
 		options.Approve = c.askApproval
 		c.view.Note("dowel %s: what you type goes to the model; /help lists commands, Ctrl-D ends.", version.Number())
 	}

@@ -66,7 +66,7 @@ type missingServer struct {
 }
 
 func (m missingServer) Error() string {
-	return fmt.Sprintf("it is %s: %s; dowel doctor %s says more", m.Status, m.Reason, m.Server)
+	return fmt.Sprintf("%s: %s; dowel doctor %s says more", m.Status, m.Reason, m.Server)
 }
 
 // decodeMissing returns the servers that a page of a gateway's list lacks, from its _meta.
@@ -87,7 +87,7 @@ func CheckMissing(f *factory.Factory, t Target, page json.RawMessage, err error)
 		if missing.Server == t.Name && missing.Server != "" {
 			return exit.ConnectError{Server: t.Name, Err: missing}
 		}
-		f.Warn("%s is %s: %s; dowel doctor %s says more", missing.Server, missing.Status, term.FirstLine(missing.Reason), missing.Server)
+		f.Warn("%s: %s: %s; dowel doctor %s says more", missing.Server, missing.Status, term.FirstLine(missing.Reason), missing.Server)
 	}
 	return err
 }

@@ -33,7 +33,7 @@ func AskTrust(ctx context.Context, f *factory.Factory, source *configured.Source
 		lines = u.Facts.Lines()
 	}
 	for _, line := range lines {
-		fmt.Fprintln(f.Stdout, "  "+term.Line(line))
+		fmt.Fprintln(f.Stdout, "  "+term.Line(DescribeFact(line)))
 	}
 	if !answer.Yes {
 		if term.Terminal(f.Stdin) == nil {
@@ -54,6 +54,11 @@ func AskTrust(ctx context.Context, f *factory.Factory, source *configured.Source
 	}
 	fmt.Fprintln(f.Stdout, f.Stdout.Green("allowed")+scope)
 	return nil
+}
+
+// DescribeFact returns a line of [config.TrustFacts] in words for people.
+func DescribeFact(line string) string {
+	return strings.Replace(line, "kind auto", "kind HTTP, of the protocol that the server speaks", 1)
 }
 
 // askScope asks whether a server may run. It offers the choice between this version and the folder

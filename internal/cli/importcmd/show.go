@@ -7,6 +7,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/dowel-mcp/dowel/internal/cli/consent"
 	"github.com/dowel-mcp/dowel/internal/cli/display"
 	"github.com/dowel-mcp/dowel/internal/cli/factory"
 	"github.com/dowel-mcp/dowel/internal/config"
@@ -91,7 +92,7 @@ func showDetails(f *factory.Factory, found finding) {
 		fmt.Fprintln(f.Stdout, "      "+term.Line(p.Text()))
 	}
 	for _, fact := range found.TrustFacts(config.Variables{}).Lines() {
-		fmt.Fprintln(f.Stdout, "      "+term.Line(fact))
+		fmt.Fprintln(f.Stdout, "      "+term.Line(consent.DescribeFact(fact)))
 	}
 }
 

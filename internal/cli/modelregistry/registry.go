@@ -225,12 +225,12 @@ func (r *Registry) NoModelError(opts ModelFlags) error {
 	case r.getenv("OPENAI_API_KEY") != "":
 		return exit.Usagef("no model is named: OPENAI_API_KEY is set, so write --model with one of OpenAI's, such as gpt-5, or set %s", ModelVariable)
 	}
-	return exit.UsageError{Err: errors.New(noModelHelp), See: "dowel models --help, and docs/guide-program.md for models in your configuration"}
+	return exit.UsageError{Err: errors.New(noModelHelp), See: "dowel models --help, and for models in your configuration https://github.com/dowel-mcp/dowel/blob/main/docs/guide-program.md"}
 }
 
 const noModelHelp = `there is no model to work with. Name one, and give its key if it needs one:
-  OpenAI     export OPENAI_API_KEY=sk-…      dowel run --model gpt-5 "…"
-  Anthropic  export ANTHROPIC_API_KEY=sk-…   dowel run --model claude-sonnet-4-5 "…"
+  OpenAI     export OPENAI_API_KEY=…         dowel run --model gpt-5 "…"
+  Anthropic  export ANTHROPIC_API_KEY=…      dowel run --model claude-sonnet-4-5 "…"
   Ollama     ollama pull qwen3               dowel run --model qwen3 --base-url http://localhost:11434/v1 "…"
 Set DOWEL_MODEL to leave out --model, or define models in your dowel.json:
   {"models": {"local": {"provider": "openai", "model": "qwen3", "url": "http://localhost:11434/v1"}}, "model": "local"}`

@@ -69,7 +69,8 @@ all; --sample-text answers with a fixed text.
 
 On a terminal the answer appears as it is written, and progress appears on standard error; elsewhere progress needs -v. --json
 writes lines of JSON instead, each with an "event": began, state, text, thought, reply, decision, call, progress, result,
-question, tools, resources, compacted, notice, and finally end, with the answer. docs/guide-program.md describes their fields.
+question, tools, resources, compacted, notice, and finally end, with the answer. Their fields are described in
+https://github.com/dowel-mcp/dowel/blob/main/docs/guide-program.md.
 
 Exit codes: 0 the model answered, 1 failure or incomplete answer, 2 the steps of --max-steps are used up, 3 an approval is needed,
 124 the time of --max-time is over, 130 interrupted. 2 and 3 also have the meanings of all commands, see dowel help exit-codes.`,

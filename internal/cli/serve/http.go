@@ -27,7 +27,7 @@ const serveAdvice = `send the header that "dowel status --token" prints, or serv
 func serveHTTP(ctx context.Context, f *factory.Factory, name string, h mcp.Handler, opts *options) error {
 	listener, err := net.Listen("tcp", daemon.LocalAddress(opts.Address))
 	if err != nil {
-		return fmt.Errorf("--http %s: %w", opts.Address, err)
+		return fmt.Errorf("--http %s: %w", opts.Address, daemon.ExplainListen(err, daemon.LocalAddress(opts.Address)))
 	}
 	access, err := f.GatewayAccess(func(g *config.Gateway) { g.Open = opts.open })
 	if err != nil {

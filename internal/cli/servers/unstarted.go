@@ -151,7 +151,7 @@ func listUnstarted(f *factory.Factory) error {
 		return err
 	}
 	lines := []unstartedLine{}
-	rows := [][]string{{"SERVER", "STATE", "FROM", "WHAT"}}
+	rows := [][]string{{"SERVER", "STATE", "SOURCE", "WHAT"}}
 	for _, d := range unstarted.definitions {
 		l := unstartedLine{d.Name, "not running", d.Hold.Reason, d.Origin, d.Source}
 		if d.Hold.Status != 0 {
