@@ -17,7 +17,7 @@ func TestServersDecideNothing(t *testing.T) {
 	p.startDaemon()
 	states := map[string]hub.Status{"shell": hub.Ready, "kv": hub.Ready, "evil": hub.NeedsTrust}
 	p.awaitStates(states)
-	for _, words := range []string{"trust evil --yes", "trust --tool kv.set", "servers disable kv", "servers reload", "status --token"} {
+	for _, words := range []string{"trust evil --yes", "trust --tool kv.set", "servers disable kv", "servers reload", "status --token", "wire --past"} {
 		out := p.runDowel("call", "shell.run", fmt.Sprintf("command=%s %s", testBinary(t), words))
 		if text := out.stdout + out.stderr; !strings.Contains(text, "run it yourself in a terminal") {
 			t.Errorf("dowel %s in the shell: %s", words, text)

@@ -69,6 +69,7 @@ import (
 	"github.com/dowel-mcp/dowel/internal/cli/trust"
 	"github.com/dowel-mcp/dowel/internal/cli/up"
 	"github.com/dowel-mcp/dowel/internal/cli/watch"
+	"github.com/dowel-mcp/dowel/internal/cli/wire"
 	"github.com/dowel-mcp/dowel/internal/secretmask"
 	"github.com/dowel-mcp/dowel/internal/term"
 	"github.com/dowel-mcp/dowel/internal/version"
@@ -142,7 +143,7 @@ func newRoot(f *factory.Factory) *cobra.Command {
 	root.AddGroup(&cobra.Group{ID: own, Title: "Your servers:"}, &cobra.Group{ID: look, Title: "What a server offers:"}, &cobra.Group{ID: use, Title: "Using it:"},
 		&cobra.Group{ID: model, Title: "Working with a model:"}, &cobra.Group{ID: offer, Title: "Serving:"})
 	for group, commands := range map[string][]*cobra.Command{
-		own:   {up.NewCommand(f), down.NewCommand(f), service.NewCommand(f), status.NewCommand(f), servers.NewCommand(f), trust.NewCommand(f), doctor.NewCommand(f), configcmd.NewCommand(f), importcmd.NewCommand(f), exportcmd.NewCommand(f)},
+		own:   {up.NewCommand(f), down.NewCommand(f), service.NewCommand(f), status.NewCommand(f), servers.NewCommand(f), trust.NewCommand(f), wire.NewCommand(f), doctor.NewCommand(f), configcmd.NewCommand(f), importcmd.NewCommand(f), exportcmd.NewCommand(f)},
 		look:  {discover.NewCommand(f), tools.NewCommand(f), resources.NewCommand(f), prompts.NewCommand(f)},
 		use:   {call.NewCommand(f), resources.NewReadCommand(f), prompts.NewPromptCommand(f), prompts.NewCompleteCommand(f), watch.NewCommand(f)},
 		model: {chat.NewCommand(f), run.NewCommand(f), models.NewCommand(f)},

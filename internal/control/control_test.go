@@ -64,7 +64,7 @@ func running(t *testing.T) (*control.Client, *controller, string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	web := &http.Server{Handler: control.Handler(t.Context(), c, h, nil, nil)}
+	web := &http.Server{Handler: control.Handler(t.Context(), c, h, nil, nil, nil)}
 	go web.Serve(l)
 	t.Cleanup(func() { web.Close() })
 	return control.NewClient(path), c, path

@@ -7,6 +7,7 @@ import (
 	"net/http"
 
 	"github.com/dowel-mcp/dowel/hub"
+	"github.com/dowel-mcp/dowel/internal/journal"
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
@@ -31,9 +32,10 @@ type Controller interface {
 var ErrNoServer = errors.New("there is no such server")
 
 // Handler returns the HTTP handler of a running dowel. Only the user may reach it. mcp serves the
-// gateway at /mcp; nil serves none. frames has the frames of the hub's servers, or is nil. Streams
-// of events, logs and frames end with life, which tells their readers that this dowel ends.
-func Handler(life context.Context, c Controller, h *hub.Hub, frames *Frames, gateway http.Handler) http.Handler {
+// gateway at /mcp; nil serves none. frames has the frames of the hub's servers, and recorder the
+// journal; both may be nil. Streams of events, logs, frames and the journal end with life, which
+// tells their readers that this dowel ends.
+func Handler(life context.Context, c Controller, h *hub.Hub, frames *Frames, recorder *journal.Recorder, gateway http.Handler) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /v1/status", func(w http.ResponseWriter, r *http.Request) { writeJSON(w, c.Status()) })
 	mux.HandleFunc("POST /v1/reload", refuseOwnServers(func(w http.ResponseWriter, r *http.Request) { writeOutcome(w, c.Reload(r.Context())) }))
@@ -50,6 +52,9 @@ func Handler(life context.Context, c Controller, h *hub.Hub, frames *Frames, gat
 	}))
 	mux.HandleFunc("GET /v1/servers/{name}/logs", func(w http.ResponseWriter, r *http.Request) { streamLogs(w, r, h, life) })
 	mux.HandleFunc("GET /v1/events", func(w http.ResponseWriter, r *http.Request) { serveEvents(w, r, h, life) })
+	if recorder != nil {
+		mux.HandleFunc("GET /v1/journal", refuseOwnServers(func(w http.ResponseWriter, r *http.Request) { streamJournal(w, r, recorder, life) }))
+	}
 	if gateway != nil {
 		mux.Handle("/mcp", gateway)
 		mux.Handle("/mcp/", gateway)

@@ -46,6 +46,8 @@ type Options struct {
 	Stdio bool
 	// ToolSearch offers a search of tools instead of all tools.
 	ToolSearch bool
+	// Record is a folder for a recording of all messages, or "".
+	Record string
 	// ConfigGiven is true if the command line chose files or a project. If another daemon runs
 	// already, a proxy warns that these flags are ignored.
 	ConfigGiven bool
@@ -75,16 +77,17 @@ type Options struct {
 type Daemon struct {
 	options Options
 	// Hub holds the servers. It is closed when the daemon stops.
-	Hub      *hub.Hub
-	frames   control.Frames // of the hub's servers
-	recorder *journal.Recorder
-	source   *configured.Source
-	info     mcp.Implementation
-	gateway  *gateway.Gateway // set when the settings are known
-	state    *state.State
-	settings config.Gateway
-	quota    *transport.Quota // of all clients
-	access   *Access          // set when the settings are known
+	Hub       *hub.Hub
+	frames    control.Frames // of the hub's servers
+	recorder  *journal.Recorder
+	recording sync.WaitGroup
+	source    *configured.Source
+	info      mcp.Implementation
+	gateway   *gateway.Gateway // set when the settings are known
+	state     *state.State
+	settings  config.Gateway
+	quota     *transport.Quota // of all clients
+	access    *Access          // set when the settings are known
 	// Web is the gateway over HTTP, or nil if the daemon does not serve it.
 	Web          atomic.Pointer[httpGateway]
 	singleClient bool // serves only the client that started this process
@@ -139,6 +142,9 @@ func startDaemon(ctx context.Context, place *control.Place, o Options, cause str
 			d.Stop(context.Background())
 		}
 	}()
+	if err := d.startRecording(); err != nil {
+		return nil, err
+	}
 	if err := d.loadServers(cause); err != nil {
 		return nil, err
 	}
@@ -290,6 +296,7 @@ func (d *Daemon) stopServers() {
 	}
 	d.Hub.Close()
 	d.recorder.Close()
+	d.recording.Wait()
 	if d.auditLog != nil {
 		d.auditLog.Close()
 	}

@@ -108,7 +108,7 @@ func (d *Daemon) serveControl(l net.Listener) func(context.Context) error {
 		all.ServeHTTP(w, r)
 	})
 	events, endEvents := context.WithCancel(context.Background())
-	server := &http.Server{Handler: control.Handler(events, d, d.Hub, &d.frames, handler), ReadHeaderTimeout: 10 * time.Second, ConnContext: func(ctx context.Context, conn net.Conn) context.Context {
+	server := &http.Server{Handler: control.Handler(events, d, d.Hub, &d.frames, d.recorder, handler), ReadHeaderTimeout: 10 * time.Second, ConnContext: func(ctx context.Context, conn net.Conn) context.Context {
 		return d.recordClient(control.ConnContext(ctx, conn), conn)
 	}}
 	served := make(chan struct{})

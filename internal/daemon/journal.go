@@ -2,9 +2,12 @@ package daemon
 
 import (
 	"context"
+	"fmt"
 	"net"
 
 	"github.com/dowel-mcp/dowel/internal/framesink"
+	"github.com/dowel-mcp/dowel/internal/journal"
+	"github.com/dowel-mcp/dowel/internal/version"
 )
 
 // recordServer returns the context of a dial to a server, whose frames are recorded. It has the form
@@ -26,4 +29,22 @@ func (p *Proxy) recordClient(ctx context.Context, _ string) context.Context {
 		return d.recordClient(ctx, nil)
 	}
 	return ctx
+}
+
+// startRecording writes the journal to a file if the options name a folder.
+func (d *Daemon) startRecording() error {
+	if d.options.Record == "" {
+		return nil
+	}
+	file, err := journal.CreateRecording(d.options.Record)
+	if err != nil {
+		return fmt.Errorf("messages cannot be recorded: %w: choose another folder with --record", err)
+	}
+	d.recording.Go(func() {
+		defer file.Close()
+		if err := d.recorder.Save(file, version.Number(), journal.MaxRecording); err != nil {
+			d.options.Warn("%v", err)
+		}
+	})
+	return nil
 }

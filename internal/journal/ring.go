@@ -144,6 +144,9 @@ type Cursor struct {
 	records  []Record // reused
 }
 
+// Position returns the number of the last record that Next has returned or reported as lost.
+func (c *Cursor) Position() uint64 { return c.after }
+
 // Next returns the next records, at most limit. It waits until there is one. gap says which records
 // before them are lost; records is empty if nothing follows the gap yet. The records are valid until
 // the next call. The error is the cause of ctx, or says that the journal is closed.

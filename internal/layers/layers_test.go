@@ -24,7 +24,7 @@ var layers = [][]string{
 		"internal/cli/call", "internal/cli/chat", "internal/cli/configcmd", "internal/cli/discover", "internal/cli/doctor",
 		"internal/cli/down", "internal/cli/exportcmd", "internal/cli/importcmd", "internal/cli/models", "internal/cli/prompts",
 		"internal/cli/resources", "internal/cli/run", "internal/cli/serve", "internal/cli/servers", "internal/cli/service", "internal/cli/status",
-		"internal/cli/tools", "internal/cli/trust", "internal/cli/up", "internal/cli/watch",
+		"internal/cli/tools", "internal/cli/trust", "internal/cli/up", "internal/cli/watch", "internal/cli/wire",
 	},
 	{"internal/cli/agentcmd", "internal/cli/agentview"},
 	{"internal/cli/approval", "internal/cli/attach", "internal/cli/modelregistry", "internal/cli/toolname"},

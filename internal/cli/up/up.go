@@ -28,6 +28,7 @@ type Options struct {
 	daemon.ListenOptions
 	stdio      bool
 	toolSearch bool
+	record     string
 	detach     bool
 }
 
@@ -75,6 +76,7 @@ dowel up --stdio need no token, and dowel's own commands need none. dowel export
 	flags.BoolVar(&opts.stdio, "stdio", false, "serve the gateway over standard input and output to the client that starts dowel")
 	flags.BoolVarP(&opts.detach, "detach", "d", false, "start dowel in the background and return when it serves; dowel down ends it")
 	flags.BoolVar(&opts.toolSearch, "tool-search", false, "offer the pinned tools and a search, instead of all tools")
+	flags.StringVar(&opts.record, "record", "", "write all messages to a new file in this `folder`, at most 1 GiB; dowel wire FILE shows it")
 	flags.StringSliceVar(&opts.Hosts, "host", nil, "a host `name` that clients use for the gateway; * allows any")
 	flags.StringSliceVar(&opts.Origins, "origin", nil, "allow web pages of this `origin` to use the gateway, such as https://app.example.com; * allows any")
 	return cmd
@@ -82,7 +84,7 @@ dowel up --stdio need no token, and dowel's own commands need none. dowel export
 
 func runUp(ctx context.Context, f *factory.Factory, opts Options) error {
 	o := f.DaemonOptions(&opts.Places)
-	o.ListenOptions, o.ToolSearch = opts.ListenOptions, opts.toolSearch
+	o.ListenOptions, o.ToolSearch, o.Record = opts.ListenOptions, opts.toolSearch, opts.record
 	if opts.stdio {
 		return serveStdio(ctx, f, o)
 	}
