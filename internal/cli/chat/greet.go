@@ -2,6 +2,7 @@ package chat
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -40,6 +41,43 @@ func (c *conversation) showStartup(rt *agentcmd.Runtime, model string) {
 		select {
 		case <-time.After(agentcmd.SettlePause):
 		case <-c.ctx.Done():
+			return
+		}
+	}
+}
+
+// startWait is how long the first message waits for servers that are still starting: their tools are
+// missing in it.
+const startWait = 5 * time.Second
+
+// awaitServers waits before the first message for servers that are starting for the first time, and
+// shows for which. It returns early if ctx ends.
+func (c *conversation) awaitServers(ctx context.Context, rt *agentcmd.Runtime) {
+	if c.awaitedServers || c.term == nil {
+		return // without a terminal, the runtime has waited for them
+	}
+	c.awaitedServers = true
+	ctx, cancel := context.WithTimeout(ctx, startWait)
+	defer cancel()
+	defer c.view.Side.SetStatus("")
+	for {
+		servers, err := rt.Servers(ctx)
+		if err != nil {
+			return // the next call of a tool reports the error
+		}
+		var awaited []string
+		for _, s := range servers {
+			if s.Status == hub.Starting && s.Attempt == 0 {
+				awaited = append(awaited, term.Line(s.Name))
+			}
+		}
+		if awaited == nil {
+			return
+		}
+		c.view.Side.SetStatus(c.view.Side.Dim("waiting for " + strings.Join(awaited, ", ") + " to start …"))
+		select {
+		case <-time.After(agentcmd.SettlePause):
+		case <-ctx.Done():
 			return
 		}
 	}

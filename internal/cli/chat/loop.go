@@ -117,6 +117,10 @@ func (c *conversation) sendMessage(content []mcp.Content) error {
 	if err != nil {
 		return c.reportStopped(ctx, err)
 	}
+	c.awaitServers(ctx, rt)
+	if ctx.Err() != nil {
+		return c.reportStopped(ctx, context.Cause(ctx))
+	}
 	if c.session == nil && c.pendingSession != nil {
 		c.pendingSession.With(rt.Model.Label())
 		c.session, c.pendingSession = c.pendingSession, nil

@@ -48,6 +48,7 @@ type conversation struct {
 	pendingSession  *session.Session // becomes session with the first message; may be nil
 	resumedMessages []agent.Message  // of the session of --resume
 	modelRecorded   bool             // the session names the current model
+	awaitedServers  bool             // the first message has waited for starting servers
 	mode            agent.Mode
 	lastErr         error    // of the last command or message
 	cleanups        []func() // called in reverse order when the conversation ends
