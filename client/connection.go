@@ -52,6 +52,7 @@ type connection struct {
 	isCommand    bool // the server is a child process
 	restart      Restart
 	connectLimit time.Duration
+	installLimit time.Duration
 
 	answer  mcp.Handler            // answers the questions of legacy servers
 	notify  func(mcp.Notification) // handles notifications that belong to no call
@@ -93,7 +94,7 @@ func (l *link) Down(err error) { l.owner.linkLost(l, err) }
 // openLink connects. If the remembered era of the server proves wrong, it connects a second time
 // and finds the era out.
 func (c *connection) openLink(ctx context.Context) error {
-	ctx, cancel := c.withConnectLimit(ctx, 0)
+	ctx, cancel := c.withDialLimit(ctx)
 	defer cancel()
 	verdict := c.rememberedEra()
 	l, err := c.dialLink(ctx, verdict != "")

@@ -151,6 +151,7 @@ func newClient(to target, o Options) *Client {
 		changed:   make(chan struct{}),
 	}
 	c.conn.connectLimit = c.conn.reachLimit(o.Limits.Connect, o.Limits.Start)
+	c.conn.installLimit = o.Limits.Install
 	c.conn.lifetime, c.conn.endLifetime = context.WithCancel(context.Background())
 	return c
 }

@@ -74,7 +74,7 @@ func (e *OutputError) Unwrap() error { return e.Err }
 type TimeoutKind string
 
 const (
-	TimeoutConnect TimeoutKind = "connect" // [Limits].Connect or Start
+	TimeoutConnect TimeoutKind = "connect" // [Limits].Connect, Start or Install
 	TimeoutIdle    TimeoutKind = "idle"    // [Limits].Idle
 	TimeoutTotal   TimeoutKind = "total"   // [Limits].Total
 )
@@ -85,13 +85,17 @@ type TimeoutError struct {
 	Kind   TimeoutKind
 	After  time.Duration
 	Method string // empty on connect
+
+	isInstall bool // a package runner did not finish within [Limits].Install
 }
 
 func (e *TimeoutError) Error() string {
-	switch e.Kind {
-	case TimeoutConnect:
+	switch {
+	case e.isInstall:
+		return fmt.Sprintf("the install has not finished within %v", e.After)
+	case e.Kind == TimeoutConnect:
 		return fmt.Sprintf("no connection within %v", e.After)
-	case TimeoutIdle:
+	case e.Kind == TimeoutIdle:
 		return fmt.Sprintf("timed out: no sign of life for %v", e.After)
 	}
 	return fmt.Sprintf("timed out: not done within %v", e.After)

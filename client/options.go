@@ -14,6 +14,7 @@ import (
 // Defaults of [Limits].
 const (
 	defaultConnect   = 60 * time.Second
+	defaultInstall   = 10 * time.Minute
 	defaultMaxRounds = 16
 )
 
@@ -102,7 +103,16 @@ type Limits struct {
 	// Start replaces Connect if the target is a command: it bounds the time from the start of the
 	// server's process until the server is ready, and how long a call waits for that. The default
 	// is Connect; a negative value means no limit.
+	//
+	// The time in which a package runner, such as npx, uvx or docker run, installs the server does
+	// not count: Install bounds it. Nor does the time in which the process waits for the user to log
+	// in, as mcp-remote does.
 	Start time.Duration
+	// Install bounds the time in which a package runner installs the server, in a dial. The default
+	// is 10 minutes; a negative value means no limit. On Linux dowel sees when the runner starts the
+	// server's own process. On other systems all the time until the server is ready counts as an
+	// install, so a server that hangs fails after Install only.
+	Install time.Duration
 	// Idle bounds the time between two signs of life of a call; its notifications are signs of
 	// life. The default is no limit, and a negative value means none either. The time in which the
 	// client answers a question does not count.
@@ -172,6 +182,9 @@ func (o *Options) setDefaults(to target) {
 	}
 	if o.Limits.Connect == 0 {
 		o.Limits.Connect = defaultConnect
+	}
+	if o.Limits.Install == 0 {
+		o.Limits.Install = defaultInstall
 	}
 	if o.Limits.MaxRounds <= 0 {
 		o.Limits.MaxRounds = defaultMaxRounds

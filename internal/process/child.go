@@ -40,10 +40,12 @@ type Child struct {
 	name             string
 	grace, killAfter time.Duration
 
-	tree   *tree
-	stdin  *os.File
-	stdout *childOutput
-	stderr *stderrLog
+	tree    *tree
+	install installState
+	env     []string // of the process
+	stdin   *os.File
+	stdout  *childOutput
+	stderr  *stderrLog
 
 	reading sync.Mutex // held while stdout is read
 
@@ -64,7 +66,8 @@ func (c Command) startProgram(p resolvedProgram) (*Child, error) {
 		Path: p.file, Args: p.argv, Env: p.env, Dir: p.dir,
 		Stdin: pipes.stdinR, Stdout: pipes.stdoutW, Stderr: pipes.stderrW,
 	}
-	t, err := startTree(cmd, p.mark)
+	_, line := findRunner(append([]string{c.Path}, c.Args...))
+	t, err := startTree(cmd, p.mark, line != nil)
 	pipes.closeTheirs()
 	if err != nil {
 		pipes.closeOurs()
@@ -74,6 +77,8 @@ func (c Command) startProgram(p resolvedProgram) (*Child, error) {
 		name:  c.Path,
 		grace: waitOrDefault(c.Grace), killAfter: waitOrDefault(c.KillAfter),
 		tree:    t,
+		install: installState{line: line},
+		env:     p.env,
 		stdin:   pipes.stdinW,
 		stdout:  &childOutput{File: pipes.stdoutR},
 		stderr:  newStderrLog(defaultRing, c.Stderr),
@@ -81,6 +86,7 @@ func (c Command) startProgram(p resolvedProgram) (*Child, error) {
 		exited:  make(chan struct{}),
 		ended:   make(chan struct{}),
 	}
+	t.stdinLink = pipeLink(pipes.stdinW)
 	go child.runLifecycle(&childOutput{File: pipes.stderrR})
 	return child, nil
 }
@@ -145,6 +151,10 @@ func (c *Child) CloseWrite() error {
 // group, with SIGTERM and after KillAfter with SIGKILL. Meanwhile it discards stdout, so that a
 // full pipe cannot keep the process from exiting.
 //
+// A package runner that is installing is not given Grace, because it does not read stdin, and has at
+// least rollbackTime between SIGTERM and SIGKILL, because an install that is killed can break the
+// runner's cache. Close then removes a folder that npx has left incomplete.
+//
 // Close returns when the tree and the goroutines of this package have ended, after at most Grace
 // + 2 KillAfter + about 7 s. The 7 s are needed only if the kernel does not carry out the kill or a
 // Stderr writer blocks. Further and concurrent calls wait for the same end and return the same
@@ -201,20 +211,28 @@ func (c *Child) runLifecycle(stderr *childOutput) {
 		close(quiet)
 	})
 
-	closed := false
+	closed, installs, killAfter := false, false, c.killAfter
 	select {
 	case <-c.tree.exited:
 	case <-c.closing:
 		closed = !isClosed(c.tree.exited)
+		if _, installs = c.Installing(); installs {
+			killAfter = max(killAfter, rollbackTime)
+		}
 		c.stdin.Close()
 		c.stdout.interruptRead()
 		tasks.Go(c.discardStdout)
-		waitWithin(c.tree.exited, c.grace)
+		if !installs {
+			waitWithin(c.tree.exited, c.grace)
+		}
 	}
 	if isClosed(c.tree.exited) {
 		c.publishExit(quiet, closed) // do not wait for descendants: calls in flight need the error now
 	}
-	c.tree.endAll(c.killAfter)
+	c.tree.endAll(killAfter)
+	if installs {
+		c.mendCache()
+	}
 	if !isClosed(c.exited) {
 		waitWithin(c.tree.exited, killBound)
 		c.publishExit(quiet, closed)

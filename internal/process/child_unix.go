@@ -21,16 +21,18 @@ import (
 // ask for a password), and then hangs silently; without a terminal it fails with a message. And a
 // session leader cannot move to another group.
 type tree struct {
-	pid    int              // of the direct child; also the id of the group
-	mark   string           // "" if processes that leave the group are kept
-	exited chan struct{}    // closed when the direct child has been reaped
-	state  *os.ProcessState // set before exited is closed; nil if other code of this program reaped the child
-	empty  bool             // no descendant outlived the direct child; set before exited is closed
+	pid       int              // of the direct child; also the id of the group
+	mark      string           // "" if processes that leave the group are kept
+	isRunner  bool             // the direct child is a package runner, or starts one
+	stdinLink string           // by which /proc names the pipe that is its stdin; "" if unknown
+	exited    chan struct{}    // closed when the direct child has been reaped
+	state     *os.ProcessState // set before exited is closed; nil if other code of this program reaped the child
+	empty     bool             // no descendant outlived the direct child; set before exited is closed
 }
 
-func startTree(cmd *exec.Cmd, mark string) (*tree, error) {
+func startTree(cmd *exec.Cmd, mark string, isRunner bool) (*tree, error) {
 	orphanWatcher.retain(mark)
-	t := &tree{mark: mark, exited: make(chan struct{})}
+	t := &tree{mark: mark, isRunner: isRunner, exited: make(chan struct{})}
 	started := make(chan error, 1)
 	go t.startAndReap(cmd, started)
 	if err := <-started; err != nil {
@@ -49,7 +51,9 @@ func (t *tree) startAndReap(cmd *exec.Cmd, started chan<- error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
-	dieWithParent(cmd.SysProcAttr)
+	if !t.isRunner { // npm takes a second SIGTERM, which the watcher sends, as the order to exit without cleanup
+		dieWithParent(cmd.SysProcAttr)
+	}
 	if err := cmd.Start(); err != nil {
 		started <- err
 		return
@@ -76,6 +80,7 @@ func (t *tree) endAll(killAfter time.Duration) {
 // Each process gets SIGTERM only once, because many take a second one as the order to exit
 // without cleanup.
 func (t *tree) endGroup(killAfter time.Duration) {
+	orphanWatcher.noteTerm(t.pid)
 	t.signalGroup(syscall.SIGTERM)
 	t.signalGroup(syscall.SIGCONT) // a stopped process would not see SIGTERM
 	if !t.waitUntilEmpty(killAfter) {
@@ -83,6 +88,9 @@ func (t *tree) endGroup(killAfter time.Duration) {
 		t.waitUntilEmpty(killBound)
 	}
 }
+
+// setPatience tells the watcher whether the group gets rollbackTime after SIGTERM.
+func (t *tree) setPatience(patient bool) { orphanWatcher.setPatience(t.pid, patient) }
 
 func (t *tree) signalGroup(s syscall.Signal) { syscall.Kill(-t.pid, s) }
 

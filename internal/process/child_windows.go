@@ -24,9 +24,14 @@ type tree struct {
 	job    windows.Handle
 	exited chan struct{}    // closed when the direct child has exited
 	state  *os.ProcessState // set before exited is closed
+
+	stdinLink string // not used on Windows
 }
 
-func startTree(cmd *exec.Cmd, _ string) (*tree, error) {
+// setPatience does nothing: the job ends with this process.
+func (t *tree) setPatience(bool) {}
+
+func startTree(cmd *exec.Cmd, _ string, _ bool) (*tree, error) {
 	job, err := newJob()
 	if err != nil {
 		return nil, err

@@ -20,3 +20,10 @@ func AwaitEnd(err error) {
 		_ = ending.Child.Close()
 	}
 }
+
+// IsRollback reports whether err is an [*EndingError] of a package runner that was ended during an
+// install, which takes up to 10 seconds to undo.
+func IsRollback(err error) bool {
+	ending, ok := errors.AsType[*EndingError](err)
+	return ok && ending.Child.WasInstalling()
+}

@@ -26,9 +26,15 @@ var orphanWatcher watcher
 type watcher struct {
 	mu       sync.Mutex
 	children int // number of children that are starting or running
-	groups   map[int]bool
+	groups   map[int]*watchedGroup
 	marks    map[string]bool
 	shell    *watchShell // nil if none runs
+}
+
+// watchedGroup is what the shell knows of a group.
+type watchedGroup struct {
+	isPatient bool // it may take rollbackTime to end
+	hasTerm   bool // it has been sent SIGTERM
 }
 
 type watchShell struct {
@@ -41,7 +47,9 @@ type watchShell struct {
 // watchScript is POSIX sh and needs no programs but sleep and grep; without sleep it skips the
 // grace period, and without grep it ends the groups only. It ignores the signals of a terminal and
 // of a user's careless kill, and closes inherited descriptors. When its input ends, it sends
-// SIGTERM, polls for almost half a second, and sends SIGKILL.
+// SIGTERM to the groups that have not had it, polls for almost half a second, and sends SIGKILL.
+// Groups of package runners that are installing have 10 seconds instead, and processes outside the
+// groups are killed after these.
 //
 // Processes that carry a mark are written as ID:START, with the time of their start. The script
 // signals a process only if two looks have found it and it still has that time, so that it never
@@ -49,23 +57,29 @@ type watchShell struct {
 const watchScript = `# ends the child processes of a dowel program that died
 trap '' HUP INT QUIT TERM TSTP TTIN TTOU USR1 USR2 ALRM PIPE
 exec 3<&- 4<&- 5<&- 6<&- 7<&- 8<&- 9<&-
-groups=' ' marks=' ' found=' ' before=' '
+groups=' ' marks=' ' found=' ' before=' ' patient=' ' termed=' '
 while read -r op id; do
 	case $op$groups$marks in
-	+*) groups="$groups$id " ;;
+	+*)
+		groups="$groups$id "
+		case $termed in *" $id "*) termed="${termed%% $id *} ${termed#* $id }" ;; esac ;;
 	m*) marks="$marks$id " ;;
+	p*) patient="$patient$id " ;;
+	n*) case $patient in *" $id "*) patient="${patient%% $id *} ${patient#* $id }" ;; esac ;;
+	t*) termed="$termed$id " ;;
 	-*" $id "*) groups="${groups%% $id *} ${groups#* $id }" ;;
 	u*" $id "*) marks="${marks%% $id *} ${marks#* $id }" ;;
 	esac
 done
-each() { for id in $groups; do kill -s "$1" -- "-$id"; done; }
-began() { { read -r stat <"/proc/$1/stat"; } 2>/dev/null && set -- ${stat##*) } && start=${20}; }
+each() { for id in $groups; do case $2 in *" $id "*) ;; *) kill -s "$1" -- "-$id" ;; esac; done; }
+began() { { read -r stat <"/proc/$1/stat"; } 2>/dev/null && set -- ${stat##*) } && group=$3 start=${20}; }
 look() {
 	before=$found found=' '
 	case $marks in ' ') return ;; esac
 	for file in $(for mark in $marks; do echo "$mark"; done | grep -lsFf - /proc/[0-9]*/environ 2>/dev/null); do
 		id=${file#/proc/} id=${id%/*}
-		[ -O "/proc/$id" ] && began "$id" && found="$found$id:$start "
+		[ -O "/proc/$id" ] && began "$id" || continue
+		case $patient in *" $group "*) ;; *) found="$found$id:$start " ;; esac
 	done
 }
 detached() {
@@ -74,20 +88,25 @@ detached() {
 		case $before in *" $one "*) began "${one%:*}" && [ "$one" = "${one%:*}:$start" ] && kill -s "$1" "${one%:*}" ;; esac
 	done
 }
-each TERM
-each CONT
+each TERM "$termed"
+each CONT ' '
 look
 detached TERM
 detached CONT
-for turn in 1 2 3 4; do
-	rest=' '
-	for id in $groups; do kill -s 0 -- "-$id" && rest="$rest$id "; done
+turn=0 killed=
+while [ $turn -lt 100 ]; do
+	turn=$((turn + 1)) rest=' ' installing=
+	for id in $groups; do
+		kill -s 0 -- "-$id" && rest="$rest$id " && case $patient in *" $id "*) installing=y ;; esac
+	done
 	groups=$rest
 	look
 	case $groups$found$before in '   ') exit 0 ;; esac
-	sleep 0.1 || { sleep 1; break; }
+	[ $turn -le 4 ] || [ "$installing" ] || break
+	[ $turn -le 4 ] || [ "$killed" ] || { each KILL "$patient"; killed=y; }
+	sleep 0.1 || { sleep 1; turn=$((turn + 9)); }
 done
-each KILL
+each KILL ' '
 for turn in 1 2 3 4 5 6 7 8 9; do
 	detached KILL
 	case $found$before in '  ') exit 0 ;; esac
@@ -118,10 +137,30 @@ func (w *watcher) register(pgid int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.groups == nil {
-		w.groups = make(map[int]bool)
+		w.groups = make(map[int]*watchedGroup)
 	}
-	w.groups[pgid] = true
+	w.groups[pgid] = &watchedGroup{}
 	w.sendLine("+", pgid)
+}
+
+// setPatience records whether a group may take rollbackTime to end.
+func (w *watcher) setPatience(pgid int, patient bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if g := w.groups[pgid]; g != nil {
+		g.isPatient = patient
+		w.sendLine(map[bool]string{true: "p", false: "n"}[patient], pgid)
+	}
+}
+
+// noteTerm records that a group is being sent SIGTERM.
+func (w *watcher) noteTerm(pgid int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if g := w.groups[pgid]; g != nil {
+		g.hasTerm = true
+		w.sendLine("t", pgid)
+	}
 }
 
 // release undoes retain. pgid is 0 if the child did not start. After the last child, release ends
@@ -129,9 +168,12 @@ func (w *watcher) register(pgid int) {
 func (w *watcher) release(pgid int, mark string) {
 	w.mu.Lock()
 	w.children--
-	if w.groups[pgid] {
+	if g := w.groups[pgid]; g != nil {
 		delete(w.groups, pgid)
 		w.sendLine("-", pgid)
+		if g.isPatient {
+			w.sendLine("n", pgid)
+		}
 	}
 	if w.marks[mark] {
 		delete(w.marks, mark)
@@ -184,8 +226,14 @@ func (w *watcher) startShell() {
 		return
 	}
 	w.shell = &watchShell{pipe: pipe, proc: cmd.Process, began: time.Now(), gone: make(chan struct{})}
-	for pgid := range w.groups {
+	for pgid, g := range w.groups {
 		w.sendLine("+", pgid)
+		if g.isPatient {
+			w.sendLine("p", pgid)
+		}
+		if g.hasTerm {
+			w.sendLine("t", pgid)
+		}
 	}
 	for mark := range w.marks {
 		w.sendLine("m", mark)

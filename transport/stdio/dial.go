@@ -33,8 +33,9 @@ func (c Command) String() string { return c.Path }
 
 // Dial starts the command and connects to it. A legacy server that exits because it does not know
 // server/discover is started again with a legacy handshake. ctx limits the dial, not the life of
-// the process. If the deadline of ctx ends the dial, the process tree is ended in the background,
-// which takes up to Grace + KillAfter. Closing the transport ends the process tree.
+// the process. If the deadline of ctx ends the dial, or ctx ends while a package runner installs the
+// server, the process tree is ended in the background, which takes up to Grace + KillAfter, or 10 s
+// for a runner to undo its install. Closing the transport ends the process tree.
 func (c Command) Dial(ctx context.Context, in mcp.Inbound, opts transport.ClientOptions) (mcp.Transport, error) {
 	t, err := c.dialOnce(ctx, in, opts)
 	if !errors.Is(err, transport.ErrProbe) || opts.Revision != "" || ctx.Err() != nil {
@@ -55,14 +56,22 @@ func (c Command) dialOnce(ctx context.Context, in mcp.Inbound, opts transport.Cl
 		return nil, err
 	}
 	conn := &childConn{Conn: Conn(child, 0), child: child, dial: ctx}
-	t, err := overconn.Connect(ctx, conn, in, c.Endpoint(), opts)
+	watch := watchStart(ctx, child)
+	var t mcp.Transport
+	if err = watch.awaitServing(conn); err == nil {
+		t, err = overconn.Connect(ctx, conn, in, c.Endpoint(), opts)
+	} else {
+		_ = conn.Close() // err says more
+	}
+	phase := watch.stop()
 	switch {
-	case err != nil && conn.dialTimedOut():
-		return nil, &process.EndingError{Err: withStderr(err, child), Child: child}
+	case err != nil && conn.endsInBackground():
+		return nil, &process.EndingError{Err: withStderr(describeInterruption(ctx, err, phase), child), Child: child}
 	case err != nil:
 		return nil, withStderr(err, child)
 	}
 	conn.connected.Store(true)
+	child.MarkStarted()
 	return &childTransport{t.(frames.ConnTransport), child}, nil
 }
 
@@ -92,9 +101,13 @@ type childConn struct {
 	err       error
 }
 
-// dialTimedOut reports whether the deadline of the dial has ended it.
-func (c *childConn) dialTimedOut() bool {
-	return !c.connected.Load() && errors.Is(context.Cause(c.dial), context.DeadlineExceeded)
+// endsInBackground reports whether the process is ended in the background: the deadline of the dial
+// has ended it, or the dial has been ended during an install.
+func (c *childConn) endsInBackground() bool {
+	if c.connected.Load() || c.dial.Err() == nil {
+		return false
+	}
+	return errors.Is(context.Cause(c.dial), context.DeadlineExceeded) || c.child.WasInstalling()
 }
 
 func (c *childConn) Read() ([]byte, error) {
@@ -127,7 +140,7 @@ func (c *childConn) explainEnd(err error) error {
 
 func (c *childConn) Close() error {
 	c.closed.Do(func() {
-		if c.dialTimedOut() {
+		if c.endsInBackground() {
 			go c.child.Close() // the caller of Dial has waited long enough
 			return
 		}

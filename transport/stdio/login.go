@@ -1,0 +1,27 @@
+package stdio
+
+import "regexp"
+
+// loginLines is the number of lines of stderr in which a prompt for a login is looked for.
+const loginLines = 40
+
+// loginPrompt matches the prompt of mcp-remote, which then waits until the user has logged in at the
+// address on the next line. loginDone matches its lines after that.
+var (
+	loginPrompt = regexp.MustCompile(`(?i)please authorize this client by visiting:?\s+(https?://\S+)`)
+	loginDone   = regexp.MustCompile(`(?i)auth(orization)? code received|completing authorization|connected to remote server|proxy established|authentication (completed|successful)`)
+)
+
+// findLogin returns the address at which the user must log in, or "" if the server does not wait for
+// that.
+func findLogin(stderr string) string {
+	all := loginPrompt.FindAllStringSubmatchIndex(stderr, -1)
+	if all == nil {
+		return ""
+	}
+	last := all[len(all)-1]
+	if loginDone.MatchString(stderr[last[1]:]) {
+		return ""
+	}
+	return stderr[last[2]:last[3]]
+}
