@@ -67,7 +67,7 @@ func (u *Upstream) evictIdlest() bool {
 // runClientConn opens a connection and keeps it until it is lost, idle or evicted, or the upstream
 // is not ready any more. down is closed at the next change of the upstream's state.
 func (u *Upstream) runClientConn(key string, conn *connection, down <-chan struct{}) {
-	ctx, cancel := context.WithTimeout(context.Background(), u.startTimeout())
+	ctx, cancel := context.WithCancel(context.Background()) // the dial has limits of its own
 	stop := make(chan struct{})
 	go func() {
 		select {

@@ -10,6 +10,7 @@ import (
 	"github.com/dowel-mcp/dowel/client"
 	"github.com/dowel-mcp/dowel/internal/mcpwire"
 	"github.com/dowel-mcp/dowel/internal/process"
+	"github.com/dowel-mcp/dowel/internal/startphase"
 	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/dowel-mcp/dowel/transport/sse"
 	"github.com/dowel-mcp/dowel/transport/stdio"
@@ -200,7 +201,17 @@ var errIdle = errors.New("it had no call for a while; the next call starts it")
 // runSharedConn opens the shared connection, reads the lists, and returns the reason of its end.
 // start is the time when the attempt began.
 func (u *Upstream) runSharedConn(ctx context.Context, start time.Time) error {
-	conn, err := u.openConn(ctx)
+	release, err := u.takeRunnerSlot(ctx, u.Definition())
+	if err != nil {
+		return err
+	}
+	conn, err := u.openConn(startphase.WithObserver(ctx, func(p startphase.Phase) {
+		if p.Runner == "" {
+			release()
+		}
+		u.enterPhase(ctx, p)
+	}))
+	release()
 	if err != nil {
 		return err
 	}

@@ -71,13 +71,14 @@ type Hub struct {
 	closed    bool
 	removals  sync.WaitGroup // of upstreams that are ending
 
-	catalog catalogCache
+	catalog     catalogCache
+	runnerSlots chan struct{} // holds a token for each package runner that is starting
 }
 
 // New returns a hub without upstreams: [Hub.Apply] adds them. nil options mean the defaults. New
 // copies the options.
 func New(opts *Options) *Hub {
-	h := &Hub{upstreams: map[string]*Upstream{}}
+	h := &Hub{upstreams: map[string]*Upstream{}, runnerSlots: make(chan struct{}, runnerSlots)}
 	if opts != nil {
 		h.opts = *opts
 	}

@@ -28,6 +28,9 @@ const (
 	NeedsTrust
 	// NeedsAuthorization: like Failed, and the server asks for credentials.
 	NeedsAuthorization
+	// NeedsLogin: the server's process is starting and waits until the user has logged in at
+	// State.LoginURL.
+	NeedsLogin
 	// Removed: the hub has ended the upstream and does not list it any more.
 	Removed
 )
@@ -35,7 +38,7 @@ const (
 // statusNames are the texts of [Status.String], which are part of JSON output.
 var statusNames = [...]string{
 	Starting: "starting", Ready: "ready", Failed: "failed", Stopped: "stopped", Disabled: "disabled",
-	NeedsConfiguration: "needs configuration", NeedsTrust: "needs trust", NeedsAuthorization: "needs authorization", Removed: "removed",
+	NeedsConfiguration: "needs configuration", NeedsTrust: "needs trust", NeedsAuthorization: "needs authorization", NeedsLogin: "needs login", Removed: "removed",
 }
 
 // String returns the status in words, such as "needs trust".
@@ -74,6 +77,12 @@ type State struct {
 	// is Starting after one of these.
 	Err       error
 	Diagnosis *Diagnosis
+	// Installing is when a package runner, such as npx, began to install the server. It is zero if
+	// none is at work; otherwise the status is Starting.
+	Installing time.Time
+	// LoginURL is the address at which the user must log in, if the status is NeedsLogin. The text is
+	// from the server.
+	LoginURL string
 	// Attempt counts failed attempts since the last stable connection. Next is when the next
 	// attempt begins, if the status is Failed or NeedsAuthorization.
 	Attempt int

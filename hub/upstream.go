@@ -431,7 +431,7 @@ func (e *DownError) Error() string {
 // describeStatus returns a verb phrase for a status, such as "is starting" or "needs trust".
 func describeStatus(s Status) string {
 	switch s {
-	case Failed, NeedsAuthorization, NeedsConfiguration, NeedsTrust:
+	case Failed, NeedsAuthorization, NeedsConfiguration, NeedsTrust, NeedsLogin:
 		return s.String()
 	}
 	return "is " + s.String()

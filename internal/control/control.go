@@ -75,7 +75,11 @@ type Server struct {
 	Status hub.Status `json:"status"`
 	Since  time.Time  `json:"since"`
 	Cause  string     `json:"cause,omitzero"`
-	Origin string     `json:"origin,omitzero"`
+	// Installing is when a package runner began to install the server, in state starting.
+	Installing time.Time `json:"installing,omitzero"`
+	// Login is the address at which the user must log in, in state needs login.
+	Login  string `json:"login,omitzero"`
+	Origin string `json:"origin,omitzero"`
 	// Source says where the definition is from: user, project or built in.
 	Source string `json:"source,omitzero"`
 	// Note is a remark on the definition.
@@ -135,7 +139,7 @@ type Event struct {
 func Describe(h *hub.Hub, u *hub.Upstream) Server {
 	s, info, def := u.State(), u.Server(), u.Definition()
 	d := Server{
-		Name: u.Name(), Status: s.Status, Since: s.Since, Cause: s.Cause, Attempt: s.Attempt, Next: s.Next,
+		Name: u.Name(), Status: s.Status, Since: s.Since, Cause: s.Cause, Attempt: s.Attempt, Next: s.Next, Installing: s.Installing, Login: s.LoginURL,
 		Origin: def.Origin, Source: def.Source, Note: def.Note,
 		Revision: string(info.Revision), Title: info.Info.Name,
 	}

@@ -91,11 +91,14 @@ func TestInterruptedInstall(t *testing.T) {
 	c, _, log := fakeNpx(t)
 	ended := errors.New("the user ended it")
 	ctx, cancel := context.WithCancelCause(t.Context())
+	dialed := make(chan error, 1)
 	go func() {
-		polltest.Until(t, "the install has begun", func() bool { _, err := os.Stat(log + ".ready"); return err == nil })
-		cancel(ended)
+		_, err := c.Dial(ctx, &inbound{}, transport.ClientOptions{Logger: discard, Verdicts: &transport.Verdicts{}})
+		dialed <- err
 	}()
-	_, err := c.Dial(ctx, &inbound{}, transport.ClientOptions{Logger: discard, Verdicts: &transport.Verdicts{}})
+	polltest.Until(t, "the install has begun", func() bool { _, err := os.Stat(log + ".ready"); return err == nil })
+	cancel(ended)
+	err := <-dialed
 	if !errors.Is(err, ended) || !strings.Contains(err.Error(), "npx is installing the server") || !process.IsRollback(err) {
 		t.Errorf("the error is %v", err)
 	}

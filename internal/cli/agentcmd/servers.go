@@ -155,6 +155,8 @@ func WarnMissing(f *factory.Factory, servers []Server) {
 		case s.Status == hub.Ready, s.Status == hub.Stopped, s.Status == hub.Disabled:
 		case s.Status == hub.NeedsTrust:
 			f.Warn("the tools of %s are missing: %s", s.Name, s.Cause)
+		case s.Status == hub.Starting && !s.Installing.IsZero():
+			f.Warn("%s is being installed: its tools are added when it is ready", s.Name)
 		case s.Status == hub.Starting:
 			f.Warn("%s is still starting: its tools are added when it is ready", s.Name)
 		default:

@@ -26,7 +26,7 @@ func ServerTable(f *factory.Factory, servers []control.Server, width int) (lines
 			continue
 		}
 		s := servers[i-1]
-		lines = append(lines, paintStatus(f, s.Status, term.Shorten(text, width), widths[0]))
+		lines = append(lines, paintStatus(f, s, term.Shorten(text, width), widths[0]))
 		const indent = "    "
 		for _, more := range describeProblems(s) {
 			for _, text := range term.Wrap(strings.Fields(more), width-len(indent)) {
@@ -51,7 +51,23 @@ func formatServerRow(s control.Server) []string {
 	if what == "" {
 		what = term.Line(s.Origin)
 	}
-	return []string{term.Line(s.Name), s.Status.String(), era, tools, Age(time.Since(s.Since)), term.Line(s.Source), what}
+	return []string{term.Line(s.Name), DescribeStatus(s), era, tools, Age(time.Since(s.Since)), term.Line(s.Source), what}
+}
+
+// DescribeStatus returns the state of a server, with the time that an install has taken so far.
+func DescribeStatus(s control.Server) string {
+	if s.Installing.IsZero() {
+		return s.Status.String()
+	}
+	return "installing, " + Seconds(time.Since(s.Installing))
+}
+
+// Seconds formats the time of work in progress, such as "41 s" or "3 min 5 s".
+func Seconds(d time.Duration) string {
+	if d < time.Minute {
+		return fmt.Sprintf("%d s", int(d.Seconds()))
+	}
+	return fmt.Sprintf("%d min %d s", int(d.Minutes()), int(d.Seconds())%60)
 }
 
 // describeProblems returns the problems of a server, with advice.
@@ -62,6 +78,9 @@ func describeProblems(s control.Server) (lines []string) {
 		lines = append(lines, term.FirstLine(s.Problem))
 		if s.Advice != "" {
 			lines = append(lines, "→ "+term.Line(s.Advice))
+		}
+		if s.Next.IsZero() && s.Cause != "" {
+			lines = append(lines, term.Line(s.Cause))
 		}
 		if !s.Next.IsZero() {
 			lines = append(lines, fmt.Sprintf("attempt %d failed; the next one is at %s", s.Attempt, s.Next.Local().Format(time.TimeOnly)))
@@ -113,21 +132,21 @@ func Age(d time.Duration) string {
 }
 
 // paintStatus colours the state in a row. The state follows the name, which is nameWidth wide.
-func paintStatus(f *factory.Factory, s hub.Status, row string, nameWidth int) string {
+func paintStatus(f *factory.Factory, s control.Server, row string, nameWidth int) string {
 	colour := f.Stdout.Dim
-	switch s {
+	switch s.Status {
 	case hub.Ready:
 		colour = f.Stdout.Green
 	case hub.Starting:
 		colour = f.Stdout.Cyan
 	case hub.Failed:
 		colour = f.Stdout.Red
-	case hub.NeedsConfiguration, hub.NeedsTrust, hub.NeedsAuthorization:
+	case hub.NeedsConfiguration, hub.NeedsTrust, hub.NeedsAuthorization, hub.NeedsLogin:
 		colour = f.Stdout.Yellow
 	}
 	runes := []rune(row)
 	from := nameWidth + 2
-	to := from + len(s.String())
+	to := from + len(DescribeStatus(s))
 	if to > len(runes) {
 		return row
 	}

@@ -135,7 +135,7 @@ func awaitSettled(ctx context.Context, name string) (control.Server, error) {
 			return control.Server{}, err
 		}
 		s := status.Servers[slices.IndexFunc(status.Servers, func(s control.Server) bool { return s.Name == name })]
-		if s.Status != hub.Starting || isFailing(s) || time.Now().After(end) {
+		if s.Status != hub.Starting || isFailing(s) || !s.Installing.IsZero() || time.Now().After(end) {
 			return s, nil
 		}
 		select {
@@ -168,6 +168,8 @@ func describeState(s control.Server) string {
 		return text
 	case s.Status == hub.Ready:
 		return fmt.Sprintf("ready, %d tools", s.Tools)
+	case !s.Installing.IsZero():
+		return "being installed, which may take minutes: see dowel status " + term.Line(s.Name)
 	case s.Status == hub.Starting:
 		return "still starting, see dowel status " + term.Line(s.Name)
 	}

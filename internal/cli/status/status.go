@@ -32,13 +32,15 @@ about that server, including the last lines of its stderr. The exit code is 3 if
 
 Servers are in one of these states:
   starting             dowel starts it or connects to it
+  installing, 41 s     npx or another package runner installs it, which may take minutes
   ready                it accepts calls
   failed               the problem and the time of the next attempt are shown below it
   stopped              it is idle; the next call starts it
   disabled             you switched it off: dowel servers enable NAME
   needs configuration  its entry is wrong, or a variable has no value
   needs trust          it belongs to a project: dowel trust NAME
-  needs authorization  it got no credentials, or refuses them`,
+  needs authorization  it got no credentials, or refuses them
+  needs login          its process waits until you have logged in at the address below it`,
 		Example: `  dowel status
   dowel status everything
   dowel status --json
@@ -178,7 +180,7 @@ func writeServer(f *factory.Factory, s FullStatus) {
 		}
 	}
 	fmt.Fprintln(f.Stdout, f.Stdout.Bold(term.Line(s.Name)))
-	row("state", fmt.Sprintf("%s for %s", s.Status, display.Age(time.Since(s.Since))))
+	row("state", describeAge(s.Server))
 	row("cause", s.Cause)
 	if s.Status != hub.Ready {
 		row("problem", s.Problem)
@@ -207,6 +209,14 @@ func writeServer(f *factory.Factory, s FullStatus) {
 	row("from", term.Line(s.Source))
 	row("file", s.File)
 	row("stderr", strings.Join(s.Stderr, "\n"))
+}
+
+// describeAge returns the state of a server and for how long it has been so.
+func describeAge(s control.Server) string {
+	if !s.Installing.IsZero() {
+		return display.DescribeStatus(s)
+	}
+	return fmt.Sprintf("%s for %s", s.Status, display.Age(time.Since(s.Since)))
 }
 
 // showToken prints the gateway's token as a header. It asks the running dowel, or else reads the
