@@ -70,6 +70,7 @@ import (
 	"github.com/dowel-mcp/dowel/internal/cli/up"
 	"github.com/dowel-mcp/dowel/internal/cli/watch"
 	"github.com/dowel-mcp/dowel/internal/cli/wire"
+	"github.com/dowel-mcp/dowel/internal/process"
 	"github.com/dowel-mcp/dowel/internal/secretmask"
 	"github.com/dowel-mcp/dowel/internal/term"
 	"github.com/dowel-mcp/dowel/internal/version"
@@ -100,6 +101,10 @@ func Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	}
 	f.JSON = f.JSON || err != nil && !f.Parsed && slices.Contains(args, "--json") // the flags were not read
 	reportError(f, command, err)
+	if process.IsRollback(err) {
+		f.Notice("the interrupted install is being undone, which takes up to 10 s; Ctrl-C leaves that to the background")
+		process.AwaitEnd(err)
+	}
 	return exit.Code(err)
 }
 

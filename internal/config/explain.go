@@ -99,6 +99,7 @@ func (s *Server) plainValues() []Value {
 	}
 	add("disabled", "disabled", fmt.Sprint(s.Disabled))
 	add("required", "required", fmt.Sprint(s.Required))
+	add("installTimeout", "installTimeout", s.Install.String())
 	add("startTimeout", "startTimeout", s.Start.String())
 	add("idleTimeout", "idleTimeout", s.Idle.String())
 	add("timeout", "timeout", s.Total.String())

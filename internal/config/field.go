@@ -54,6 +54,9 @@ var fieldReaders = map[string]func(e *entryReader, key string, n *node){
 	"timeout":             (*entryReader).readTimeout,
 	"startup_timeout_sec": (*entryReader).readSeconds, "tool_timeout_sec": (*entryReader).readSeconds,
 	"startup_timeout_ms": (*entryReader).readMilliseconds, "connectionTimeout": (*entryReader).readMilliseconds, "requestTimeout": (*entryReader).readMilliseconds,
+	"installTimeout": func(e *entryReader, _ string, n *node) {
+		e.readDuration("installTimeout", n, e.d.timeout, &e.s.Install)
+	},
 	"startTimeout": func(e *entryReader, _ string, n *node) { e.readDuration("startTimeout", n, e.d.timeout, &e.s.Start) },
 	"idleTimeout":  func(e *entryReader, _ string, n *node) { e.readDuration("idleTimeout", n, e.d.timeout, &e.s.Idle) },
 	"idleStop":     func(e *entryReader, _ string, n *node) { e.readDuration("idleStop", n, e.d.timeout, &e.s.IdleStop) },

@@ -53,8 +53,9 @@ type Spec struct {
 	// Required means that dowel must not start without this server.
 	Required bool
 
-	// Start limits the time until the server is ready.
-	Start time.Duration
+	// Start limits the time until the server is ready, without the time in which a package runner
+	// installs it. Install limits that time.
+	Start, Install time.Duration
 	// Policy is how a hub runs the server. Sharing is empty if the file does not set it.
 	hub.Policy
 

@@ -23,7 +23,7 @@ func newDefinition(d *config.Definition) hub.Definition {
 		Name: d.Server.Name, Origin: d.Mask(describeTarget(d.Spec)), Source: string(d.Server.Scope),
 		Target: dialTarget(d, header), Fingerprint: d.Fingerprint(), Policy: d.Policy, Mask: d.Mask,
 		Options: client.Options{
-			Limits: client.Limits{Start: d.Start, Connect: d.Start},
+			Limits: client.Limits{Start: d.Start, Connect: d.Start, Install: d.Install},
 			Wire:   client.Wire{SerializeAsks: d.Serialize, Revision: pinnedRevision(d.Revision)},
 			HTTP:   client.HTTP{Header: header},
 		},

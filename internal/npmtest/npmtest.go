@@ -18,6 +18,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 )
 
@@ -32,14 +33,17 @@ type Options struct {
 	Parts, Files int
 	// PostInstall is the script that npm runs after it has extracted the server.
 	PostInstall string
-	// Hold holds back the last tarball until it is closed; nil holds nothing.
-	Hold <-chan struct{}
+	// OnRequest is called with the number of each request, from 1 on, before the answer; nil for
+	// none. It is called concurrently.
+	OnRequest func(n int)
 }
 
 // Registry is a running registry.
 type Registry struct {
 	URL  string
 	opts Options
+
+	requests atomic.Int64
 
 	mu       sync.Mutex
 	tarballs map[string][]byte
@@ -67,7 +71,10 @@ func (r *Registry) Env(dir string) map[string]string {
 
 // ServeHTTP answers with the description of a package or its tarball.
 func (r *Registry) ServeHTTP(w http.ResponseWriter, req *http.Request) {
-	name, file, isTarball := strings.Cut(strings.Trim(req.URL.Path, "/"), "/-/")
+	if n := r.requests.Add(1); r.opts.OnRequest != nil {
+		r.opts.OnRequest(int(n))
+	}
+	name, _, isTarball := strings.Cut(strings.Trim(req.URL.Path, "/"), "/-/")
 	if name != Package && !strings.HasPrefix(name, Package+"-part") {
 		http.Error(w, `{"error":"not_found"}`, http.StatusNotFound)
 		return
@@ -77,14 +84,6 @@ func (r *Registry) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		_ = json.NewEncoder(w).Encode(r.describe(name)) // npm is gone if it fails
 		return
 	}
-	if r.opts.Hold != nil && name == r.part(r.opts.Parts-1) {
-		select {
-		case <-r.opts.Hold:
-		case <-req.Context().Done():
-			return
-		}
-	}
-	_ = file
 	_, _ = w.Write(r.tarball(name))
 }
 

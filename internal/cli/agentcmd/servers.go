@@ -141,6 +141,13 @@ func awaitAll(ctx context.Context, f *factory.Factory, c *serverSet) {
 // SettlePause is the time between two looks at servers that are starting.
 const SettlePause = 25 * time.Millisecond
 
+// showStatus shows work in progress on stderr.
+func showStatus(f *factory.Factory, text string) {
+	if !f.JSON {
+		f.Stderr.SetStatus(f.Stderr.Dim(text))
+	}
+}
+
 func showAwaited(f *factory.Factory, names []string) {
 	if !f.JSON {
 		f.Stderr.SetStatus(f.Stderr.Dim("waiting for " + term.Line(strings.Join(names, ", "))))
@@ -208,7 +215,7 @@ func openNamedServers(ctx context.Context, f *factory.Factory, opts *Flags, s *e
 		}
 	}
 	if opts.AwaitServers {
-		if err := awaitNamed(ctx, f, h, opts.ConnectTimeout); err != nil {
+		if err := awaitNamed(ctx, f, h, opts); err != nil {
 			c.close(ctx)
 			return nil, err
 		}
@@ -225,15 +232,23 @@ func showStderr(f *factory.Factory, e hub.Event) {
 	fmt.Fprintf(f.Stderr, "%s %s\n", f.Stderr.Dim(term.Line(e.Upstream)+":"), f.Stderr.Clean(e.Line))
 }
 
-// awaitNamed waits until the named servers are ready, at most limit for all of them. A server that
-// does not become ready is an error.
-func awaitNamed(ctx context.Context, f *factory.Factory, h *hub.Hub, limit time.Duration) error {
+// awaitNamed waits until the named servers are ready, at most for --connect-timeout for all of them.
+// The time of installs counts only if the flag is given. A server that does not become ready is an
+// error.
+func awaitNamed(ctx context.Context, f *factory.Factory, h *hub.Hub, opts *Flags) error {
+	limit := opts.ConnectTimeout
 	waiting, cancel := context.WithTimeout(ctx, connectLimit(limit))
 	defer cancel()
 	defer f.Stderr.SetStatus("")
 	for _, u := range h.Upstreams() {
 		showAwaited(f, []string{u.Name()})
 		u.Settle(waiting)
+		if !opts.IsWaitLimited() {
+			connect.AwaitInstalls(ctx, h, func(text string) { showStatus(f, text) })
+			if waiting.Err() != nil {
+				u.Settle(ctx)
+			}
+		}
 		state := u.State()
 		switch {
 		case ctx.Err() != nil:

@@ -49,6 +49,7 @@ type Connection struct {
 	roots          []string
 	Answers        []string
 	sampleText     string
+	flags          *pflag.FlagSet
 }
 
 // AddFlags registers the flags of a command that talks to one server.
@@ -64,7 +65,8 @@ func (conn *Connection) AddFlags(cmd *cobra.Command) {
 // parameters complete the help texts: "show POSSESSIVE log messages", "a folder that SUBJECT may
 // work on", "a question of ASKER".
 func (conn *Connection) AddCallFlags(flags *pflag.FlagSet, possessive, subject, asker string) {
-	flags.DurationVar(&conn.ConnectTimeout, "connect-timeout", time.Minute, "how long starting and connecting may take; 0: no limit")
+	conn.flags = flags
+	flags.DurationVar(&conn.ConnectTimeout, "connect-timeout", time.Minute, "how long starting and connecting may take; if given, with the time of an install; 0: no limit")
 	flags.DurationVar(&conn.idleTimeout, "idle-timeout", 0, "how long a call may take between two messages of the server; 0: no limit")
 	flags.DurationVar(&conn.TotalTimeout, "timeout", 0, "how long a call may take, without the time you take to answer; 0: no limit")
 	flags.StringVar(&conn.log, "log", "", "show "+possessive+" log messages from this `level` on (debug, info, warning, error …)")
@@ -211,9 +213,7 @@ func (conn *Connection) DoWithOptions(ctx context.Context, t Target, o client.Op
 		defer t.close()
 	}
 	defer conn.followServer(ctx, t)()
-	stopShowing := conn.showStart(ctx, t)
-	c, err := client.Dial(ctx, t.Dial, &o)
-	stopShowing()
+	c, err := conn.dial(ctx, t, o)
 	if err != nil {
 		return exit.ConnectError{Server: t.Label(), Err: Unwrapped(err)}
 	}

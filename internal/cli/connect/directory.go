@@ -137,8 +137,9 @@ func StatusWords(s hub.Status) string {
 }
 
 // newGatewayTarget returns all servers of the directory as one: the gateway of the running daemon,
-// or a new gateway over new connections. The latter starts the servers at its first request.
-func (d *Directory) newGatewayTarget() Target {
+// or a new gateway over new connections. The latter starts the servers at its first request, and
+// waits for installs as [AwaitInstalls] does.
+func (d *Directory) newGatewayTarget(show func(string)) Target {
 	if d.running != nil {
 		return Target{Name: "all servers", Dial: streamable.URL{URL: d.running.Gateway(), Client: d.running.HTTP()}, Origin: "the dowel that is running"}
 	}
@@ -151,14 +152,16 @@ func (d *Directory) newGatewayTarget() Target {
 	}
 	h := hub.New(&hub.Options{Logger: slog.New(slog.DiscardHandler)})
 	g := gateway.New(h, nil)
-	start := sync.OnceFunc(func() {
+	var once sync.Once
+	start := func(ctx context.Context) {
 		h.Apply(definitions, "a command needs it")
-		ctx, cancel := context.WithTimeout(context.Background(), settleTimeout)
+		settling, cancel := context.WithTimeout(ctx, settleTimeout)
 		defer cancel()
-		h.Settle(ctx) // the gateway reports servers that take longer
-	})
+		h.Settle(settling) // the gateway reports servers that take longer
+		AwaitInstalls(ctx, h, show)
+	}
 	ready := mcp.HandlerFunc(func(ctx context.Context, req *mcp.Request) (*mcp.Result, error) {
-		start()
+		once.Do(func() { start(ctx) })
 		return g.ServeMCP(ctx, req)
 	})
 	return Target{Name: "all servers", Origin: "the configuration", Dial: ready, close: func() {
@@ -180,7 +183,7 @@ func (t Target) applyDefinition(o *client.Options) {
 		o.Wire.Revision = t.Options.Wire.Revision
 	}
 	o.Wire.SerializeAsks = o.Wire.SerializeAsks || t.Options.Wire.SerializeAsks
-	o.Limits.Start = t.Options.Limits.Start
+	o.Limits.Start, o.Limits.Install = t.Options.Limits.Start, t.Options.Limits.Install
 }
 
 // Sources of definitions other than files.

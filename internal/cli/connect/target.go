@@ -120,7 +120,7 @@ func (f *TargetFlags) Resolve(cmd *cobra.Command, args []string) (t Target, rest
 		t, err = f.Started(command)
 		return t, words, err
 	case len(words) == 0 && cmd.Annotations[TakesAll] != "":
-		return f.Directory().newGatewayTarget(), nil, nil
+		return f.Directory().newGatewayTarget(f.showStatus(cmd)), nil, nil
 	case len(words) == 0:
 		return t, nil, exit.Usagef("no server is named: write one of %s, --url URL, or its command after --",
 			strings.Join(f.Directory().Known(), ", "))
@@ -291,4 +291,13 @@ func Folder(path string) (string, error) {
 		err = errors.New("it is not a folder")
 	}
 	return absolute, err
+}
+
+// showStatus returns a function that shows work in progress, on the command's stderr.
+func (f *TargetFlags) showStatus(cmd *cobra.Command) func(string) {
+	screen, ok := cmd.ErrOrStderr().(*term.Screen)
+	if !ok || !screen.IsTerminal() {
+		return func(string) {}
+	}
+	return func(text string) { screen.SetStatus(screen.Dim(text)) }
 }

@@ -146,7 +146,7 @@ func describeState(s control.Server) string {
 	if groupOf(s) == failedGroup {
 		return hub.Failed.String()
 	}
-	return s.Status.String()
+	return display.DescribeStatus(s)
 }
 
 // paintState colours the state in a row, which begins at from and has n characters.
@@ -161,8 +161,12 @@ func (v *statusView) paintState(s control.Server, row string, from, n int) strin
 
 // summarize counts the servers by their groups.
 func summarize(all []control.Server) string {
-	counts := map[group]int{}
+	counts, installing := map[group]int{}, 0
 	for _, s := range all {
+		if groupOf(s) == startingGroup && !s.Installing.IsZero() {
+			installing++
+			continue
+		}
 		counts[groupOf(s)]++
 	}
 	var parts []string
@@ -175,6 +179,9 @@ func summarize(all []control.Server) string {
 	}
 	add(readyGroup, "ready", "ready")
 	add(startingGroup, "starting", "starting")
+	if installing > 0 {
+		parts = append(parts, fmt.Sprintf("%d installing", installing))
+	}
 	add(failedGroup, "failed", "failed")
 	add(needyGroup, "needs you", "need you")
 	add(idleGroup, "off", "off")

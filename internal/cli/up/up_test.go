@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 	"unicode/utf8"
 
 	"github.com/dowel-mcp/dowel/hub"
@@ -83,5 +84,20 @@ func TestTableFits(t *testing.T) {
 	}
 	if got := cutLines([]string{"1", "2", "3", "4", "5"}, 3, 40); len(got) != 3 || got[2] != "… 3 more lines: dowel status" {
 		t.Error(got)
+	}
+}
+
+// An install is shown with its time, and counted apart from other starts.
+func TestInstallInTable(t *testing.T) {
+	t.Parallel()
+	servers := []control.Server{
+		{Name: "a", Status: hub.Starting, Installing: time.Now().Add(-41 * time.Second), Cause: "npx is installing the server"},
+		{Name: "b", Status: hub.Starting, Cause: "it waits for its turn"}, {Name: "c", Status: hub.NeedsLogin, Cause: "log in"},
+	}
+	if state := describeState(servers[0]); state != "installing, 41 s" {
+		t.Errorf("the state is %q", state)
+	}
+	if got := summarize(servers); got != "1 starting, 1 installing, 1 needs you" {
+		t.Errorf("the summary is %q", got)
 	}
 }

@@ -48,6 +48,7 @@ func Entry(s *config.Server, project string) edit.Object {
 	e.addText("headersHelper", spec.HeadersHelper)
 	e.addFlag("disabled", spec.Disabled)
 	e.addDuration("startTimeout", spec.Start)
+	e.addDuration("installTimeout", spec.Install)
 	e.addDuration("idleTimeout", spec.Idle)
 	e.addDuration("timeout", spec.Total)
 	e.addTools(spec.Tools)
