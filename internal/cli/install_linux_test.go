@@ -16,6 +16,7 @@ import (
 const installing = `#!/bin/sh
 terms=0
 trap 'terms=$((terms + 1))' TERM
+trap '' PIPE # of its stderr, to which sh writes that SIGTERM has ended a sleep
 echo "$$ begun" > "$TRACE"
 while [ $terms = 0 ]; do sleep 0.05 </dev/null; done
 sleep 1 </dev/null; sleep 0.5 </dev/null

@@ -87,6 +87,7 @@ func (c Command) startProgram(p resolvedProgram) (*Child, error) {
 		ended:   make(chan struct{}),
 	}
 	t.stdinLink = pipeLink(pipes.stdinW)
+	child.install.isPatient.Store(line != nil) // as the watcher knows it
 	go child.runLifecycle(&childOutput{File: pipes.stderrR})
 	return child, nil
 }

@@ -59,7 +59,7 @@ func (t *tree) startAndReap(cmd *exec.Cmd, started chan<- error) {
 		return
 	}
 	t.pid = cmd.Process.Pid
-	orphanWatcher.register(t.pid)
+	orphanWatcher.register(t.pid, t.isRunner)
 	started <- nil
 	t.state, _ = cmd.Process.Wait()
 	t.empty = syscall.Kill(-t.pid, 0) == syscall.ESRCH

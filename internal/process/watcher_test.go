@@ -131,8 +131,8 @@ func TestWatcherIsToldOfEachGroup(t *testing.T) {
 	}
 	defer r.Close()
 	w := watcher{children: 9, shell: &watchShell{pipe: pipe}}
-	w.register(5)
-	w.register(7)
+	w.register(5, false)
+	w.register(7, false)
 	w.retain("AB")
 	w.release(5, "")
 	w.release(0, "") // a child that did not start

@@ -133,14 +133,19 @@ func (w *watcher) retain(mark string) {
 	w.sendLine("m", mark)
 }
 
-func (w *watcher) register(pgid int) {
+// register records the group of a new child, before it can do anything that takes long. isRunner
+// says that the child may install something first.
+func (w *watcher) register(pgid int, isRunner bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.groups == nil {
 		w.groups = make(map[int]*watchedGroup)
 	}
-	w.groups[pgid] = &watchedGroup{}
+	w.groups[pgid] = &watchedGroup{isPatient: isRunner}
 	w.sendLine("+", pgid)
+	if isRunner {
+		w.sendLine("p", pgid)
+	}
 }
 
 // setPatience records whether a group may take rollbackTime to end.
