@@ -31,6 +31,7 @@ import (
 	"github.com/dowel-mcp/dowel/internal/configured"
 	"github.com/dowel-mcp/dowel/internal/control"
 	"github.com/dowel-mcp/dowel/internal/journal"
+	"github.com/dowel-mcp/dowel/internal/quota"
 	"github.com/dowel-mcp/dowel/internal/secretmask"
 	"github.com/dowel-mcp/dowel/internal/version"
 	"github.com/dowel-mcp/dowel/mcp"
@@ -231,6 +232,7 @@ func (d *Daemon) loadServers(cause string) error {
 		return err
 	}
 	d.settings, d.quota = settings, transport.NewQuota(transport.Limits(settings.Limits))
+	quota.LogRefusals(d.quota, d.options.Logger)
 	d.gateway = gateway.New(d.Hub, &gateway.Options{Info: d.info, Quota: d.quota, Logger: d.options.Logger})
 	d.access = NewAccess(settings, d.state)
 	d.background.Go(d.followConfig)

@@ -58,6 +58,10 @@ func (l *Lease) resize(bytes int64, isOneMessage bool) error {
 	if l == nil {
 		return nil
 	}
+	return l.account.Quota.logRefusal(l.account.Client, l.tryResize(bytes, isOneMessage))
+}
+
+func (l *Lease) tryResize(bytes int64, isOneMessage bool) error {
 	q := l.account.Quota
 	q.mu.Lock()
 	defer q.mu.Unlock()

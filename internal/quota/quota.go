@@ -76,7 +76,8 @@ func ClientOf(ctx context.Context, principal, connection string) Client {
 
 // Quota counts what clients hold, and refuses more than the limits. It is safe for concurrent use.
 type Quota struct {
-	limits Limits
+	refusals refusalLog
+	limits   Limits
 
 	mu       sync.Mutex
 	total    usage
@@ -162,7 +163,9 @@ func (q *Quota) changeUsage(c Client, by usage) {
 
 // OpenStream counts a stream of a client, or returns a [LimitError]. The caller must call
 // [Quota.CloseStream] at its end.
-func (q *Quota) OpenStream(c Client) error {
+func (q *Quota) OpenStream(c Client) error { return q.logRefusal(c, q.addStream(c)) }
+
+func (q *Quota) addStream(c Client) error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if exceeds(q.clients.entries[c].streams, q.limits.ClientStreams) {
@@ -206,7 +209,7 @@ func (q *Quota) OpenSession(s Session) error {
 		evicted.Evict(err)
 		return nil
 	}
-	return err
+	return q.logRefusal(s.Owner(), err)
 }
 
 // addSession counts a session. With an evicted session, err is the reason for its end.
