@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"strconv"
+	"strings"
 	"sync"
 
 	"github.com/dowel-mcp/dowel/hub"
@@ -174,8 +175,8 @@ func (b *bridge) answerQuestion(ctx context.Context, req *mcp.Request) (*mcp.Res
 		return nil, mcp.MethodNotFound(req.Method)
 	}
 	if missing, any := mcpwire.MissingCapabilities(b.capabilities, needs); any {
-		raw, _ := json.Marshal(missing)
-		return nil, mcp.Errorf(jsonrpc.CodeMethodNotFound, "the client that made the call does not support %s: %s", req.Method, raw)
+		text := (&mcp.CapabilityError{Required: missing}).Error()
+		return nil, mcp.Errorf(jsonrpc.CodeMethodNotFound, "%s", strings.Replace(text, "the client", "the client that made the call", 1))
 	}
 	q := &question{asked, make(chan json.RawMessage, 1)}
 	key := b.addQuestion(q)

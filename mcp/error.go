@@ -3,6 +3,9 @@ package mcp
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
+	"strings"
 
 	"github.com/dowel-mcp/dowel/jsonrpc"
 )
@@ -51,6 +54,37 @@ type CapabilityError struct {
 }
 
 func (e *CapabilityError) Error() string {
-	raw, _ := json.Marshal(e.Required)
-	return "the client does not support what this request needs: " + string(raw)
+	return "the client does not support " + strings.Join(e.Required.describe(), " and ")
+}
+
+// describe returns the capabilities in words for people.
+func (c ClientCapabilities) describe() (words []string) {
+	if e := c.Elicitation; e != nil {
+		if e.Form != nil || e.URL == nil {
+			words = append(words, "questions to the user (elicitation)")
+		}
+		if e.URL != nil {
+			words = append(words, "pages that the user should open (elicitation of URLs)")
+		}
+	}
+	if s := c.Sampling; s != nil {
+		text := "requests to its model (sampling"
+		if s.Tools != nil {
+			text += " with tools"
+		}
+		if s.Context != nil {
+			text += " with context"
+		}
+		words = append(words, text+")")
+	}
+	if c.Roots != nil {
+		words = append(words, "questions for its folders (roots)")
+	}
+	for _, name := range slices.Sorted(maps.Keys(c.Extensions)) {
+		words = append(words, "the extension "+name)
+	}
+	if words == nil {
+		words = append(words, "something that this request needs")
+	}
+	return words
 }

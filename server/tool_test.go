@@ -86,7 +86,7 @@ func TestToolErrors(t *testing.T) {
 		"plain":      `{"content":[{"type":"text","text":"disk full"}],"isError":true}`,
 		"protocol":   `error -32602: no`,
 		"wrapped":    `error -7: inner`,
-		"capability": `error: the client does not support what this request needs: {"roots":{}}`,
+		"capability": `error: the client does not support questions for its folders (roots)`,
 		"context":    `{"content":[{"type":"text","text":"context deadline exceeded"}],"isError":true}`,
 	} {
 		want(t, call(t, s, "fail", fmt.Sprintf(`{"how":%q}`, how)), expected)
