@@ -31,11 +31,13 @@ func (m *headerMasker) mask(header map[string][]string, secrets *secretmask.Set)
 	if known, ok := m.masked[hash]; ok {
 		return known
 	}
-	masked := secretmask.Header(header)
-	delete(masked, lengthField)
-	for _, values := range masked {
-		for i, value := range values {
-			values[i] = secrets.Known(value)
+	masked := map[string][]string{}
+	for name, values := range secretmask.Header(header) { // values may be shared with header
+		if name == lengthField {
+			continue
+		}
+		for _, value := range values {
+			masked[name] = append(masked[name], secrets.Known(value))
 		}
 	}
 	forgetOne(m.masked, maxHeaders)
