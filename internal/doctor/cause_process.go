@@ -112,6 +112,9 @@ func (e *evidence) matchComplaint() (finding, bool) {
 				fmt.Sprintf(`If the server may have this key, add "env": {"%[1]s": "${%[1]s}"} to its entry.`, name)}, true
 		}
 	}
+	if f, ok := e.findBrokenNpx(words); ok {
+		return f, true
+	}
 	for _, c := range complaints {
 		if m := c.pattern.FindStringSubmatchIndex(words); m != nil {
 			return finding{stepHandshake, expandTemplate(c, c.summary, words, m), expandTemplate(c, c.advice, words, m)}, true

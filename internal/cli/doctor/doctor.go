@@ -26,6 +26,7 @@ import (
 func NewCommand(f *factory.Factory) *cobra.Command {
 	var where factory.Places
 	var w connect.TargetFlags
+	var fix bool
 	cmd := &cobra.Command{
 		Use:   "doctor [NAME… | --url URL | -- COMMAND…]",
 		Short: "Find out why a server does not work",
@@ -33,10 +34,13 @@ func NewCommand(f *factory.Factory) *cobra.Command {
 the steps are: the command exists, the process starts and keeps running, its output is valid, the handshake succeeds. For a
 URL: the host name, the connection, TLS, the HTTP status, the protocol's era. Without a name, check all servers of the
 configuration. A name can also be one of dowel's built-in servers. To check any other server, give its --url or its command
-after --. Servers of a project are only started if you have allowed them.`,
+after --. Servers of a project are only started if you have allowed them.
+
+With --fix, remove a folder of npx's cache that an interrupted install has left broken, and check the server again.`,
 		Example: `  dowel doctor
   dowel doctor everything
   dowel doctor -- npx -y @modelcontextprotocol/server-everything
+  dowel doctor github --fix
   dowel doctor --json --project .`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			f.Parsed = true
@@ -44,11 +48,12 @@ after --. Servers of a project are only started if you have allowed them.`,
 			if err != nil {
 				return err
 			}
-			return runDoctor(cmd.Context(), f, chosen)
+			return runDoctor(cmd.Context(), f, chosen, fix)
 		},
 	}
 	w.AddFlags(cmd)
 	where.AddFlags(cmd)
+	cmd.Flags().BoolVar(&fix, "fix", false, "remove a broken folder of npx's cache, and check the server again")
 	return cmd
 }
 
@@ -132,7 +137,7 @@ const maxParallel, stepBuffer = 8, 32
 
 // runDoctor examines servers in parallel and shows the results in order. It returns failedServers
 // if a server does not work.
-func runDoctor(ctx context.Context, f *factory.Factory, chosen []hub.Definition) error {
+func runDoctor(ctx context.Context, f *factory.Factory, chosen []hub.Definition, fix bool) error {
 	if len(chosen) == 0 && !f.JSON {
 		fmt.Fprintln(f.Stdout, "Your configuration has no servers. Add one with dowel servers add, or copy the servers of other tools with dowel import.")
 	}
@@ -144,7 +149,7 @@ func runDoctor(ctx context.Context, f *factory.Factory, chosen []hub.Definition)
 	defer work.Wait()
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	work.Go(func() { examineAll(ctx, chosen, steps) })
+	work.Go(func() { examineAll(ctx, chosen, steps, fix) })
 	failed := 0
 	for i, d := range chosen {
 		if !showExamination(f, d, steps[i]) {
@@ -162,7 +167,7 @@ func runDoctor(ctx context.Context, f *factory.Factory, chosen []hub.Definition)
 
 // examineAll examines servers in order, up to maxParallel at the same time. It sends the steps of
 // each server to its channel and closes the channel after the last step.
-func examineAll(ctx context.Context, chosen []hub.Definition, steps []chan doctor.Step) {
+func examineAll(ctx context.Context, chosen []hub.Definition, steps []chan doctor.Step, fix bool) {
 	slots := make(chan struct{}, maxParallel)
 	var work sync.WaitGroup
 	defer work.Wait()
@@ -171,7 +176,7 @@ func examineAll(ctx context.Context, chosen []hub.Definition, steps []chan docto
 		work.Go(func() {
 			defer func() { <-slots }()
 			defer close(steps[i])
-			for s := range examineServer(ctx, d) {
+			for s := range examineServer(ctx, d, fix) {
 				if ctx.Err() != nil { // the step may have failed because dowel ends
 					return
 				}
@@ -187,14 +192,58 @@ func examineAll(ctx context.Context, chosen []hub.Definition, steps []chan docto
 
 // examineServer returns the steps of one server as they happen. A server that must not start has
 // one skipped step with the reason.
-func examineServer(ctx context.Context, d hub.Definition) iter.Seq[doctor.Step] {
+func examineServer(ctx context.Context, d hub.Definition, fix bool) iter.Seq[doctor.Step] {
 	switch {
 	case ctx.Err() != nil:
 		return func(func(doctor.Step) bool) {}
 	case d.Hold.Status != 0:
 		return slices.Values([]doctor.Step{{Name: d.Hold.Status.String(), Status: doctor.Skipped, Detail: d.Hold.Reason}})
 	}
-	return withDefinitions(doctor.Examine(ctx, doctor.Server{Name: d.Name, Target: d.Target, Options: d.Options, Mask: d.Mask}), d)
+	server := doctor.Server{Name: d.Name, Target: d.Target, Options: d.Options, Mask: d.Mask}
+	steps := doctor.Examine(ctx, server)
+	if fix {
+		steps = withRepair(ctx, server, steps)
+	}
+	return withDefinitions(steps, d)
+}
+
+// stepRepair is the name of the step that mends a server. The steps of another examination follow
+// it.
+const stepRepair = "repair"
+
+// withRepair mends a server after a failed step, and then examines it again.
+func withRepair(ctx context.Context, server doctor.Server, steps iter.Seq[doctor.Step]) iter.Seq[doctor.Step] {
+	return func(yield func(doctor.Step) bool) {
+		var failure error
+		for s := range steps {
+			if !yield(s) {
+				return
+			}
+			if s.Status == doctor.Failed {
+				failure = s.Err
+			}
+		}
+		if failure == nil || ctx.Err() != nil {
+			return
+		}
+		removed, err := doctor.Mend(server, failure)
+		switch {
+		case err != nil:
+			yield(doctor.Step{Name: stepRepair, Status: doctor.Failed, Detail: err.Error(), Err: err})
+			return
+		case removed == "":
+			yield(doctor.Step{Name: stepRepair, Status: doctor.Skipped, Detail: "dowel knows no repair for that"})
+			return
+		}
+		if !yield(doctor.Step{Name: stepRepair, Status: doctor.OK, Detail: removed + " is removed; npx installs the server again"}) {
+			return
+		}
+		for s := range doctor.Examine(ctx, server) {
+			if !yield(s) {
+				return
+			}
+		}
+	}
 }
 
 // StepLine is the JSON output for a step.
@@ -217,7 +266,7 @@ func showExamination(f *factory.Factory, d hub.Definition, steps <-chan doctor.S
 	works := d.Hold.Status == 0 || d.Hold.Status == hub.Disabled
 	for s := range steps {
 		writeStep(f, d.Name, s)
-		works = works && s.Status != doctor.Failed
+		works = works && s.Status != doctor.Failed || s.Name == stepRepair && s.Status == doctor.OK
 	}
 	return works
 }
