@@ -31,7 +31,7 @@ func (t Target) heldError(change client.DefinitionChange, item string) error {
 		item, change.Time.Local().Format("2006-01-02 15:04"), t.howToAccept)}
 }
 
-// CheckHeldTool returns an error if the server's entry withholds a tool whose definition has changed.
+// CheckHeldTool returns an error if the server's entry withholds a tool with a changed definition.
 func (t Target) CheckHeldTool(ctx context.Context, c *client.Client, name string) error {
 	return t.checkHeldName(ctx, c, definitions.Tool, name)
 }
@@ -51,7 +51,7 @@ func (t Target) checkHeldName(ctx context.Context, c *client.Client, kind, name 
 	return err
 }
 
-// CheckHeldResource returns an error if the server's entry withholds the template of a resource that
+// CheckHeldResource returns an error if the entry withholds the template of a resource that
 // is not listed. A resource that another template has too is not withheld.
 func (t Target) CheckHeldResource(ctx context.Context, c *client.Client, uri string) error {
 	changes, err := t.heldChanges(ctx, c)
