@@ -76,6 +76,7 @@ func TestChatInterruptTwice(t *testing.T) {
 			p := startChat(t, newModel(t, script), "--approve", "all")
 			if test.said == "" {
 				p.typeText("some words\x03")
+				p.expect("some words") // the prompt before it does not count
 				p.expect(prompt)
 				p.typeText("\x03")
 				p.expect("and so does Ctrl-C twice")
