@@ -32,7 +32,7 @@ import (
 var lists embed.FS
 
 // resultPage has the list and the results of the last whole run.
-const resultPage = "docs/spec/mutants.md"
+const resultPage = "docs/mutants.md"
 
 type options struct {
 	sample int

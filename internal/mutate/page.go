@@ -10,7 +10,7 @@ func formatPage(results []result) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, `# Broken on purpose: a change for each requirement
 
-Each row of this page breaks one requirement of [the specification](../spec.md) in one place of the source, and names the test that
+Each row of this page breaks one requirement of [the specification](spec.md) in one place of the source, and names the test that
 failed because of it. The changes are in internal/mutate/mutants. `+"`make mutate`"+` tries them all, one at a time, and writes this page;
 `+"`make test`"+` tries a sample.
 
