@@ -187,6 +187,8 @@ func TestSamples(t *testing.T) {
 		{"failed", mcp.CreateMessageParams{}, reply{err: errors.New("no quota")}, "the model has not replied: no quota"},
 		{"tools", mcp.CreateMessageParams{Tools: []mcp.Tool{{Name: "t", InputSchema: json.RawMessage(`{"type":"object"}`)}}, ToolChoice: &mcp.ToolChoice{Mode: "required"}},
 			says("", "t {}"), "unknown toolUse t {}"},
+		{"tools that the model must not use", mcp.CreateMessageParams{Tools: []mcp.Tool{{Name: "t", InputSchema: json.RawMessage(`{"type":"object"}`)}}, ToolChoice: &mcp.ToolChoice{Mode: "none"}},
+			says("so be it"), "unknown endTurn so be it"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			s := server.New("s", "1", nil)
@@ -211,7 +213,11 @@ func TestSamples(t *testing.T) {
 			if all := strings.Join(got, "\n"); !strings.Contains(all, tt.want) || !strings.Contains(all, "answered") {
 				t.Errorf("%s, want %q", all, tt.want)
 			}
-			if c := m.conversations[1]; c.System != "Be short." || c.MaxTokens != 50 || len(c.Messages) != 1 || len(c.Tools) != len(tt.params.Tools) || (c.ToolChoice == "required") != (len(c.Tools) > 0) {
+			choice := ""
+			if tt.params.ToolChoice != nil {
+				choice = tt.params.ToolChoice.Mode
+			}
+			if c := m.conversations[1]; c.System != "Be short." || c.MaxTokens != 50 || len(c.Messages) != 1 || len(c.Tools) != len(tt.params.Tools) || c.ToolChoice != choice {
 				t.Errorf("%+v", c)
 			}
 		})

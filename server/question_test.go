@@ -72,7 +72,8 @@ func TestElicitationsHaveModeAndMessage(t *testing.T) {
 			}
 			for key, q := range res.Value.(*mcp.InputRequiredResult).InputRequests {
 				mode, _ := rawjson.String(rawjson.Lookup(q.Params, "mode"))
-				if got, ok := rawjson.String(rawjson.Lookup(q.Params, "message")); !ok || got != message || mode != modes[key] {
+				link, _ := rawjson.String(rawjson.Lookup(q.Params, "url"))
+				if got, ok := rawjson.String(rawjson.Lookup(q.Params, "message")); !ok || got != message || mode != modes[key] || (link == "https://x/y") != (mode == "url") {
 					t.Errorf("%s: %s", key, q.Params)
 				}
 			}
@@ -100,6 +101,10 @@ func TestAskMistakes(t *testing.T) {
 		},
 		"must be an object with": func(ctx context.Context) error {
 			_, err := server.AskRaw(ctx, "k", mcp.ElicitParams{RequestedSchema: json.RawMessage(`{"type":"object"}`)})
+			return err
+		},
+		"question k: schema: ": func(ctx context.Context) error { // without a schema
+			_, err := server.AskRaw(ctx, "k", mcp.ElicitParams{Message: "?"})
 			return err
 		},
 		"o: a form can ask for": func(ctx context.Context) error {

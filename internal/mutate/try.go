@@ -80,7 +80,7 @@ func try(ctx context.Context, m mutant, limit time.Duration) result {
 
 // runTest runs one test with the changed file.
 func runTest(ctx context.Context, test testName, overlay string, limit time.Duration) ([]byte, error) {
-	cmd := exec.CommandContext(ctx, "go", "test", "-overlay", overlay, "-vet=off", "-count=1", "-timeout", limit.String(), "-run", "^"+test.function+"$", "./"+test.folder)
+	cmd := exec.CommandContext(ctx, "go", "test", "-overlay", overlay, "-vet=off", "-failfast", "-count=1", "-timeout", limit.String(), "-run", "^"+test.function+"$", "./"+test.folder)
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) } // the go command ends its test
 	cmd.WaitDelay = 10 * time.Second
 	return cmd.CombinedOutput()

@@ -97,8 +97,13 @@ func TestEventStreamsCut(t *testing.T) {
 func TestSafeRequestAfterACut(t *testing.T) {
 	inBothEras(t, func(t *testing.T, r mcp.Revision) {
 		b := &fakeServer{}
+		ids := make(chan string, 8)
 		b.post = func(w http.ResponseWriter, _ *http.Request, m posted) bool {
-			if m.Method != mcp.MethodListTools || b.count(m.Method) > 1 {
+			if m.Method != mcp.MethodListTools {
+				return false
+			}
+			ids <- string(m.ID)
+			if b.count(m.Method) > 1 {
 				return false
 			}
 			beginStream(w, ": cut\n\n")
@@ -106,7 +111,10 @@ func TestSafeRequestAfterACut(t *testing.T) {
 		}
 		c := mustDialFake(t, b.start(t), r, client.Options{Restart: client.Restart{Base: 1}})
 		if err := ping(c); err != nil || b.count(mcp.MethodListTools) != 2 {
-			t.Errorf("%v; asked %d times", err, b.count(mcp.MethodListTools))
+			t.Fatalf("%v; asked %d times", err, b.count(mcp.MethodListTools))
+		}
+		if lost, again := <-ids, <-ids; lost == again {
+			t.Errorf("the second request has the id %s of the lost one", again)
 		}
 	})
 }
