@@ -86,9 +86,9 @@ allocations: bin/gotestsum ## allocation counts do not depend on the machine, bu
 mutate: ## break each requirement of the specification on purpose; its tests must notice
 	@go run ./internal/mutate -write
 
-# A commit always tries the same changes, so that a failure can be repeated.
+# A commit always tries the changes in the same order, so that a failure can be repeated.
 mutate-sample: ## some of the changes of make mutate, chosen by the commit
-	@go run ./internal/mutate -sample 6 -seed $$(git rev-parse HEAD)
+	@go run ./internal/mutate -sample 40s -seed $$(git rev-parse HEAD)
 
 fuzz: ## each fuzz target for $(FUZZTIME)
 	@failed=

@@ -24,6 +24,7 @@ import (
 	"os/signal"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 )
@@ -35,19 +36,21 @@ var lists embed.FS
 const resultPage = "docs/mutants.md"
 
 type options struct {
-	sample int
-	seed   string
-	write  bool
-	limit  time.Duration
-	rows   []string
+	sample  time.Duration
+	seed    string
+	write   bool
+	limit   time.Duration
+	workers int
+	rows    []string
 }
 
 func main() {
 	var o options
-	flag.IntVar(&o.sample, "sample", 0, "try only `n` changes, chosen by -seed")
-	flag.StringVar(&o.seed, "seed", "", "choose the sample by this `text`, for example a commit (default: the time)")
+	flag.DurationVar(&o.sample, "sample", 0, "begin no change after this `time`, and try them in the order of -seed")
+	flag.StringVar(&o.seed, "seed", "", "with -sample, the order follows from this `text`, for example a commit (default: the time)")
 	flag.BoolVar(&o.write, "write", false, "write the results to "+resultPage)
 	flag.DurationVar(&o.limit, "timeout", 4*time.Minute, "a test that runs longer counts as failed")
+	flag.IntVar(&o.workers, "j", 2, "try `n` changes at once")
 	flag.Usage = func() {
 		fmt.Fprintf(flag.CommandLine.Output(), "usage: go run ./internal/mutate [flags] [ROW...]\n\n"+
 			"Breaks requirements of the specification one at a time and checks that their tests notice it.\n"+
@@ -88,21 +91,20 @@ func run(ctx context.Context, o options) error {
 	if err != nil {
 		return err
 	}
-	var results []result
+	for i := range chosen {
+		if chosen[i].tests == nil {
+			chosen[i].tests = rows[chosen[i].row].tests
+		}
+	}
+	results := tryAll(ctx, chosen, o)
+	if ctx.Err() != nil {
+		return fmt.Errorf("interrupted after %d of %d changes", len(results), len(chosen))
+	}
 	missed := 0
-	for i, m := range chosen {
-		if m.tests == nil {
-			m.tests = rows[m.row].tests
-		}
-		r := try(ctx, m, o.limit)
-		if ctx.Err() != nil {
-			return fmt.Errorf("interrupted after %d of %d changes", i, len(chosen))
-		}
+	for _, r := range results {
 		if r.verdict != caught {
 			missed++
 		}
-		fmt.Printf("[%d/%d] %s\n", i+1, len(chosen), r)
-		results = append(results, r)
 	}
 	fmt.Printf("%d changes, %d noticed\n", len(results), len(results)-missed)
 	if missed > 0 {
@@ -114,7 +116,50 @@ func run(ctx context.Context, o options) error {
 	return nil
 }
 
-// choose returns the changes of the rows, or the sample.
+// tryAll tries the changes with o.workers at once, prints each result, and returns the results in
+// the order of the changes. A sample may end before the last change.
+func tryAll(ctx context.Context, chosen []mutant, o options) []result {
+	var (
+		mu      sync.Mutex
+		next    int
+		results = make([]*result, len(chosen))
+		workers sync.WaitGroup
+	)
+	start := time.Now()
+	takeNext := func() (i int, ok bool) {
+		mu.Lock()
+		defer mu.Unlock()
+		if next == len(chosen) || ctx.Err() != nil || next > 0 && o.sample > 0 && time.Since(start) > o.sample {
+			return 0, false
+		}
+		next++
+		return next - 1, true
+	}
+	for range max(1, o.workers) {
+		workers.Go(func() {
+			for i, ok := takeNext(); ok; i, ok = takeNext() {
+				r := try(ctx, chosen[i], o.limit)
+				if ctx.Err() != nil {
+					return
+				}
+				mu.Lock()
+				results[i] = &r
+				fmt.Printf("[%d/%d] %s\n", i+1, len(chosen), r)
+				mu.Unlock()
+			}
+		})
+	}
+	workers.Wait()
+	var tried []result
+	for _, r := range results {
+		if r != nil {
+			tried = append(tried, *r)
+		}
+	}
+	return tried
+}
+
+// choose returns the changes of the rows, in the order of the seed for a sample.
 func choose(all []mutant, o options) ([]mutant, error) {
 	if len(o.rows) > 0 {
 		all = slices.DeleteFunc(all, func(m mutant) bool {
@@ -124,15 +169,15 @@ func choose(all []mutant, o options) ([]mutant, error) {
 			return nil, fmt.Errorf("no change belongs to %s: want the id of a requirement in docs/spec, such as basic.07", strings.Join(o.rows, " "))
 		}
 	}
-	if o.sample <= 0 || o.sample >= len(all) {
+	if o.sample <= 0 {
 		return all, nil
 	}
 	if o.seed == "" {
 		o.seed = fmt.Sprint(time.Now().UnixNano())
 	}
-	fmt.Printf("a sample of %d of %d changes, repeat with -sample %d -seed %s\n", o.sample, len(all), o.sample, o.seed)
+	fmt.Printf("as many of %d changes as begin within %v; the same order again: -sample %v -seed %s\n", len(all), o.sample, o.sample, o.seed)
 	sum := fnv.New64a()
 	sum.Write([]byte(o.seed))
 	rand.New(rand.NewPCG(sum.Sum64(), 0)).Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
-	return all[:o.sample], nil
+	return all, nil
 }

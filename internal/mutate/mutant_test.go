@@ -122,9 +122,9 @@ func TestChoose(t *testing.T) {
 	if got := rows(options{rows: []string{"http.", "basic.02"}}); !slices.Equal(got, []string{"basic.02", "http.01", "http.02"}) {
 		t.Errorf("rows: %v", got)
 	}
-	first := rows(options{sample: 2, seed: "a commit"})
-	if again := rows(options{sample: 2, seed: "a commit"}); len(first) != 2 || !slices.Equal(first, again) {
-		t.Errorf("the same seed chooses %v and %v", first, again)
+	order := rows(options{sample: time.Minute, seed: "a commit"})
+	if again := rows(options{sample: time.Minute, seed: "a commit"}); len(order) != len(all) || !slices.Equal(order, again) {
+		t.Errorf("the same seed gives the orders %v and %v", order, again)
 	}
 	if _, err := choose(slices.Clone(all), options{rows: []string{"stdio."}}); err == nil {
 		t.Error("an unknown row is accepted")
@@ -140,5 +140,19 @@ func TestDescribeChange(t *testing.T) {
 		if got := describeChange(mutant{old: tt.before, new: tt.after}); got != tt.want {
 			t.Errorf("%q to %q: %s, want %s", tt.before, tt.after, got, tt.want)
 		}
+	}
+}
+
+// Results are in the order of the changes, and a sample ends with its time.
+func TestTryAll(t *testing.T) {
+	t.Chdir(root)
+	missing := mutant{row: "basic.04", file: "jsonrpc/id.go", old: "no such code", new: "x"}
+	noFile := mutant{row: "basic.05", file: "jsonrpc/none.go", old: "x", new: "y"}
+	results := tryAll(t.Context(), []mutant{missing, noFile, missing}, options{workers: 3, limit: time.Minute})
+	if len(results) != 3 || results[0].mutant.row != "basic.04" || results[1].mutant.row != "basic.05" || results[1].verdict != broken {
+		t.Errorf("%v", results)
+	}
+	if results := tryAll(t.Context(), []mutant{missing, noFile, missing}, options{sample: 1, limit: time.Minute}); len(results) == 0 || len(results) == 3 {
+		t.Errorf("a sample of 1 ns tried %d of 3 changes", len(results))
 	}
 }
