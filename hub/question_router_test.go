@@ -39,6 +39,7 @@ func TestQuestionsOfOneCallerAreExchanged(t *testing.T) {
 				answers <- err
 			}()
 			time.Sleep(2 * askingPause) // of the bubble's clock: the call gives its turn away
+			synctest.Wait()
 		}
 		ask()
 		first, second := calls[0], calls[1]

@@ -204,8 +204,9 @@ func TestHeldDefinitionsWithoutDaemon(t *testing.T) {
 		t.Run(mode, func(t *testing.T) {
 			t.Parallel()
 			p := newTestUser(t)
-			entry, tools := p.changingEntry(`, "definitions": "` + mode + `"`)
-			entry, tools = strings.Replace(entry, "tools.json", allKindsFile, 1), filepath.Join(p.project, allKindsFile)
+			entry, _ := p.changingEntry(`, "definitions": "` + mode + `"`)
+			entry = strings.Replace(entry, "tools.json", allKindsFile, 1)
+			tools := filepath.Join(p.project, allKindsFile)
 			p.writeFile(p.userFile(), `{"mcpServers": {"a": `+entry+`}}`)
 			p.writeFile(tools, honestTools)
 			commands := [][]string{{"call", "a.env"}, {"call", "a.env", "--unchecked"}, {"prompt", "a.ask"}, {"read", "a", "note://one"}}

@@ -163,7 +163,7 @@ func (f *Frames) writeFrames(out *json.Encoder, l *frameListener, mask func(stri
 func (c *Client) FollowFrames(ctx context.Context, server string, show func(f transport.Frame, missed int)) (stop func(), err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	body, end := io.Pipe()
-	resp, err := c.sendBody(ctx, http.MethodPost, "/v1/servers/"+url.PathEscape(server)+"/frames", body)
+	resp, err := c.sendBody(ctx, http.MethodPost, "/v1/servers/"+url.PathEscape(server)+"/frames", body) //nolint:bodyclose // the goroutine below closes it
 	if err != nil {
 		cancel()
 		return nil, err

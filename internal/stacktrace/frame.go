@@ -14,7 +14,7 @@ var (
 	pythonFile = regexp.MustCompile(`^(\s*)File ".*", line \d+(?:, in .*)?$`)
 	goPlace    = regexp.MustCompile(`^\t\S.*\.(?:go|s):\d+(?: \+0x[0-9a-f]+)?$`)
 	goNoise    = regexp.MustCompile(`^goroutine \d+ .*\[.*\]:$|^\[signal SIG.*\]$|^exit status \d+$|^runtime stack:$`)
-	rustNote   = regexp.MustCompile("^note: (?:run with|some details are omitted)|^stack backtrace:$|^\\s+\\d+: \\S+.*::")
+	rustNote   = regexp.MustCompile(`^note: (?:run with|some details are omitted)|^stack backtrace:$|^\s+\d+: \S+.*::`)
 
 	openBrace = regexp.MustCompile(`[^{]\s\{$`)
 	jsCause   = regexp.MustCompile(`^\s+\[cause\]: (.*)$`)
