@@ -83,7 +83,7 @@ func TestConsent(t *testing.T) {
 			home, project := newUndecidedProject(t)
 			p := onTerminal(t, test.command, "--project", project)
 			if test.command == "import" {
-				p.expect("command npx")
+				p.expect("npx")
 			}
 			p.expect("[y/N] ")
 			p.typeText(test.answer)

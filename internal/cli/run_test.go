@@ -380,7 +380,7 @@ func TestEveryCommandHasExamples(t *testing.T) {
 		if !c.Runnable() || c.Name() == "completion" || c.Name() == "help" {
 			continue
 		}
-		if n := strings.Count(c.Example, "dowel "); n < 2 || n > 4 {
+		if n := len(strings.Split(c.Example, "\n")); n < 2 || n > 4 {
 			t.Errorf("%s has %d examples", c.Name(), n)
 		}
 		if c.Long == "" || c.Short == "" {

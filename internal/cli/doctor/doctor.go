@@ -38,7 +38,6 @@ after --. Servers of a project are only started if you have allowed them.
 
 With --fix, remove a folder of npx's cache that an interrupted install has left broken, and check the server again.`,
 		Example: `  dowel doctor
-  dowel doctor everything
   dowel doctor -- npx -y @modelcontextprotocol/server-everything
   dowel doctor github --fix
   dowel doctor --json --project .`,

@@ -23,6 +23,8 @@ few seconds at most. The exit code is 0 if no dowel is running.
 
 A dowel that a client started with dowel up --stdio ends with its client, not with this command. A service starts again at the
 next login: dowel service remove.`,
+		Example: `  dowel down
+  dowel down --json`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			f.Parsed = true

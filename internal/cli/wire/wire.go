@@ -56,10 +56,8 @@ A filter has terms that must all hold:
 A hyphen in front negates a term, | separates values, and ( … or … ) alternatives. Put -- before a filter that starts with a hyphen.`,
 		Example: `  dowel wire
   dowel wire --past status:error server:github
-  dowel wire --frames server:files -- -kind:note
   dowel wire --past --export jsonl since:10m > trouble.jsonl
-  dowel wire trouble.jsonl dur:>1s
-  dowel wire --past --as dowel op:81`,
+  dowel wire trouble.jsonl 'dur:>1s' --as dowel`,
 		RunE: func(cmd *cobra.Command, words []string) error {
 			f.Parsed = true
 			return runWire(cmd.Context(), f, opts, words)
