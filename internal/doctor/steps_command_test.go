@@ -173,7 +173,7 @@ func TestColdRunner(t *testing.T) {
 	}
 	c := roleCommand(t, "silent", "PATH="+dir)
 	c.Path = "npx"
-	s := failedStep(t, Server{Target: c, Options: client.Options{Limits: client.Limits{Start: 200 * time.Millisecond}}})
+	s := failedStep(t, Server{Target: c, Options: client.Options{Limits: client.Limits{Install: 200 * time.Millisecond}}})
 	checkContains(t, s.Detail, "npx may be downloading")
 	checkContains(t, s.Advice, "once in a terminal")
 	if s.Diagnosis.Command[0] != filepath.Join(dir, "npx") {
