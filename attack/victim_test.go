@@ -148,7 +148,8 @@ func (v *victim) start(words ...string) {
 	case <-time.After(polltest.Limit):
 		v.t.Fatal("dowel up does not say where it is:\n" + v.output())
 	}
-	v.token = strings.TrimPrefix(strings.TrimSpace(v.succeed("Authorization: Bearer ", "status", "--token")), "Authorization: Bearer ")
+	_, header, _ := strings.Cut(v.succeed("Authorization: Bearer ", "status", "--token"), "Authorization: Bearer ")
+	v.token, _, _ = strings.Cut(header, "\n") // a warning may follow
 }
 
 type writerFunc func(string)

@@ -18,7 +18,7 @@ func TestServersThatAreDown(t *testing.T) {
 	check := func(when string) {
 		t.Helper()
 		all := p.runDowel("tools")
-		if all.code != 0 || !strings.Contains(all.stdout, "one__echo") || !strings.Contains(all.stderr, "bad is") || !strings.Contains(all.stderr, "dowel doctor bad") {
+		if all.code != 0 || !strings.Contains(all.stdout, "one__echo") || !strings.Contains(all.stderr, "bad: failed") || !strings.Contains(all.stderr, "dowel doctor bad") {
 			t.Errorf("%s: %d\n%s%s", when, all.code, all.stdout, all.stderr)
 		}
 		for _, words := range [][]string{{"tools", "bad"}, {"prompts", "bad"}, {"call", "bad.thing"}} {

@@ -2,6 +2,7 @@ package journal
 
 import (
 	"slices"
+	"time"
 
 	"github.com/dowel-mcp/dowel/internal/mcpwire"
 	"github.com/dowel-mcp/dowel/jsonrpc"
@@ -22,11 +23,20 @@ type requestKey struct {
 	id    jsonrpc.ID
 }
 
+// requestFacts are copied from the frame of a request. The frame itself may be dropped from the ring
+// long before its response comes.
+type requestFacts struct {
+	Method, Name string
+	Time         time.Time
+}
+
+func factsOf(f *Frame) requestFacts { return requestFacts{f.Method, f.Name, f.Time} }
+
 // exchange is a request without a response so far.
 type exchange struct {
 	op         *operation
 	conn       *Conn
-	request    *Frame
+	request    requestFacts
 	isQuestion bool // a server's request to a client
 	key, token requestKey
 }

@@ -8,9 +8,10 @@ import (
 	"github.com/dowel-mcp/dowel/jsonrpc"
 )
 
-// Limits of the inbox. Entries beyond them are lost.
+// Limits of the inbox. Entries beyond them are lost, and so is each frame above maxInboxBytes: its
+// copy would hold as much memory as the gateway's own limits allow to a client.
 const (
-	maxInboxBytes   = 32 << 20
+	maxInboxBytes   = 8 << 20
 	maxInboxEntries = 1 << 14
 	// keptInboxBytes is the memory that an empty inbox keeps.
 	keptInboxBytes = 2 << 20

@@ -86,7 +86,7 @@ func (k *keeper) addRecord(r Record) uint64 {
 // keepFrame stores a frame and follows its meaning.
 func (k *keeper) keepFrame(e *entry, data []byte) {
 	c := e.conn
-	f := k.memory.newFrame()
+	f := k.memory.newFrame(len(data))
 	*f = Frame{
 		Time: e.time, Leg: c.leg, Direction: e.direction, Conn: c.number, Server: c.server, Size: len(data),
 		Header: k.headers.mask(e.header, k.recorder.secrets),
@@ -256,9 +256,12 @@ type slabs struct {
 	operations []operation
 }
 
+// large is the size of a body, in bytes, from which on it is not kept in a slab.
+const large = 8 << 10
+
 // keep returns a copy of data.
 func (s *slabs) keep(data []byte) []byte {
-	const slab, large = 64 << 10, 8 << 10
+	const slab = 64 << 10
 	if len(data) > large {
 		return bytes.Clone(data)
 	}
@@ -282,7 +285,14 @@ func newValue[T any](slab *[]T) *T {
 	return v
 }
 
-func (s *slabs) newFrame() *Frame { return newValue(&s.frames) }
+// newFrame returns a frame for a body of the given size. A large one is allocated alone: as long as
+// one frame of a slab is kept, the bodies of all of them are.
+func (s *slabs) newFrame(size int) *Frame {
+	if size > large {
+		return new(Frame)
+	}
+	return newValue(&s.frames)
+}
 
 func (s *slabs) newExchange() *exchange { return newValue(&s.exchanges) }
 

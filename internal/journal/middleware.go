@@ -9,23 +9,29 @@ import (
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
-// call is the context of a handler that serves a recorded request. Requests to servers with this
-// context belong to the same operation.
+// call is a recorded request that a handler serves. Requests to servers with the context of the
+// handler belong to the same operation.
 type call struct {
-	context.Context
 	conn *Conn
 	id   jsonrpc.ID
 
 	op *operation // guarded by Recorder.keeperMu
 }
 
+// callContext is the context of a call's handler. The journal keeps calls longer than their
+// handlers run, and must not keep the context: it holds the request and its answer in memory.
+type callContext struct {
+	context.Context
+	call *call
+}
+
 // callKey is the context key of the *call.
 type callKey struct{}
 
 // Value implements [context.Context].
-func (c *call) Value(key any) any {
+func (c *callContext) Value(key any) any {
 	if key == (callKey{}) {
-		return c
+		return c.call
 	}
 	return c.Context.Value(key)
 }
@@ -40,9 +46,9 @@ func (r *Recorder) Middleware() mcp.Middleware {
 			if !ok || !known || conn.recorder != r {
 				return next.ServeMCP(ctx, req)
 			}
-			c := &call{Context: ctx, conn: conn, id: peer.RequestID()}
+			c := &call{conn: conn, id: peer.RequestID()}
 			r.put(entry{kind: callEntry, conn: conn, id: c.id, call: c, principal: req.Principal.ID}, req.ClientInfo)
-			res, err := next.ServeMCP(c, req)
+			res, err := next.ServeMCP(&callContext{ctx, c}, req)
 			if ctx.Err() != nil {
 				r.put(entry{kind: returnEntry, conn: conn, id: c.id, call: c}, nil)
 			}

@@ -130,7 +130,7 @@ func (k *keeper) followCall(f *Frame, seq uint64, c *Conn, msg *jsonrpc.Message,
 		op.setStatus(Pending)
 	}
 	x := k.memory.newExchange()
-	*x = exchange{op: op, conn: c, request: f}
+	*x = exchange{op: op, conn: c, request: factsOf(f)}
 	k.addExchange(x, key)
 	if c.leg == ClientLeg && m.token != nil {
 		k.addToken(x, c, m.token)
@@ -159,7 +159,7 @@ func (k *keeper) followQuestion(f *Frame, c *Conn, msg *jsonrpc.Message) *operat
 	}
 	op := caller.op
 	op.splitTime(f.Time)
-	x := &exchange{op: op, conn: c, request: f, isQuestion: true}
+	x := &exchange{op: op, conn: c, request: factsOf(f), isQuestion: true}
 	k.addExchange(x, k.keyOf(c, c.leg == ClientLeg, msg.ID))
 	op.asked++
 	op.countQuestions(c.leg, 1)

@@ -11,7 +11,7 @@ import (
 )
 
 // DefaultBytes is the default of [Options].Bytes.
-const DefaultBytes = 32 << 20
+const DefaultBytes = 16 << 20
 
 // MaxBody is the largest part of a frame that is kept, in bytes.
 const MaxBody = 1 << 20

@@ -315,7 +315,8 @@ func (c *carrier) readRefusal(m *calling.Outbound, resp *http.Response, back cal
 		limit = c.maxMessage
 	}
 	failed, body := readHTTPError(resp, limit)
-	if sent := resp.Request.Header[mcpwire.HeaderSessionID]; len(sent) > 0 && isSessionDenied(failed) {
+	isAnswer := m.Method == "" // a replica that has not asked refuses an answer, but knows the session
+	if sent := resp.Request.Header[mcpwire.HeaderSessionID]; len(sent) > 0 && !isAnswer && isSessionDenied(failed) {
 		c.reportLostSession(sent[0])
 		return ErrSessionLost
 	}

@@ -39,7 +39,7 @@ call with all its rounds, questions and progress, on both sides. It is shown whe
 
   ● done   ◆ waits for an answer of a user or a model   ○ failed   ◌ cancelled or forgotten   ✗ no message (print on stdout)
 
---frames shows each message. --past shows the messages that dowel has kept in memory (the newest 32 MiB), and ends. A file that
+--frames shows each message. --past shows the messages that dowel has kept in memory (the newest 16 MiB), and ends. A file that
 --export jsonl has written is shown instead of the running dowel. Secrets are masked before dowel keeps a message.
 
 A filter has terms that must all hold:
