@@ -153,19 +153,24 @@ func listOf(method string) string {
 }
 
 func TestSessionLimits(t *testing.T) {
-	limits := transport.ServerOptions{Quota: transport.NewQuota(transport.Limits{Sessions: 2}), Principal: mcp.Principal{ID: "one"}}
-	_, web := serve(t, testServer(nil), streamable.Options{ServerOptions: limits})
-	url := web.URL + "/mcp"
-	first := inSession(open(t, url, mcp.Revision20251125), mcp.Revision20251125)
-	second := inSession(open(t, url, mcp.Revision20251125), mcp.Revision20251125)
-	for _, in := range [][]string{first, second} { // a session with an open stream is in use
-		lines, _ := stream(t, url, in...)
-		until(t, lines, ":")
-	}
-	got := send(t, "POST", url, initializeBody(mcp.Revision20251125, ""))
-	if got.status != 503 || got.header.Get("Retry-After") == "" || !strings.Contains(got.body, "(sessions)") {
-		t.Errorf("the third session: %d %v %s", got.status, got.header, got.body)
-	}
+	var url string
+	var first []string
+	polltest.UntilNil(t, func() error { // a stream's first bytes may arrive before it counts as open
+		limits := transport.ServerOptions{Quota: transport.NewQuota(transport.Limits{Sessions: 2}), Principal: mcp.Principal{ID: "one"}}
+		_, web := serve(t, testServer(nil), streamable.Options{ServerOptions: limits})
+		url = web.URL + "/mcp"
+		first = inSession(open(t, url, mcp.Revision20251125), mcp.Revision20251125)
+		second := inSession(open(t, url, mcp.Revision20251125), mcp.Revision20251125)
+		for _, in := range [][]string{first, second} { // a session with an open stream is in use
+			lines, _ := stream(t, url, in...)
+			until(t, lines, ":")
+		}
+		got := send(t, "POST", url, initializeBody(mcp.Revision20251125, ""))
+		if got.status != 503 || got.header.Get("Retry-After") == "" || !strings.Contains(got.body, "(sessions)") {
+			return fmt.Errorf("the third session: %d %v %s", got.status, got.header, got.body)
+		}
+		return nil
+	})
 	send(t, "DELETE", url, "", first...)
 	open(t, url, mcp.Revision20251125)
 	third := open(t, url, mcp.Revision20251125) // takes the place of the one before
