@@ -1,19 +1,26 @@
 package mcp
 
-import "context"
+import (
+	"context"
+	"encoding/json"
+)
 
-// keyed and extended are the optional interfaces that [Handler] describes.
+// keyed, extended and scoped are the optional interfaces that [Handler] describes.
 type (
 	keyed    interface{ Keys() *Keys }
 	extended interface{ Extensions() []Extension }
+	scoped   interface {
+		Scopes(ctx context.Context, p Principal, method string, params json.RawMessage) []string
+	}
 )
 
 // keepInterfaces returns outer, extended by the optional interfaces that only inner implements.
 func keepInterfaces(outer, inner Handler) Handler {
 	k := interfaceKeeper{Handler: outer}
 	hears, extends, keys := k.addFrom(outer)
+	own := len(k.scoped)
 	heard, extended, hasKeys := k.addFrom(inner)
-	if hears == heard && extends == extended && keys == hasKeys {
+	if hears == heard && extends == extended && keys == hasKeys && own == len(k.scoped) {
 		return outer
 	}
 	if k.keys != nil {
@@ -31,6 +38,7 @@ type interfaceKeeper struct {
 	notices  NotificationHandler
 	extended extended
 	keys     keyed
+	scoped   []scoped // all of them: a middleware can demand more scopes, but not fewer
 }
 
 // addFrom adds the interfaces of h that k lacks, and reports the interfaces that k then has.
@@ -43,6 +51,9 @@ func (k *interfaceKeeper) addFrom(h Handler) (notices, extends, keys bool) {
 	}
 	if k.keys == nil {
 		k.keys, _ = h.(keyed)
+	}
+	if scopes, ok := h.(scoped); ok {
+		k.scoped = append(k.scoped, scopes)
 	}
 	return k.notices != nil, k.extended != nil, k.keys != nil
 }
@@ -60,4 +71,13 @@ func (k interfaceKeeper) Extensions() []Extension {
 		return nil
 	}
 	return k.extended.Extensions()
+}
+
+// Scopes implements scoped.
+func (k interfaceKeeper) Scopes(ctx context.Context, p Principal, method string, params json.RawMessage) []string {
+	var all []string
+	for _, h := range k.scoped {
+		all = append(all, h.Scopes(ctx, p, method, params)...)
+	}
+	return all
 }

@@ -2,6 +2,8 @@ package mcp_test
 
 import (
 	"context"
+	"encoding/json"
+	"slices"
 	"testing"
 
 	"github.com/dowel-mcp/dowel/mcp"
@@ -117,6 +119,46 @@ func TestChainKeepsTheExtensions(t *testing.T) {
 		_, before := h.(hasKeys)
 		if _, after := chain.(hasKeys); before != after {
 			t.Errorf("%s: keys %v, then %v", name, before, after)
+		}
+	}
+}
+
+type demanding struct {
+	mcp.Handler
+	scopes []string
+}
+
+func (d demanding) Scopes(context.Context, mcp.Principal, string, json.RawMessage) []string {
+	return d.scopes
+}
+
+// TestChainAddsScopes checks that no middleware takes away a scope that the handler within demands.
+func TestChainAddsScopes(t *testing.T) {
+	t.Parallel()
+	plain := func(next mcp.Handler) mcp.Handler { return mcp.HandlerFunc(next.ServeMCP) }
+	demand := func(scopes ...string) mcp.Middleware {
+		return func(next mcp.Handler) mcp.Handler { return demanding{next, scopes} }
+	}
+	base := inner{func(context.Context, *mcp.Request) (*mcp.Result, error) { return nil, nil }}
+	for _, tt := range []struct {
+		name    string
+		handler mcp.Handler
+		want    []string
+	}{
+		{"none", mcp.Chain(base, plain), nil},
+		{"handler", mcp.Chain(demanding{base, []string{"a"}}, plain, plain), []string{"a"}},
+		{"middleware", mcp.Chain(base, plain, demand("b"), plain), []string{"b"}},
+		{"both", mcp.Chain(demanding{keyed{base, mcp.RandomKeys()}, []string{"a"}}, demand("b"), plain), []string{"b", "a"}},
+		{"middleware that replaces none", mcp.Chain(demanding{base, []string{"a"}}, demand()), []string{"a"}},
+	} {
+		var got []string
+		if h, ok := tt.handler.(interface {
+			Scopes(context.Context, mcp.Principal, string, json.RawMessage) []string
+		}); ok {
+			got = h.Scopes(t.Context(), mcp.Principal{}, mcp.MethodCallTool, nil)
+		}
+		if !slices.Equal(got, tt.want) {
+			t.Errorf("%s: got %q, want %q", tt.name, got, tt.want)
 		}
 	}
 }

@@ -3,6 +3,7 @@ package mcp
 import (
 	"context"
 	"encoding/json"
+	"slices"
 )
 
 // Handler answers requests. Servers, middleware around them, gateways, and a client's answers to
@@ -14,8 +15,12 @@ import (
 // returns the reason.
 //
 // A Handler may implement more, which a transport finds by type assertion: [NotificationHandler]; a
-// method Keys() *[Keys], whose keys seal the sessions of the transport; and a method Extensions()
-// [][Extension], which lists the extensions that the handler understands. A server has them all.
+// method Keys() *[Keys], whose keys seal the sessions of the transport; a method Extensions()
+// [][Extension], which lists the extensions that the handler understands; and a method
+// Scopes(ctx context.Context, p [Principal], method string, params json.RawMessage) []string, which
+// returns all scopes that a request needs. Transports over HTTP call Scopes before they begin an
+// answer. If the Principal lacks one of the scopes, the answer is status 403, which names them all.
+// A server has all these methods.
 type Handler interface {
 	ServeMCP(ctx context.Context, req *Request) (*Result, error)
 }
@@ -34,7 +39,8 @@ type Middleware func(next Handler) Handler
 // Optional interfaces pass through: if h is a [NotificationHandler], so is the chain, and it sends
 // notifications to the outermost Handler of the chain that implements the interface. A middleware
 // that wants notifications implements [NotificationHandler] and passes them on to next, if next
-// implements it too. The methods Keys and Extensions pass through in the same way.
+// implements it too. The methods Keys and Extensions pass through in the same way. The scopes of
+// several methods Scopes are added.
 func Chain(h Handler, mws ...Middleware) Handler {
 	for i := len(mws) - 1; i >= 0; i-- {
 		h = keepInterfaces(mws[i](h), h)
@@ -90,6 +96,16 @@ type Request struct {
 type Principal struct {
 	ID     string   // stable and unique among the server's users
 	Scopes []string // the permissions of the credentials
+}
+
+// HasScopes reports whether the credentials have all the scopes.
+func (p Principal) HasScopes(scopes ...string) bool {
+	for _, scope := range scopes {
+		if !slices.Contains(p.Scopes, scope) {
+			return false
+		}
+	}
+	return true
 }
 
 // Peer is a handler's way back to the sender of one request. Its methods may be called

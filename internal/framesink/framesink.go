@@ -34,6 +34,10 @@ type Sink interface {
 	// LinkRequest says that the next request with this id is sent for the call of ctx, which may be
 	// nil. Only the calling side calls it.
 	LinkRequest(ctx context.Context, id jsonrpc.ID)
+	// DropRequest says that no response to a request follows: the side that sent it does not wait
+	// any more, or the side that received it will not answer. d is the direction of the request.
+	// err is nil if the request was cancelled. Only the calling side calls it.
+	DropRequest(d Direction, id jsonrpc.ID, err error)
 }
 
 type (

@@ -59,3 +59,17 @@ func checkRedirect(next *http.Request, via []*http.Request) error {
 	}
 	return nil
 }
+
+// Canonical returns a copy of a URL with scheme and host in lower case, without the default port,
+// user and fragment.
+func Canonical(u *url.URL) *url.URL {
+	c := *u
+	c.Scheme, c.Host = strings.ToLower(u.Scheme), strings.ToLower(u.Host)
+	if c.Scheme == "https" {
+		c.Host = strings.TrimSuffix(c.Host, ":443")
+	} else {
+		c.Host = strings.TrimSuffix(c.Host, ":80")
+	}
+	c.User, c.Fragment, c.RawFragment = nil, "", ""
+	return &c
+}

@@ -15,6 +15,7 @@ import (
 	"github.com/dowel-mcp/dowel/internal/eventstream"
 	"github.com/dowel-mcp/dowel/internal/httpwire"
 	"github.com/dowel-mcp/dowel/internal/rawjson"
+	"github.com/dowel-mcp/dowel/internal/startphase"
 	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/dowel-mcp/dowel/transport"
 	"github.com/dowel-mcp/dowel/transport/internal/frames"
@@ -44,12 +45,12 @@ type incoming struct {
 	err   error
 }
 
-// openTimeout bounds how long a server may take to open a stream and send its endpoint.
+// openTimeout bounds how long a server may take, except for a login, to open a stream and send its endpoint.
 const openTimeout = 30 * time.Second
 
 // openAt opens the stream at a URL and waits for its endpoint.
 func (u URL) openAt(ctx context.Context, at *url.URL, tap transport.Tap) (*conn, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, openTimeout, fmt.Errorf("the server sent no endpoint within %v", openTimeout))
+	ctx, cancel := startphase.WithTimeout(ctx, openTimeout, fmt.Errorf("the server sent no endpoint within %v", openTimeout))
 	defer cancel()
 	c := u.newConn(ctx, tap)
 	stop := context.AfterFunc(ctx, func() { c.cancel(context.Cause(ctx)) })

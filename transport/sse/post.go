@@ -7,6 +7,7 @@ import (
 	"github.com/dowel-mcp/dowel/internal/httpwire"
 	"github.com/dowel-mcp/dowel/internal/mcpwire"
 	"github.com/dowel-mcp/dowel/jsonrpc"
+	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/dowel-mcp/dowel/transport"
 	"github.com/dowel-mcp/dowel/transport/internal/frames"
 )
@@ -29,12 +30,12 @@ func (s *Server) servePOST(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	frame, ok := s.bodies.Read(w, r, principal)
-	if !ok || !s.checkMessage(w, r, frame) {
+	if !ok || !s.checkMessage(w, r, frame, principal) {
 		return
 	}
 	ss.idleTimer.noteMessage()
 	r.Header[mcpwire.HeaderSessionID] = []string{ss.id} // for handlers that tell clients apart by this field of later revisions
-	if !ss.deliverMessage(r.Context(), message{frame, r.Header}) {
+	if !ss.deliverMessage(r.Context(), message{frame, r.Header, principal}) {
 		s.refuseUnknown(w)
 		return
 	}
@@ -52,7 +53,7 @@ func (s *Server) refuseUnknown(w http.ResponseWriter) {
 // checkMessage reports whether a body can be passed to the session. It refuses a body that is not
 // JSON here, because an error on the stream would have no id. During a shutdown it refuses
 // requests, but not the answers that calls in flight wait for.
-func (s *Server) checkMessage(w http.ResponseWriter, r *http.Request, frame []byte) bool {
+func (s *Server) checkMessage(w http.ResponseWriter, r *http.Request, frame []byte, p mcp.Principal) bool {
 	request, id := true, jsonrpc.ID{}
 	if !mcpwire.IsBatch(frame) {
 		msg, err := jsonrpc.Parse(frame, nil)
@@ -64,6 +65,10 @@ func (s *Server) checkMessage(w http.ResponseWriter, r *http.Request, frame []by
 		}
 		if request = err != nil || msg.IsRequest(); request {
 			id = msg.ID
+		}
+		if missing := s.scopes.Missing(r.Context(), p, &msg); missing != nil {
+			httpwire.RefuseScopes(w, r, id, missing)
+			return false
 		}
 	}
 	if request && s.sessions.IsClosing() {

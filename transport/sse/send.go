@@ -143,6 +143,9 @@ func (c *conn) requestError(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return fmt.Errorf("%w: %w", mcp.ErrConnection, context.Cause(ctx))
 	}
+	if refused := httpwire.AsRefusal(err); refused != nil {
+		return refused
+	}
 	return fmt.Errorf("%w: %w", mcp.ErrConnection, httpwire.WithoutURL(err))
 }
 

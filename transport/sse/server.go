@@ -18,6 +18,7 @@ import (
 // sends a message to the session of one. It is safe for concurrent use.
 type Server struct {
 	handler  mcp.Handler
+	scopes   httpwire.ScopeChecker
 	opts     streamable.Options
 	bodies   *httpwire.BodyReader
 	sessions httpwire.Registry[*session]
@@ -43,7 +44,7 @@ func Handler(h mcp.Handler, opts *streamable.Options) *Server {
 	if opts == nil {
 		opts = new(streamable.Options)
 	}
-	s := &Server{handler: h, opts: withDefaults(*opts)}
+	s := &Server{handler: h, scopes: httpwire.NewScopeChecker(h), opts: withDefaults(*opts)}
 	s.bodies = httpwire.NewBodyReader(s.opts.MaxBody, s.opts.BodyTimeout, s.opts.Quota)
 	return s
 }

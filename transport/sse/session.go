@@ -19,23 +19,24 @@ import (
 
 // session is a stream and the POSTs that name it, a [transport.Conn].
 type session struct {
-	server     *Server
-	id         string
-	principal  mcp.Principal
-	events     *eventstream.Writer
-	cancel     context.CancelCauseFunc // ends the session gracefully
-	life       context.Context
-	incoming   chan message
-	readEnd    chan struct{} // closed when the reading has ended
-	endOnce    sync.Once
-	lastHeader http.Header // of the message read last; used only by the reading loop
-	idleTimer  idleTimer
+	server    *Server
+	id        string
+	principal mcp.Principal
+	events    *eventstream.Writer
+	cancel    context.CancelCauseFunc // ends the session gracefully
+	life      context.Context
+	incoming  chan message
+	readEnd   chan struct{} // closed when the reading has ended
+	endOnce   sync.Once
+	last      message // the message read last; used only by the reading loop
+	idleTimer idleTimer
 }
 
-// message is the body of a POST and the header fields that came with it.
+// message is the body of a POST and the facts that came with it.
 type message struct {
-	frame  []byte
-	header http.Header
+	frame     []byte
+	header    http.Header
+	principal mcp.Principal
 }
 
 // The reasons for the end of a session.
@@ -85,7 +86,7 @@ func (ss *session) headerTap(tap transport.Tap) transport.Tap {
 			tap(f)
 			return
 		}
-		frames.Show(tap, f.Kind, f.Data, ss.lastHeader)
+		frames.Show(tap, f.Kind, f.Data, ss.last.header)
 	}
 }
 
@@ -105,7 +106,7 @@ func (ss *session) deliverMessage(ctx context.Context, m message) bool {
 func (ss *session) Read() ([]byte, error) {
 	select {
 	case m := <-ss.incoming:
-		ss.lastHeader = m.header
+		ss.last = m
 		return m.frame, nil
 	case <-ss.readEnd:
 		return nil, io.EOF
@@ -124,7 +125,11 @@ func (ss *session) Read() ([]byte, error) {
 const messageEvent = "message"
 
 // Header implements [transport.HeaderConn].
-func (ss *session) Header() map[string][]string { return ss.lastHeader }
+func (ss *session) Header() map[string][]string { return ss.last.header }
+
+// FramePrincipal returns the principal of the message that Read returned last: it is the session's, but
+// a newer token may have other scopes.
+func (ss *session) FramePrincipal() mcp.Principal { return ss.last.principal }
 
 // Write implements [transport.Conn].
 func (ss *session) Write(frame []byte) error {

@@ -14,9 +14,9 @@ package sse
 
 import (
 	"log/slog"
-	"net/http"
 	"time"
 
+	"github.com/dowel-mcp/dowel/internal/httpwire"
 	"github.com/dowel-mcp/dowel/internal/quota"
 	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/dowel-mcp/dowel/transport/streamable"
@@ -38,8 +38,7 @@ func withDefaults(o streamable.Options) streamable.Options {
 	}
 	o.Quota = quota.Or(o.Quota)
 	if o.Principal == nil {
-		principal := o.ServerOptions.Principal
-		o.Principal = func(*http.Request) mcp.Principal { return principal }
+		o.Principal = httpwire.PrincipalOr(o.ServerOptions.Principal)
 	}
 	if o.Logger == nil {
 		o.Logger = slog.Default()

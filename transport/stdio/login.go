@@ -5,11 +5,12 @@ import "regexp"
 // loginLines is the number of lines of stderr in which a prompt for a login is looked for.
 const loginLines = 40
 
-// loginPrompt matches the prompt of mcp-remote, which then waits until the user has logged in at the
-// address on the next line. loginDone matches its lines after that.
+// loginPrompt matches the two prompts of mcp-remote 0.15, which then waits until the user has logged
+// in at the address on the next line; each line may begin with its process id. loginDone matches its
+// lines after that.
 var (
-	loginPrompt = regexp.MustCompile(`(?i)please authorize this client by visiting:?\s+(https?://\S+)`)
-	loginDone   = regexp.MustCompile(`(?i)auth(orization)? code received|completing authorization|connected to remote server|proxy established|authentication (completed|successful)`)
+	loginPrompt = regexp.MustCompile(`(?i)(?:please authorize this client by visiting|to authorize this client, visit):?\s+(?:\[\d+\]\s+)?(https?://\S+)`)
+	loginDone   = regexp.MustCompile(`(?i)auth(orization)? code received|completing authorization|connected to remote server|proxy established|authentication (was )?(completed|successful)|signed in without a browser|re-authorized with the remote|authorization error:`)
 )
 
 // findLogin returns the address at which the user must log in, or "" if the server does not wait for

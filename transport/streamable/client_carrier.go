@@ -16,6 +16,7 @@ import (
 	"github.com/dowel-mcp/dowel/internal/httpwire"
 	"github.com/dowel-mcp/dowel/internal/mcpwire"
 	"github.com/dowel-mcp/dowel/internal/rawjson"
+	"github.com/dowel-mcp/dowel/internal/startphase"
 	"github.com/dowel-mcp/dowel/jsonrpc"
 	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/dowel-mcp/dowel/transport"
@@ -35,7 +36,8 @@ type carrier struct {
 	maxMessage   int
 	headers      mirroredHeaders
 	tap          transport.Tap
-	sink         framesink.Sink // nil without a recorder
+	sink         framesink.Sink  // nil without a recorder
+	dialing      context.Context // of the dial, for its observers
 	logger       *slog.Logger
 	caller       calling.Caller
 	toolHeaders  toolHeaders
@@ -79,6 +81,9 @@ func (c *carrier) Carry(ctx context.Context, m *calling.Outbound, back calling.R
 func (c *carrier) exchangeMessage(ctx context.Context, m *calling.Outbound, back calling.Receiver) error {
 	ctx, done := c.withLifetime(ctx)
 	defer done()
+	if m.Method == mcp.MethodDiscover || m.Method == mcpwire.MethodInitialize { // these may need a login
+		ctx = startphase.Inherit(ctx, c.dialing)
+	}
 	r, err := c.newRequest(ctx, http.MethodPost, m)
 	if err != nil {
 		return err
@@ -295,6 +300,9 @@ func (c *carrier) reportLostSession(id string) {
 func (c *carrier) requestError(ctx context.Context, err error) error {
 	if ctx.Err() != nil && c.life.Err() == nil {
 		return context.Cause(ctx)
+	}
+	if refused := httpwire.AsRefusal(err); refused != nil {
+		return refused
 	}
 	return fmt.Errorf("%w: %w", mcp.ErrConnection, httpwire.WithoutURL(err))
 }

@@ -47,7 +47,7 @@ func (u URL) Dial(ctx context.Context, in mcp.Inbound, opts transport.ClientOpti
 		return nil, httpwire.WithoutURL(err)
 	}
 	c := newCarrier(template, u, opts)
-	c.sink = framesink.Dialing(ctx)
+	c.sink, c.dialing = framesink.Dialing(ctx), ctx
 	t := calling.NewCaller(c, in, opts)
 	c.caller = t
 	if err := t.Connect(ctx, u.Endpoint()); err != nil {

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/dowel-mcp/dowel/internal/eventstream"
+	"github.com/dowel-mcp/dowel/internal/httpwire"
 	"github.com/dowel-mcp/dowel/internal/mcpwire"
 	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/dowel-mcp/dowel/transport"
@@ -164,7 +165,7 @@ func sleepContext(ctx context.Context, d time.Duration) bool {
 // isPermanent reports whether a retry cannot succeed.
 func isPermanent(err error) bool {
 	var answered *HTTPError
-	return errors.Is(err, ErrSessionLost) || errors.Is(err, errLarge) || errors.As(err, &answered) && answered.Status < 500 && answered.Status != http.StatusTooManyRequests
+	return errors.Is(err, ErrSessionLost) || errors.Is(err, errLarge) || httpwire.AsRefusal(err) != nil || errors.As(err, &answered) && answered.Status < 500 && answered.Status != http.StatusTooManyRequests
 }
 
 // openStream requests the session stream, or the events of a stream after the one with id last.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"slices"
 	"sync"
 
 	"github.com/dowel-mcp/dowel/internal/httpwire"
@@ -175,6 +176,10 @@ func (s *Server) postBatch(w http.ResponseWriter, r *http.Request, frame []byte,
 	for _, raw := range raws {
 		b.addMessage(raw)
 	}
+	if missing := b.missingScopes(r); missing != nil {
+		httpwire.RefuseScopes(w, r, jsonrpc.ID{}, missing)
+		return
+	}
 	if len(b.requests)+len(b.refusals) == 0 {
 		w.WriteHeader(http.StatusAccepted)
 		return
@@ -206,6 +211,17 @@ func (b *requestBatch) addMessage(raw []byte) {
 	default:
 		b.session.edge.Receive(msg)
 	}
+}
+
+// missingScopes returns all scopes that the requests need if the principal lacks one of them.
+func (b *requestBatch) missingScopes(r *http.Request) (all []string) {
+	s := b.session.server
+	principal := s.opts.Principal(r)
+	for _, msg := range b.requests {
+		all = append(all, s.scopes.Missing(r.Context(), principal, &msg)...)
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
 }
 
 // serveOn serves the requests concurrently and returns their responses as one batch.

@@ -55,6 +55,10 @@ func (s *Server) readMessage(w http.ResponseWriter, r *http.Request) *response {
 		return nil
 	}
 	frames.ShowIn(r.Context(), s.opts.Tap, transport.Received, frame, r.Header)
+	if missing := s.scopes.Missing(r.Context(), principal, &msg); missing != nil {
+		httpwire.RefuseScopes(w, r, msg.ID, missing)
+		return nil
+	}
 	out := &response{server: s, w: w, request: r, accept: accept, ctx: callContext{Context: r.Context()}}
 	out.in = serving.Incoming{Message: msg, Principal: principal, Header: r.Header, Out: out}
 	return out

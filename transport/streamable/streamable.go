@@ -53,7 +53,8 @@ type Options struct {
 	// Guard decides which hosts and web pages may reach the server.
 	Guard Guard
 	// Principal returns the user whom a handler or proxy in front of the Server has verified for
-	// this request. It may be called concurrently. nil means ServerOptions.Principal.
+	// this request. It may be called concurrently. nil means the user whom package auth/resource has
+	// verified, and ServerOptions.Principal without it.
 	Principal func(*http.Request) mcp.Principal
 
 	// MaxBody is the largest request body in bytes, 4 MiB if it is 0. A larger one is answered with
@@ -111,8 +112,7 @@ func (o *Options) setDefaults(h mcp.Handler) {
 	setDefault(&o.BodyTimeout, defaultBodyTimeout)
 	setDefault(&o.JSONFor, defaultJSONFor)
 	if o.Principal == nil {
-		principal := o.ServerOptions.Principal
-		o.Principal = func(*http.Request) mcp.Principal { return principal }
+		o.Principal = httpwire.PrincipalOr(o.ServerOptions.Principal)
 	}
 	if o.Logger == nil {
 		o.Logger = slog.Default()
@@ -162,6 +162,7 @@ type Server struct {
 	opts        Options
 	edge        *serving.Edge
 	headers     mirroredHeaders
+	scopes      httpwire.ScopeChecker
 	bodies      *httpwire.BodyReader
 	slowAnswers *timeout.Queue // makes slow answers event streams
 	sessions    sessionRegistry
@@ -194,6 +195,7 @@ func Handler(h mcp.Handler, opts *Options) *Server {
 	}
 	s.edge = serving.NewEdge(h, s.opts.ServerOptions)
 	s.headers = mirroredHeaders{s.edge.Extensions()}
+	s.scopes = httpwire.NewScopeChecker(h)
 	s.sessions.initRegistry(s)
 	return s
 }

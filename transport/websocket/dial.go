@@ -13,6 +13,7 @@ import (
 
 	"github.com/dowel-mcp/dowel/internal/httpwire"
 	"github.com/dowel-mcp/dowel/internal/mcpwire"
+	"github.com/dowel-mcp/dowel/internal/startphase"
 	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/dowel-mcp/dowel/transport"
 	"github.com/dowel-mcp/dowel/transport/overconn"
@@ -73,7 +74,7 @@ func (u URL) dialOnce(ctx context.Context, in mcp.Inbound, opts transport.Client
 	return overconn.Connect(ctx, c, in, u.Endpoint(), opts)
 }
 
-// openTimeout bounds how long a server may take to accept the connection.
+// openTimeout bounds how long a server may take, except for a login, to accept the connection.
 const openTimeout = 30 * time.Second
 
 // open opens the connection.
@@ -81,7 +82,7 @@ func (u URL) open(ctx context.Context) (*conn, error) {
 	if err := u.checkURL(); err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, openTimeout, fmt.Errorf("the server has not accepted the connection within %v", openTimeout))
+	ctx, cancel := startphase.WithTimeout(ctx, openTimeout, fmt.Errorf("the server has not accepted the connection within %v", openTimeout))
 	defer cancel()
 	header := http.Header{}
 	if err := httpwire.Endpoint(u).AddHeader(ctx, header); err != nil {
@@ -123,6 +124,9 @@ func (u URL) checkURL() error {
 func openError(ctx context.Context, resp *http.Response, err error) error {
 	if ctx.Err() != nil {
 		return fmt.Errorf("%w: %w", mcp.ErrConnection, context.Cause(ctx))
+	}
+	if refused := httpwire.AsRefusal(err); refused != nil {
+		return refused
 	}
 	if resp == nil {
 		return fmt.Errorf("%w: %w", mcp.ErrConnection, httpwire.WithoutURL(err))

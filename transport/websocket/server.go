@@ -33,7 +33,7 @@ type Server struct {
 // nil options mean the defaults; Handler does not keep the pointer. Call [Server.Shutdown] before
 // the program ends.
 func Handler(h mcp.Handler, opts *Options) *Server {
-	s := &Server{handler: h}
+	s := &Server{handler: mcp.Chain(h, httpwire.EnforceScopes)}
 	if opts != nil {
 		s.opts = *opts
 	}

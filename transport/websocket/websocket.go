@@ -19,6 +19,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/dowel-mcp/dowel/internal/httpwire"
 	"github.com/dowel-mcp/dowel/internal/quota"
 	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/dowel-mcp/dowel/transport"
@@ -40,7 +41,8 @@ type Options struct {
 	Guard streamable.Guard
 	// Principal returns the verified sender of the HTTP request that opens a connection, as far as
 	// a handler or proxy in front has authenticated it. All requests of the connection have this
-	// principal. It may be called concurrently. nil means ServerOptions.Principal.
+	// principal. It may be called concurrently. nil means the user whom package auth/resource has
+	// verified, and ServerOptions.Principal without it.
 	Principal func(*http.Request) mcp.Principal
 
 	// MaxMessage is the largest message to accept from a client, in bytes. 0 means
@@ -58,8 +60,7 @@ func (o *Options) setDefaults() {
 	}
 	o.Quota = quota.Or(o.Quota)
 	if o.Principal == nil {
-		principal := o.ServerOptions.Principal
-		o.Principal = func(*http.Request) mcp.Principal { return principal }
+		o.Principal = httpwire.PrincipalOr(o.ServerOptions.Principal)
 	}
 	if o.Logger == nil {
 		o.Logger = slog.Default()

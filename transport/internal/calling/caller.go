@@ -186,6 +186,7 @@ func (c *caller) failConnection(err error) {
 	live := c.connected
 	c.mu.Unlock()
 	for _, x := range pending {
+		c.dropRequest(x.id, err)
 		x.deliverReply(reply{err: err})
 	}
 	c.cancel(err)
@@ -327,6 +328,7 @@ func (c *caller) handleCancelled(params []byte) bool {
 		cancel(&frames.CancelledError{})
 	}
 	if x != nil {
+		c.dropRequest(x.id, nil)
 		x.deliverReply(reply{result: []byte("{}")})
 	}
 	return true

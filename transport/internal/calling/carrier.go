@@ -182,6 +182,7 @@ func (c *caller) carryRequest(ctx context.Context, req *mcp.Request, e era) (*mc
 		err = errUnanswered
 	}
 	c.takeExchange(x.id)
+	c.dropRequest(x.id, err)
 	return nil, err
 }
 

@@ -7,6 +7,7 @@ import (
 	"runtime/debug"
 	"time"
 
+	"github.com/dowel-mcp/dowel/internal/framesink"
 	"github.com/dowel-mcp/dowel/internal/mcpwire"
 	"github.com/dowel-mcp/dowel/internal/rawjson"
 	"github.com/dowel-mcp/dowel/jsonrpc"
@@ -49,12 +50,19 @@ func (c *caller) handleQuestion(of context.Context, call jsonrpc.ID, msg jsonrpc
 		delete(c.questions, msg.ID)
 		c.mu.Unlock()
 		cancel(nil)
-		if !cancelled {
-			if err := c.conn.Write(frame); err != nil {
-				c.failAsker(call, msg.Method, err)
-			}
+		if cancelled {
+			c.dropQuestion(msg.ID)
+		} else if err := c.conn.Write(frame); err != nil {
+			c.failAsker(call, msg.Method, err)
 		}
 	}()
+}
+
+// dropQuestion tells the recorder that a question gets no answer.
+func (c *caller) dropQuestion(id jsonrpc.ID) {
+	if c.sink != nil {
+		c.sink.DropRequest(framesink.Received, id, nil)
+	}
 }
 
 // failAsker fails the call that waits for an answer which the server has not accepted: it would
@@ -69,6 +77,7 @@ func (c *caller) failAsker(call jsonrpc.ID, method string, err error) {
 		return
 	}
 	from := x.source
+	c.dropRequest(call, err)
 	x.deliverReply(reply{err: err})
 	if from != nil {
 		from.Close() // the response would come from there

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/dowel-mcp/dowel/internal/framesink"
 	"github.com/dowel-mcp/dowel/internal/mcpwire"
 	"github.com/dowel-mcp/dowel/internal/rawjson"
 	"github.com/dowel-mcp/dowel/jsonrpc"
@@ -146,6 +147,7 @@ func (c *caller) startExchange(ctx context.Context, req *mcp.Request, e paramsEn
 			_, err := c.cancelExchange(ctx, x, pending)
 			return nil, err
 		}
+		c.dropRequest(x.id, err)
 		c.releaseExchange(x)
 		c.mu.Lock()
 		defer c.mu.Unlock()
@@ -161,6 +163,14 @@ func (c *caller) startExchange(ctx context.Context, req *mcp.Request, e paramsEn
 func (c *caller) linkRequest(ctx context.Context, x *exchange) {
 	if c.sink != nil {
 		c.sink.LinkRequest(ctx, x.id)
+	}
+}
+
+// dropRequest tells the recorder that no response to a request of this side follows. err is nil if
+// the request was cancelled.
+func (c *caller) dropRequest(id jsonrpc.ID, err error) {
+	if c.sink != nil {
+		c.sink.DropRequest(framesink.Sent, id, err)
 	}
 }
 
@@ -214,6 +224,9 @@ func readFilter(params []byte) *mcp.SubscriptionFilter {
 // loop cannot reach it any more.
 func (c *caller) releaseExchange(x *exchange) {
 	const kept = 64
+	if !x.replyRead {
+		c.dropRequest(x.id, nil)
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if !x.replyRead {

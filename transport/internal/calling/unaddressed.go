@@ -99,6 +99,7 @@ func (c *caller) failBatch(batch []json.RawMessage, err error) {
 // failExchange ends the exchange with the id, if it is in flight.
 func (c *caller) failExchange(id jsonrpc.ID, err error) {
 	if x := c.takeExchange(id); x != nil {
+		c.dropRequest(x.id, err)
 		x.deliverReply(reply{err: err})
 	}
 }

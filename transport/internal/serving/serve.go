@@ -25,6 +25,7 @@ func Serve(ctx context.Context, conn transport.Conn, h mcp.Handler, opts transpo
 	opts.Tap = frames.WithSink(framesink.Serving(ctx), opts.Tap)
 	s := newServer(ctx, frames.TapSent(conn, opts.Tap), h, opts)
 	s.header, _ = conn.(transport.HeaderConn)
+	s.principal, _ = conn.(interface{ FramePrincipal() mcp.Principal })
 	s.waiting.waiter = connCutter{conn}
 	stop := context.AfterFunc(ctx, func() {
 		s.shutDown()
@@ -48,7 +49,8 @@ func Serve(ctx context.Context, conn transport.Conn, h mcp.Handler, opts transpo
 type server struct {
 	*edge
 	conn           transport.Conn
-	header         transport.HeaderConn // conn, if its frames have header fields; otherwise nil
+	header         transport.HeaderConn                        // conn, if its frames have header fields; otherwise nil
+	principal      interface{ FramePrincipal() mcp.Principal } // conn, if its frames have principals; otherwise nil
 	base           context.Context
 	cancel         context.CancelCauseFunc
 	values         context.Context // base without its cancellation, the parent of calls
@@ -212,6 +214,9 @@ func (s *server) handleRequest(msg jsonrpc.Message, b *responseBatch) {
 	c.req.Meta = s.meta.findMeta(msg.Params)
 	if s.header != nil {
 		c.req.Header = s.header.Header()
+	}
+	if s.principal != nil {
+		c.req.Principal = s.principal.FramePrincipal()
 	}
 	if refused := s.admitCall(c); refused != nil {
 		c.sendResponse(jsonrpc.AppendError(nil, msg.ID, refused))
