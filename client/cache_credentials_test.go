@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -133,5 +134,42 @@ func TestPrivateResultsStayWithTheirCredentials(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// switchingLogin is a RoundTripper that logs in, and can change its user.
+type switchingLogin struct{ user atomic.Pointer[string] }
+
+func (l *switchingLogin) LoginID() string { return *l.user.Load() }
+
+func (l *switchingLogin) RoundTrip(r *http.Request) (*http.Response, error) {
+	r = r.Clone(r.Context())
+	r.Header.Set("Authorization", *l.user.Load())
+	return http.DefaultTransport.RoundTrip(r)
+}
+
+// The next user at the same client gets no result of the one before.
+func TestPrivateResultsStayWithTheirLogin(t *testing.T) {
+	t.Parallel()
+	var requests atomic.Int64
+	login := new(switchingLogin)
+	login.user.Store(new("ann"))
+	c, err := client.Dial(t.Context(), userServer(t, &requests), &client.Options{HTTP: client.HTTP{Client: &http.Client{Transport: login}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	for _, step := range []struct {
+		user     string
+		requests int64 // so far
+	}{{"ann", 1}, {"ann", 1}, {"ben", 2}, {"ben", 2}, {"ann", 2}} {
+		login.user.Store(&step.user)
+		got, err := c.ReadResource(t.Context(), "x://private")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if text := fmt.Sprint(got.Contents[0]); !strings.Contains(text, "secret of ["+step.user+"]") || requests.Load() != step.requests {
+			t.Errorf("%s got %s after %d requests, want %d", step.user, text, requests.Load(), step.requests)
+		}
 	}
 }

@@ -32,8 +32,10 @@ func (c *Client) callMethod(ctx context.Context, method, name string, params jso
 		return nil, c.callError(method, name, err)
 	}
 	var sent *httpwire.SentFields
+	var login string
 	if slot.request != "" {
 		ctx, sent = httpwire.RecordFields(ctx)
+		login = c.loginID()
 	}
 	ctx, k := c.startClock(ctx, method, &o)
 	resp, asked, err := c.exchangeRounds(ctx, method, params, &o, k)
@@ -42,7 +44,7 @@ func (c *Client) callMethod(ctx context.Context, method, name string, params jso
 		return nil, c.callError(method, name, err)
 	}
 	if !asked && sent != nil {
-		auth, ok := c.usedAuth(sent)
+		auth, ok := c.usedAuth(sent, login)
 		c.cache.storeResult(slot, resp, auth, ok)
 	}
 	return resp, nil
@@ -251,16 +253,25 @@ func (c *Client) lookupCache(ctx context.Context, method string, params json.Raw
 // nextAuth returns the credentials that a request with ctx would have. ok is false if the Header
 // function fails.
 func (c *Client) nextAuth(ctx context.Context) (auth authContext, ok bool) {
+	login := c.loginID()
 	if c.header == nil {
-		return "", true
+		return authContext(login), true
 	}
 	fields, err := c.header(ctx)
-	return authContext(httpwire.HashFields(fields)), err == nil
+	return authContext(httpwire.HashFields(fields) + login), err == nil
 }
 
-// usedAuth returns the credentials that the requests of a call had. ok is false if they differed,
-// or if nextAuth could not tell them for a later call.
-func (c *Client) usedAuth(sent *httpwire.SentFields) (auth authContext, ok bool) {
+// usedAuth returns the credentials that the requests of a call had. login is the login before the
+// call. ok is false if the credentials differed, or if nextAuth could not tell them for a later call.
+func (c *Client) usedAuth(sent *httpwire.SentFields, login string) (auth authContext, ok bool) {
 	hash, requests, same := sent.Hash()
-	return authContext(hash), same && (requests > 0) == (c.header != nil)
+	return authContext(hash + login), same && (requests > 0) == (c.header != nil) && login == c.loginID()
+}
+
+// loginID returns the login that HTTP.Client uses, or "" if it uses none that it tells.
+func (c *Client) loginID() string {
+	if c.login == nil {
+		return ""
+	}
+	return c.login.LoginID()
 }

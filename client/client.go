@@ -13,6 +13,7 @@ type Client struct {
 	opts          Options
 	conn          *connection
 	header        func(context.Context) (http.Header, error) // adds fields to each request; may be nil
+	login         loginIdentifier                            // may be nil
 	cache         cache
 	outputSchemas outputSchemas
 	notifications notificationQueue

@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/dowel-mcp/dowel/internal/httpwire"
 	"github.com/dowel-mcp/dowel/internal/mcpwire"
 	"github.com/dowel-mcp/dowel/internal/process"
 	"github.com/dowel-mcp/dowel/mcp"
@@ -217,6 +218,10 @@ func (c *connection) redialLoop(wait time.Duration, again bool) {
 // scheduleRetry enters Lost, or Failed after the last attempt. The caller holds c.mu.
 func (c *connection) scheduleRetry(err error) (wait time.Duration, again bool) {
 	if c.state.Status == Closed {
+		return 0, false
+	}
+	if httpwire.AsRefusal(err) != nil {
+		c.setState(State{Status: Failed, Err: err, Attempt: c.tries})
 		return 0, false
 	}
 	if c.tries >= c.restart.Max {

@@ -15,6 +15,7 @@ import (
 	"github.com/dowel-mcp/dowel/transport/sse"
 	"github.com/dowel-mcp/dowel/transport/stdio"
 	"github.com/dowel-mcp/dowel/transport/streamable"
+	"github.com/dowel-mcp/dowel/transport/websocket"
 )
 
 // Dial connects to a server and returns a client that is ready. ctx bounds the dial only, not the
@@ -61,6 +62,7 @@ func Dial(ctx context.Context, target any, opts *Options) (*Client, error) {
 type target struct {
 	dialer    transport.Dialer
 	header    func(context.Context) (http.Header, error) // adds fields to each request; nil if unknown
+	login     loginIdentifier                            // of the requests; nil without one
 	oneShot   bool                                       // cannot be dialed again
 	isCommand bool                                       // the server is a child process
 	isPrivate bool                                       // only this client can dial it, so its era is remembered for this client only
@@ -84,9 +86,11 @@ func parseTarget(to any, o Options) (t target, err error) {
 	case stdio.Command:
 		return target{dialer: to, isCommand: true}, nil
 	case streamable.URL:
-		return target{dialer: to, header: to.Header}, nil
+		return target{dialer: to, header: to.Header, login: loginOf(to.Client)}, nil
 	case sse.URL:
-		return target{dialer: to, header: to.Header}, nil
+		return target{dialer: to, header: to.Header, login: loginOf(to.Client)}, nil
+	case websocket.URL:
+		return newSocketTarget(to), nil
 	case transport.Dialer:
 		return target{dialer: to}, nil
 	case mcp.Handler:
@@ -134,7 +138,7 @@ func (d oneShotDialer) Endpoint() string { return "" }
 func (d oneShotDialer) String() string { return d.description }
 
 func newClient(to target, o Options) *Client {
-	c := &Client{opts: o, header: to.header, userTurn: make(chan struct{}, 1)}
+	c := &Client{opts: o, header: to.header, login: to.login, userTurn: make(chan struct{}, 1)}
 	c.notifications.handle = c.deliverNotification
 	c.notifications.logger = o.Logger
 	c.conn = &connection{

@@ -98,7 +98,8 @@ type Answers struct {
 // client's limit.
 type Limits struct {
 	// Connect bounds connecting, and how long a call waits for a connection. The default is
-	// 60 s; a negative value means no limit.
+	// 60 s; a negative value means no limit. The time of a user's login does not count, for none of
+	// the limits.
 	Connect time.Duration
 	// Start replaces Connect if the target is a command: it bounds the time from the start of the
 	// server's process until the server is ready, and how long a call waits for that. The default
@@ -126,9 +127,10 @@ type Limits struct {
 
 // HTTP configures the connection to a URL.
 type HTTP struct {
-	// Client makes the requests; see [streamable.URL]. nil means a client of dowel's own. If it adds
-	// credentials that depend on the context of a call, set [Options.NoCache]: only fields of Header
-	// keep the results of different users apart.
+	// Client makes the requests; see [streamable.URL]. nil means a client of dowel's own. Its
+	// Transport may be an auth.Transport, which logs in. If it adds other credentials that depend on
+	// the context of a call, set [Options.NoCache]: only fields of Header, and the login of a
+	// Transport that has a method LoginID() string, keep the results of different users apart.
 	Client *http.Client
 	// Header returns fields to send with each request, such as credentials. ctx has the values of
 	// the call. A private result of the cache is used only for calls with the same fields; to find

@@ -31,10 +31,13 @@ func (k *limitClock) Exceed(_ timeout.Limit, after time.Duration) {
 	k.owner.cancel(&TimeoutError{Kind: TimeoutConnect, After: after, isInstall: k.isInstall})
 }
 
-// withDialLimit bounds the context of a dial.
+// withDialLimit bounds the context of a dial. The time of a login does not count.
 func (c *connection) withDialLimit(ctx context.Context) (context.Context, context.CancelFunc) {
+	if !c.isCommand && c.connectLimit > 0 {
+		return startphase.WithTimeout(ctx, c.connectLimit, &TimeoutError{Kind: TimeoutConnect, After: c.connectLimit})
+	}
 	if !c.isCommand {
-		return c.withConnectLimit(ctx, 0)
+		return context.WithCancel(ctx)
 	}
 	l := &startLimit{}
 	l.start.owner, l.install.owner, l.install.isInstall = l, l, true

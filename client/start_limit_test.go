@@ -48,3 +48,26 @@ func TestStartLimit(t *testing.T) {
 		})
 	}
 }
+
+// The limits of a call do not count the time of a login.
+func TestCallLimitsStopDuringALogin(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		c := &Client{}
+		c.opts.Limits.Total = time.Minute
+		ctx, k := c.startClock(t.Context(), "tools/call", &CallOptions{})
+		defer c.stopClock(k)
+		startphase.Report(ctx, startphase.Phase{LoginURL: "https://as.example"})
+		time.Sleep(time.Hour)
+		if ctx.Err() != nil {
+			t.Fatal("the login counted")
+		}
+		startphase.Report(ctx, startphase.Phase{})
+		startphase.Report(ctx, startphase.Phase{})
+		time.Sleep(61 * time.Second)
+		synctest.Wait()
+		if ctx.Err() == nil {
+			t.Error("the limit has not ended the call")
+		}
+	})
+}

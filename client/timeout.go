@@ -3,8 +3,10 @@ package client
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 	"time"
 
+	"github.com/dowel-mcp/dowel/internal/startphase"
 	"github.com/dowel-mcp/dowel/internal/timeout"
 )
 
@@ -12,8 +14,9 @@ import (
 // is being answered. A nil clock has no limits.
 type callClock struct {
 	timeout.Clock
-	method string
-	cancel context.CancelCauseFunc
+	method  string
+	cancel  context.CancelCauseFunc
+	atLogin atomic.Bool // the user logs in
 }
 
 type clockKey struct{}
@@ -28,6 +31,7 @@ func (c *Client) startClock(ctx context.Context, method string, o *CallOptions) 
 	ctx, k.cancel = context.WithCancelCause(ctx)
 	k.Start(idle, total, k)
 	c.clocks.addClock(k)
+	ctx = startphase.WithObserver(ctx, k.enterPhase)
 	return context.WithValue(ctx, clockKey{}, k), k
 }
 
@@ -67,6 +71,17 @@ func (k *callClock) requestSent() {
 func (k *callClock) responseReceived() {
 	if k != nil {
 		k.SetWaiting(false)
+	}
+}
+
+// enterPhase stops the clock while the user logs in.
+func (k *callClock) enterPhase(p startphase.Phase) {
+	isLogin := p.LoginURL != ""
+	switch was := k.atLogin.Swap(isLogin); {
+	case isLogin && !was:
+		k.pauseClock()
+	case was && !isLogin:
+		k.resumeClock()
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"strings"
 	"sync/atomic"
 
@@ -18,13 +19,60 @@ import (
 // WebSocket sends the fields of Header once, so all its calls have the same credentials.
 func newURLTarget(url string, o Options) target {
 	if isWebSocket(url) {
-		return target{dialer: websocket.URL{URL: url, Client: o.HTTP.Client, Header: o.HTTP.Header}}
+		return newSocketTarget(websocket.URL{URL: url, Client: o.HTTP.Client, Header: o.HTTP.Header})
 	}
-	return target{header: o.HTTP.Header, dialer: httpDialer{
+	return target{header: o.HTTP.Header, login: loginOf(o.HTTP.Client), dialer: httpDialer{
 		URL:       streamable.URL{URL: url, Client: o.HTTP.Client, Header: o.HTTP.Header},
 		sse:       sse.URL{URL: url, Client: o.HTTP.Client, Header: o.HTTP.Header},
 		speaksSSE: new(atomic.Bool),
 	}}
+}
+
+// loginIdentifier is a RoundTripper that logs in.
+type loginIdentifier interface{ LoginID() string }
+
+// loginOf returns the login that an HTTP client uses, or nil.
+func loginOf(c *http.Client) loginIdentifier {
+	if c == nil {
+		return nil
+	}
+	login, _ := c.Transport.(loginIdentifier)
+	return login
+}
+
+// socketDialer dials a WebSocket and remembers the login of the handshake.
+type socketDialer struct {
+	websocket.URL
+	login *socketLogin
+}
+
+func newSocketTarget(to websocket.URL) target {
+	d := socketDialer{URL: to, login: &socketLogin{source: loginOf(to.Client)}}
+	return target{dialer: d, login: d.login}
+}
+
+// Dial implements [transport.Dialer].
+func (d socketDialer) Dial(ctx context.Context, in mcp.Inbound, opts transport.ClientOptions) (mcp.Transport, error) {
+	t, err := d.URL.Dial(ctx, in, opts)
+	if err == nil && d.login.source != nil {
+		id := d.login.source.LoginID()
+		d.login.current.Store(&id)
+	}
+	return t, err
+}
+
+// socketLogin is the login of the last handshake.
+type socketLogin struct {
+	source  loginIdentifier // nil without a login
+	current atomic.Pointer[string]
+}
+
+// LoginID implements loginIdentifier.
+func (l *socketLogin) LoginID() string {
+	if id := l.current.Load(); id != nil {
+		return *id
+	}
+	return ""
 }
 
 // httpDialer dials a URL of http or https: Streamable HTTP first and, if the server does not know

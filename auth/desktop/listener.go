@@ -1,0 +1,264 @@
+package desktop
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+)
+
+// Ports at which this package listens by default, so that a registration stays valid: some
+// authorization servers compare the port of a redirect URI. auth.ClientDocument lists them.
+const (
+	firstPort = 13316
+	lastPort  = 13325
+)
+
+// redirects is the listener of the process.
+var redirects = &redirectListener{bound: map[int]*boundPort{}}
+
+// redirectListener receives the redirects of all logins of a process. It tells them apart by their
+// state. It usually has one port; registrations with other ports add theirs.
+type redirectListener struct {
+	mu    sync.Mutex // guards everything below
+	bound map[int]*boundPort
+	flows []*flow
+}
+
+// boundPort is a port at which the listener listens.
+type boundPort struct {
+	server    *http.Server
+	listeners []net.Listener
+	ipv6      bool // it listens at ::1, too
+	users     int  // flows
+}
+
+func (b *boundPort) serve(listening net.Listener) {
+	b.listeners = append(b.listeners, listening)
+	go func() { _ = b.server.Serve(listening) }()
+}
+
+// listen returns a flow for a redirect URI. A URI of a loopback address without a port gets one.
+func (l *redirectListener) listen(uri string) (*flow, error) {
+	u, err := url.Parse(uri)
+	if err != nil || u.Scheme != "http" || !isLoopbackHost(u.Hostname()) {
+		return nil, fmt.Errorf("%s is no address of this machine", uri)
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	port, err := l.choosePort(u)
+	if err != nil {
+		return nil, err
+	}
+	l.bound[port].users++
+	if u.Port() == "" {
+		u.Host = net.JoinHostPort(u.Hostname(), strconv.Itoa(port))
+	}
+	f := newFlow(u.String(), port)
+	f.release = func() { l.releasePort(port) }
+	return f, nil
+}
+
+// choosePort returns a port that is bound for a redirect URI. l.mu is held.
+func (l *redirectListener) choosePort(u *url.URL) (int, error) {
+	ipv6 := u.Hostname() != "127.0.0.1"
+	if text := u.Port(); text != "" {
+		port, err := strconv.Atoi(text)
+		if err != nil || port == 0 {
+			return 0, fmt.Errorf("%s has no usable port", u)
+		}
+		return port, l.bindPort(port, ipv6)
+	}
+	for port := range l.bound {
+		if l.bindPort(port, ipv6) == nil {
+			return port, nil
+		}
+	}
+	for port := firstPort; port <= lastPort; port++ {
+		if l.bindPort(port, ipv6) == nil {
+			return port, nil
+		}
+	}
+	free, err := net.Listen("tcp4", "127.0.0.1:0")
+	if err != nil {
+		return 0, fmt.Errorf("no port of this machine can be used: %w", err)
+	}
+	port := free.Addr().(*net.TCPAddr).Port
+	_ = free.Close()
+	return port, l.bindPort(port, ipv6)
+}
+
+// bindPort listens at a port of the loopback addresses unless it does already. l.mu is held.
+func (l *redirectListener) bindPort(port int, ipv6 bool) error {
+	if b := l.bound[port]; b != nil && (b.ipv6 || !ipv6) {
+		return nil
+	}
+	b := l.bound[port]
+	if b == nil {
+		listening, err := net.Listen("tcp4", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
+		if err != nil {
+			return fmt.Errorf("another program uses the port %d: %w", port, err)
+		}
+		b = &boundPort{server: newRedirectServer(l)}
+		l.bound[port] = b
+		b.serve(listening)
+	}
+	if ipv6 {
+		listening, err := net.Listen("tcp6", net.JoinHostPort("::1", strconv.Itoa(port)))
+		switch {
+		case err == nil:
+			b.ipv6 = true
+			b.serve(listening)
+		case errors.Is(err, errInUse):
+			if b.users == 0 {
+				l.closePort(port)
+			}
+			return fmt.Errorf("another program uses the port %d: %w", port, err)
+		} // a machine without IPv6 has no other listener at ::1
+	}
+	return nil
+}
+
+func newRedirectServer(h http.Handler) *http.Server {
+	return &http.Server{Handler: h, ReadHeaderTimeout: 10 * time.Second, WriteTimeout: 10 * time.Second, IdleTimeout: 10 * time.Second, MaxHeaderBytes: 64 << 10}
+}
+
+// releasePort ends a flow's use of a port. The last one closes it after the answers in progress.
+func (l *redirectListener) releasePort(port int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	b := l.bound[port]
+	if b.users--; b.users == 0 {
+		l.closePort(port)
+	}
+}
+
+// closePort ends the server of a port after the answers in progress. l.mu is held.
+func (l *redirectListener) closePort(port int) {
+	b := l.bound[port]
+	delete(l.bound, port)
+	for _, listening := range b.listeners {
+		_ = listening.Close() // at once, so that the next login can use the port
+	}
+	go closeServer(b.server)
+}
+
+// closeServer lets a server finish its answers for at most 2 seconds.
+func closeServer(s *http.Server) {
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
+	defer cancel()
+	if s.Shutdown(ctx) != nil {
+		_ = s.Close()
+	}
+}
+
+func (l *redirectListener) add(f *flow) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.flows = append(l.flows, f)
+}
+
+func (l *redirectListener) remove(f *flow) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for i := range l.flows {
+		if l.flows[i] == f {
+			l.flows = append(l.flows[:i:i], l.flows[i+1:]...)
+			return
+		}
+	}
+}
+
+// find returns the flow of a state, or nil.
+func (l *redirectListener) find(state, path string, port int) *flow {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var found *flow
+	for _, f := range l.flows {
+		if f.hasState(state) && f.path == path && f.port == port {
+			found = f
+		}
+	}
+	return found
+}
+
+// ServeHTTP receives a redirect. Every other request gets an error and changes nothing.
+func (l *redirectListener) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	setPageHeader(w.Header())
+	host, portText, err := net.SplitHostPort(r.Host)
+	port, portErr := strconv.Atoi(portText)
+	local, isTCP := r.Context().Value(http.LocalAddrContextKey).(*net.TCPAddr)
+	switch {
+	case err != nil || portErr != nil || !isLoopbackHost(host) || !isTCP || local.Port != port:
+		writePage(w, http.StatusMisdirectedRequest, "This address is not served here.") // a name of an attacker that leads here
+		return
+	case r.Method != http.MethodGet:
+		w.Header().Set("Allow", "GET")
+		writePage(w, http.StatusMethodNotAllowed, "Only a browser's GET is answered.")
+		return
+	case isPrefetch(r.Header):
+		writePage(w, http.StatusServiceUnavailable, "This page cannot be loaded in advance.")
+		return
+	}
+	values, err := parseRedirect(r.URL.RawQuery)
+	if err != nil {
+		status := http.StatusBadRequest
+		if r.URL.RawQuery == "" {
+			status = http.StatusNotFound
+		}
+		writePage(w, status, "This is not the answer of a login.")
+		return
+	}
+	f := l.find(values.Get("state"), r.URL.Path, port)
+	switch {
+	case f == nil:
+		writePage(w, http.StatusBadRequest, "No login waits for this answer. Begin it again in the program.")
+		return
+	case !f.claim():
+		writePage(w, http.StatusOK, "This login has its answer already. You can close this page.")
+		return
+	case values.Has("error"):
+		writePage(w, http.StatusOK, "The login was not completed. The program says why. You can close this page.")
+	default:
+		writePage(w, http.StatusOK, "The program has received the answer and checks it. You can close this page.")
+	}
+	_ = http.NewResponseController(w).Flush() // the process may end as soon as it has the answer
+	f.redirects <- values
+}
+
+// isPrefetch reports whether a browser loads a page that its user has not opened.
+func isPrefetch(h http.Header) bool {
+	return strings.Contains(h.Get("Sec-Purpose")+h.Get("Purpose")+h.Get("X-Moz"), "prefetch")
+}
+
+// removeQuery is a script that takes the code out of the address bar and the history.
+const removeQuery = `history.replaceState(null,"",location.pathname)`
+
+var pagePolicy = func() string {
+	sum := sha256.Sum256([]byte(removeQuery))
+	return "default-src 'none'; script-src 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
+}()
+
+func setPageHeader(h http.Header) {
+	h.Set("Content-Type", "text/html; charset=utf-8")
+	h.Set("Content-Security-Policy", pagePolicy)
+	h.Set("Referrer-Policy", "no-referrer")
+	h.Set("Cache-Control", "no-store")
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("X-Frame-Options", "DENY")
+}
+
+// writePage writes a page with a fixed text. It shows no parameter: the caller of the flow has not
+// checked yet who sent them.
+func writePage(w http.ResponseWriter, status int, text string) {
+	w.WriteHeader(status)
+	_, _ = fmt.Fprintf(w, "<!doctype html><html lang=\"en\"><meta charset=\"utf-8\"><title>Login</title><p>%s</p><script>%s</script></html>\n", text, removeQuery)
+}

@@ -1,0 +1,81 @@
+package resource
+
+import (
+	"crypto/ecdsa"
+	"crypto/ed25519"
+	"crypto/rsa"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/go-jose/go-jose/v4"
+	jsonv2 "github.com/go-json-experiment/json"
+)
+
+// minRSABits is the least size of an RSA key (RFC 7518, section 3.3).
+const minRSABits = 2048
+
+// readKey returns a public key for signatures.
+func readKey(raw json.RawMessage) (*jose.JSONWebKey, error) {
+	key := &jose.JSONWebKey{}
+	if err := json.Unmarshal(raw, key); err != nil {
+		return nil, err
+	}
+	switch {
+	case !key.IsPublic():
+		return nil, errors.New("it is not a public key")
+	case !key.Valid():
+		return nil, errors.New("it is not valid")
+	case key.Use != "" && key.Use != "sig":
+		return nil, fmt.Errorf("its use is %q, not sig", key.Use)
+	}
+	if r, ok := key.Key.(*rsa.PublicKey); ok && r.N.BitLen() < minRSABits {
+		return nil, fmt.Errorf("it is an RSA key of %d bits, want at least %d", r.N.BitLen(), minRSABits)
+	}
+	return key, nil
+}
+
+// algorithmsOf returns the algorithms that fit the type of a key.
+func algorithmsOf(key jose.JSONWebKey) []string {
+	switch public := key.Key.(type) {
+	case *rsa.PublicKey:
+		return []string{"RS256", "RS384", "RS512", "PS256", "PS384", "PS512"}
+	case *ecdsa.PublicKey:
+		switch public.Curve.Params().BitSize {
+		case 256:
+			return []string{"ES256"}
+		case 384:
+			return []string{"ES384"}
+		case 521:
+			return []string{"ES512"}
+		}
+	case ed25519.PublicKey:
+		return []string{"EdDSA"}
+	}
+	return nil
+}
+
+// keyLife returns how long keys need not be read again, by the max-age of their answer.
+func keyLife(h http.Header) time.Duration {
+	for _, directive := range strings.Split(strings.Join(h.Values("Cache-Control"), ","), ",") {
+		name, value, _ := strings.Cut(strings.TrimSpace(directive), "=")
+		if seconds, err := strconv.Atoi(strings.Trim(value, `"`)); err == nil && strings.EqualFold(name, "max-age") {
+			return min(max(time.Duration(min(seconds, int(maxKeyLife/time.Second)))*time.Second, minKeyLife), maxKeyLife)
+		}
+	}
+	return minKeyLife
+}
+
+// readClaims reads claims. Names are case-sensitive, and a name that occurs twice is an error: a
+// reader that took the other one would see another token.
+func readClaims(raw []byte) (*claims, error) {
+	c := &claims{}
+	if err := jsonv2.Unmarshal(raw, c); err != nil {
+		return nil, err
+	}
+	return c, nil
+}

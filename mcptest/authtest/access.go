@@ -1,0 +1,233 @@
+package authtest
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+)
+
+// accessToken is an issued access token.
+type accessToken struct {
+	client   string
+	user     string
+	family   string
+	scopes   []string
+	audience []string
+	issued   time.Time
+	expires  time.Time
+	revoked  bool
+}
+
+type signingKey struct {
+	id      string
+	private *ecdsa.PrivateKey
+}
+
+// RotateKey makes a new key that signs the tokens from now on. The JWKS keeps the older keys.
+func (s *Server) RotateKey() {
+	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		panic(err) // the system has no random numbers
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.keys = append(s.keys, &signingKey{id: newSecret("key"), private: private})
+}
+
+// Sign returns a JWT with the given claims, signed with the newest key. The header has alg, kid
+// and the type at+jwt; header adds and replaces members, and a nil value removes one.
+func (s *Server) Sign(header, claims map[string]any) string {
+	s.mu.Lock()
+	key := s.keys[len(s.keys)-1]
+	s.mu.Unlock()
+	all := map[string]any{"alg": "ES256", "kid": key.id, "typ": "at+jwt"}
+	maps.Copy(all, header)
+	maps.DeleteFunc(all, func(_ string, value any) bool { return value == nil })
+	text := encodePart(all) + "." + encodePart(claims)
+	sum := sha256.Sum256([]byte(text))
+	x, y, err := ecdsa.Sign(rand.Reader, key.private, sum[:])
+	if err != nil {
+		panic(err) // the system has no random numbers
+	}
+	var signature [64]byte
+	x.FillBytes(signature[:32])
+	y.FillBytes(signature[32:])
+	return text + "." + base64.RawURLEncoding.EncodeToString(signature[:])
+}
+
+func encodePart(value any) string {
+	text, err := json.Marshal(value)
+	if err != nil {
+		panic(err) // a test gave a value that JSON does not have
+	}
+	return base64.RawURLEncoding.EncodeToString(text)
+}
+
+// issue makes an access token.
+func (s *Server) issue(g *grant, scopes, resources []string) (token string, lifetime time.Duration) {
+	if len(resources) == 0 {
+		resources = g.resources
+	}
+	now := s.Now()
+	a := &accessToken{client: g.client.ID, user: g.user, family: g.family, scopes: scopes, audience: slices.Clone(resources),
+		issued: now, expires: now.Add(s.lifetime)}
+	switch {
+	case s.has("resource-ignored"):
+		a.audience = []string{"2b1d57c5-0000-4000-8000-000000000000"}
+	case s.has("audience-empty"):
+		a.audience = nil
+	case g.audience != "":
+		a.audience = []string{g.audience}
+	}
+	if s.options.Opaque || s.has("audience-parameter") && g.audience == "" {
+		token = newSecret("access")
+	} else {
+		token = s.signAccess(a)
+	}
+	s.mu.Lock()
+	s.access[token] = a
+	s.mu.Unlock()
+	return token, s.lifetime
+}
+
+func (s *Server) signAccess(a *accessToken) string {
+	claims := s.claims(a)
+	claims["jti"] = newSecret("jwt")
+	if s.has("plain-type") {
+		return s.Sign(map[string]any{"typ": "JWT"}, claims)
+	}
+	return s.Sign(nil, claims)
+}
+
+// claims returns the claims of an access token, for a JWT and for introspection.
+func (s *Server) claims(a *accessToken) map[string]any {
+	claims := map[string]any{"iss": s.Issuer, "sub": a.user, "client_id": a.client, "iat": a.issued.Unix(), "exp": a.expires.Unix()}
+	if len(a.scopes) > 0 {
+		claims["scope"] = strings.Join(a.scopes, " ")
+	}
+	switch len(a.audience) {
+	case 0:
+		claims["aud"] = []string{}
+	case 1:
+		claims["aud"] = a.audience[0]
+	default:
+		claims["aud"] = a.audience
+	}
+	return claims
+}
+
+// IssueToken returns an access token of the server's user for a resource, without a login.
+func (s *Server) IssueToken(resource string, scopes ...string) string {
+	token, _ := s.issue(&grant{client: &Client{ID: "test"}, user: s.user(), family: newSecret("family")}, scopes, []string{resource})
+	return token
+}
+
+// serveKeys writes the public keys as a JWKS, the newest one first.
+func (s *Server) serveKeys(w http.ResponseWriter, _ *http.Request) {
+	s.mu.Lock()
+	known := slices.Clone(s.keys)
+	s.mu.Unlock()
+	slices.Reverse(known)
+	var keys []map[string]any
+	for _, k := range known {
+		point, err := k.private.PublicKey.Bytes()
+		if err != nil {
+			panic(err) // the key was made on a supported curve
+		}
+		keys = append(keys, map[string]any{
+			"kty": "EC", "crv": "P-256", "alg": "ES256", "use": "sig", "kid": k.id,
+			"x": base64.RawURLEncoding.EncodeToString(point[1:33]), "y": base64.RawURLEncoding.EncodeToString(point[33:]),
+		})
+	}
+	writeJSON(w, http.StatusOK, map[string]any{"keys": keys})
+}
+
+// find returns an access token that is valid now, or nil.
+func (s *Server) findAccess(token string) *accessToken {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	a := s.access[token]
+	if a == nil || a.revoked || s.now().After(a.expires) {
+		return nil
+	}
+	return a
+}
+
+// hasFreshAccess reports whether an access token of a family is valid for longer than a time. The
+// caller holds mu.
+func (s *Server) hasFreshAccess(family string, than time.Duration) bool {
+	for _, a := range s.access {
+		if a.family == family && !a.revoked && a.expires.Sub(s.now()) > than {
+			return true
+		}
+	}
+	return false
+}
+
+// revokeFamily revokes all tokens of a login. The caller holds mu.
+func (s *Server) revokeFamily(family string) {
+	for token, g := range s.refresh {
+		if g.family == family {
+			delete(s.refresh, token)
+		}
+	}
+	for _, a := range s.access {
+		if a.family == family {
+			a.revoked = true
+		}
+	}
+}
+
+// RevokeAll revokes all tokens, as an administrator does who ends the sessions of a user.
+func (s *Server) RevokeAll() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	clear(s.refresh)
+	for _, a := range s.access {
+		a.revoked = true
+	}
+}
+
+// serveIntrospect describes a token (RFC 7662) to a client with a secret.
+func (s *Server) serveIntrospect(w http.ResponseWriter, r *http.Request) {
+	c, ok := s.authenticate(r)
+	if !ok || c.Secret == "" {
+		writeError(w, http.StatusUnauthorized, "invalid_client", "want a client with a secret")
+		return
+	}
+	a := s.findAccess(r.PostForm.Get("token"))
+	if a == nil {
+		writeJSON(w, http.StatusOK, map[string]any{"active": false})
+		return
+	}
+	claims := s.claims(a)
+	claims["active"], claims["token_type"] = true, "Bearer"
+	writeJSON(w, http.StatusOK, claims)
+}
+
+// serveRevoke revokes a token (RFC 7009). A refresh token takes its family with it.
+func (s *Server) serveRevoke(w http.ResponseWriter, r *http.Request) {
+	c, ok := s.authenticate(r)
+	if !ok {
+		writeError(w, http.StatusUnauthorized, "invalid_client", "the client is unknown, or its credentials are wrong")
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	token := r.PostForm.Get("token")
+	if g := s.refresh[token]; g != nil && g.client.ID == c.ID {
+		s.revokeFamily(g.family)
+	}
+	if a := s.access[token]; a != nil && a.client == c.ID {
+		a.revoked = true
+	}
+	w.WriteHeader(http.StatusOK)
+}
