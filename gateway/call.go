@@ -9,6 +9,7 @@ import (
 	"github.com/dowel-mcp/dowel/client"
 	"github.com/dowel-mcp/dowel/hub"
 	"github.com/dowel-mcp/dowel/internal/catalog"
+	"github.com/dowel-mcp/dowel/internal/httpwire"
 	"github.com/dowel-mcp/dowel/internal/mcpwire"
 	"github.com/dowel-mcp/dowel/internal/rawjson"
 	"github.com/dowel-mcp/dowel/jsonrpc"
@@ -85,11 +86,16 @@ func describeFailure(ctx context.Context, u *hub.Upstream, err error) string {
 	var answered *mcp.Error
 	var lacks *mcp.CapabilityError
 	var down *hub.DownError
+	var login *httpwire.RefusalError
 	switch {
 	case err == nil, ctx.Err() != nil, errors.As(err, &answered), errors.As(err, &lacks):
 		return ""
 	case errors.As(err, &down):
 		return down.Error()
+	case errors.As(err, &login) && login.NeedsLogin: // the client cannot log in there, and needs no addresses of the server
+		return "the server " + u.Name() + " needs a login, which the user of the gateway must make"
+	case errors.As(err, &login):
+		return "the server " + u.Name() + " refuses access, and the gateway cannot log in at it"
 	}
 	why := err.Error()
 	if mask := u.Definition().Mask; mask != nil {

@@ -27,6 +27,9 @@ func (g *Gateway) forwardRequest(ctx context.Context, u *hub.Upstream, req *mcp.
 // forwardToUpstream is forwardRequest with questions as the upstream has sent them. A legacy
 // upstream may ask live, so its call gets a bridge.
 func (g *Gateway) forwardToUpstream(ctx context.Context, u *hub.Upstream, req *mcp.Request, params json.RawMessage) (*mcp.Result, error) {
+	if err := g.checkScopes(ctx, u, req); err != nil {
+		return nil, err
+	}
 	noteUpstream(ctx, u, params)
 	if !mcpwire.MayAsk(req.Method) {
 		resp, err := u.RoundTrip(ctx, callerOf(req), upstreamRequest(req, params, notifier(ctx, req)))

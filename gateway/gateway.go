@@ -41,6 +41,10 @@ type Options struct {
 	// first time: many clients list once and never again. 0 means 3 seconds, negative does not
 	// wait.
 	StartWait time.Duration
+	// Scopes returns the scopes that a client with an access token (package auth/resource) needs to use
+	// an upstream: its tools, prompts, resources and completions. Lists show them to all clients. nil
+	// means none. Scopes is called concurrently.
+	Scopes func(server string) []string
 	// Logger receives messages that belong to no call. nil means [slog.Default].
 	Logger *slog.Logger
 }

@@ -196,10 +196,11 @@ func (h *HTTPHandler) serveClient(w http.ResponseWriter, r *http.Request, path s
 	}
 	h.endpointAt(path, func(o *streamable.Options) *Gateway {
 		who := o.Principal
+		if who == nil {
+			who = httpwire.PrincipalOr(o.ServerOptions.Principal)
+		}
 		o.Principal = func(r *http.Request) (p mcp.Principal) {
-			if who != nil {
-				p = who(r)
-			}
+			p = who(r)
 			if p.ID == "" {
 				p.ID = name
 			}

@@ -98,7 +98,11 @@ func (g *Gateway) encodeMissing(c *itemCatalog) []byte {
 	var all []missingServer
 	for _, m := range c.Missing() {
 		if g.showsUpstream(m.Upstream) {
-			all = append(all, missingServer{m.Upstream, m.State.Status, describeState(m.State)})
+			status := m.State.Status
+			if status == hub.Starting && m.State.Attempt > 0 {
+				status = hub.Failed // another attempt is under way, and the reason is the failure of the last one
+			}
+			all = append(all, missingServer{m.Upstream, status, describeState(m.State)})
 		}
 	}
 	if all == nil {

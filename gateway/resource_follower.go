@@ -29,6 +29,9 @@ type resourceFollower struct {
 // resources as changed after an interruption.
 func (f *resourceFollower) followResource(ctx context.Context) {
 	defer f.reportHonoured(nil)
+	if f.gateway.checkScopes(ctx, f.upstream, f.req) != nil {
+		return
+	}
 	params, err := mcp.Encode(&mcp.ListenParams{Notifications: mcp.SubscriptionFilter{
 		ResourceSubscriptions: slices.Sorted(maps.Keys(f.clientURIs)),
 	}})

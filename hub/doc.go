@@ -17,7 +17,7 @@
 //	disabled, needs configuration, needs trust   held: the definition says why
 //	starting ──► ready ──► starting …            a lost connection is opened again at once
 //	        └──► failed ──► starting …           with a diagnosis, after a wait that doubles up to a minute
-//	needs authorization                          like failed: the server answered 401 or 403
+//	needs authorization, needs login             like failed: the server answered 401 or 403
 //	stopped                                      idle or lazy: the next call starts it
 //
 // All upstreams start at the same time, and none waits for another. Each change of a state, each

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/dowel-mcp/dowel/internal/doctor"
+	"github.com/dowel-mcp/dowel/internal/httpwire"
 	"github.com/dowel-mcp/dowel/transport"
 	"github.com/dowel-mcp/dowel/transport/streamable"
 )
@@ -151,8 +152,17 @@ func (u *Upstream) doctorServer() doctor.Server {
 	return doctor.Server{Name: d.Name, Target: d.Target, Options: d.Options, Mask: d.Mask, Stderr: stderr, StrayStdout: strays}
 }
 
-// needsAuthorization reports whether a server refused the credentials, or the lack of them.
-func needsAuthorization(err error) bool {
+// failureStatus returns the status after an error: [NeedsLogin], [NeedsAuthorization] if the server
+// refused the credentials or the lack of them, or else [Failed].
+func failureStatus(err error) Status {
+	if login, ok := errors.AsType[*httpwire.RefusalError](err); ok && login.NeedsLogin {
+		return NeedsLogin
+	} else if ok && login.NoServer {
+		return NeedsAuthorization
+	}
 	var refused *streamable.HTTPError
-	return errors.As(err, &refused) && (refused.Status == http.StatusUnauthorized || refused.Status == http.StatusForbidden)
+	if errors.As(err, &refused) && (refused.Status == http.StatusUnauthorized || refused.Status == http.StatusForbidden) {
+		return NeedsAuthorization
+	}
+	return Failed
 }

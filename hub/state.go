@@ -28,8 +28,9 @@ const (
 	NeedsTrust
 	// NeedsAuthorization: like Failed, and the server asks for credentials.
 	NeedsAuthorization
-	// NeedsLogin: the server's process is starting and waits until the user has logged in at
-	// State.LoginURL.
+	// NeedsLogin: the user must log in. If State.LoginURL is set, the server's process is starting
+	// and waits for a login there. Otherwise the status is like Failed, and State.Diagnosis says how
+	// to log in.
 	NeedsLogin
 	// Removed: the hub has ended the upstream and does not list it any more.
 	Removed
@@ -73,18 +74,20 @@ type State struct {
 	// Cause says in a few words why the upstream entered the state, such as "the file dowel.json
 	// changed".
 	Cause string
-	// Err and Diagnosis describe the last failure if the status is Failed or NeedsAuthorization, or
-	// is Starting after one of these.
+	// Err and Diagnosis describe the last failure if the status is Failed, NeedsAuthorization or
+	// NeedsLogin, or is Starting after one of these.
 	Err       error
 	Diagnosis *Diagnosis
 	// Installing is when a package runner, such as npx, began to install the server. It is zero if
 	// none is at work; otherwise the status is Starting.
 	Installing time.Time
-	// LoginURL is the address at which the user must log in, if the status is NeedsLogin. The text is
+	// LoginURL is the address at which the user must log in for the server's process. The text is
 	// from the server.
 	LoginURL string
 	// Attempt counts failed attempts since the last stable connection. Next is when the next
-	// attempt begins, if the status is Failed or NeedsAuthorization.
+	// attempt begins, if the status is Failed, NeedsAuthorization or NeedsLogin. It is zero if only a
+	// change can help, which Cause names: then a change of the definition, [Upstream.Restart] or, for
+	// a missing program or folder, its appearance begins the next attempt.
 	Attempt int
 	Next    time.Time
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"slices"
 	"sync"
 	"time"
@@ -35,6 +34,7 @@ type Upstream struct {
 	neededByCall    bool                    // a call waits for a stopped server
 	fileCause       string                  // a file change during the start, which restarts the server afterwards
 	restartedByFile bool                    // the current start is such a restart
+	awaited         awaitedChange           // that the last failure needs
 	sharedConn      *connection             // nil unless Ready
 	clientConns     map[string]*connection  // connections of single clients, by key
 	connWork        sync.WaitGroup          // goroutines of client connections and of lingering ones
@@ -106,39 +106,6 @@ func (u *Upstream) runUpstream(ctx context.Context) {
 	}
 }
 
-// awaitNextStart waits in a state without a connection, until a restart is requested or the next
-// attempt is due.
-func (u *Upstream) awaitNextStart(ctx context.Context) {
-	u.mu.Lock()
-	next := u.state.Next
-	u.mu.Unlock()
-	var due <-chan time.Time
-	if !next.IsZero() {
-		timer := time.NewTimer(time.Until(next))
-		defer timer.Stop()
-		due = timer.C
-	}
-	select {
-	case <-ctx.Done():
-		return
-	case <-due:
-		u.enterRetry()
-		return
-	case <-u.wake:
-	}
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	u.enterStartState()
-}
-
-// enterRetry enters Starting for another attempt.
-func (u *Upstream) enterRetry() {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	s := u.state
-	u.setState(State{Status: Starting, Cause: "it is tried again", Err: s.Err, Diagnosis: s.Diagnosis, Attempt: s.Attempt})
-}
-
 // stableAfter is how long a connection must last to reset the count of attempts.
 const stableAfter = time.Minute
 
@@ -155,6 +122,7 @@ func (u *Upstream) runAttempt(ctx context.Context) {
 	var diagnosis *doctor.Diagnosis
 	if ctx.Err() == nil && !errors.Is(err, errIdle) {
 		diagnosis = u.diagnoseError(err)
+		u.noteAwaited(ctx, err, diagnosis)
 	}
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -193,46 +161,6 @@ func (u *Upstream) clearWake() {
 	case <-u.wake:
 	default:
 	}
-}
-
-// enterFailure enters the state after a failed attempt or a lost connection. steady says that the
-// connection had lasted for stableAfter. The first loss is followed by an attempt at once. u.mu is
-// held.
-func (u *Upstream) enterFailure(err error, diagnosis *doctor.Diagnosis, steady bool) {
-	s := State{Err: err, Diagnosis: diagnosis, Attempt: u.state.Attempt + 1, Cause: "it could not be started"}
-	old := u.state.Status
-	if steady {
-		s.Attempt = 1
-	}
-	if old == Ready && (steady || s.Attempt == 1) {
-		s.Status, s.Cause = Starting, "the connection was lost" // the next attempt follows at once
-		u.setState(s)
-		return
-	}
-	s.Status = Failed
-	if needsAuthorization(err) {
-		s.Status = NeedsAuthorization
-	}
-	if old == Ready {
-		s.Cause = "the connection was lost"
-	}
-	if cause := u.takeFileCause(); cause != "" {
-		s.Status, s.Cause = Starting, cause
-		u.setState(s)
-		return
-	}
-	s.Next = time.Now().Add(u.retryDelay(s.Attempt))
-	u.setState(s)
-}
-
-// retryDelay returns the wait before an attempt: exponential, and shortened at random by up to half
-// so that servers do not start together.
-func (u *Upstream) retryDelay(attempt int) time.Duration {
-	d := u.hub.opts.MaxBackoff
-	if attempt < 16 {
-		d = min(u.hub.opts.MinBackoff<<(attempt-1), u.hub.opts.MaxBackoff)
-	}
-	return d/2 + rand.N(d/2+1)
 }
 
 // setState enters a state and publishes it. u.mu is held.
@@ -287,6 +215,9 @@ func (u *Upstream) redefine(d Definition, cause string) {
 		u.requestRestart(cause)
 	default:
 		u.reapplyRules()
+		if u.waitsForChange() {
+			u.requestRestart(cause) // the change of the file may be the awaited one
+		}
 	}
 }
 

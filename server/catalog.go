@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"github.com/dowel-mcp/dowel/internal/mcpwire"
 	"github.com/dowel-mcp/dowel/internal/uritemplate"
@@ -21,6 +22,8 @@ type catalog struct {
 	providers       []ResourceProvider
 	// canComplete reports whether an item with completions was ever added.
 	canComplete bool
+	// hasScopes reports whether a tool with scopes was ever added.
+	hasScopes atomic.Bool
 }
 
 // itemList holds the items of one kind in the order of their addition. Slots are only appended or
@@ -103,6 +106,10 @@ func (c *catalog) insertItem(item Item) {
 	l.byName[item.Name] = item
 	l.offered, l.pages = true, &pageCache{}
 	switch t := item.entry.(type) {
+	case *registeredTool:
+		if t.scopes != nil || t.scopesFor != nil {
+			c.hasScopes.Store(true)
+		}
 	case *registeredPrompt:
 		c.canComplete = c.canComplete || t.completers.hasAny()
 	case *registeredTemplate:
@@ -201,8 +208,8 @@ func (s *Server) isVisibleURI(ctx context.Context, req *mcp.Request, uri string)
 	return s.opts.Visible == nil || s.opts.Visible(ctx, req.Principal, Item{Kind: KindResource, Name: uri})
 }
 
-// findVisible returns the item with the name, unless it is hidden from the request's principal.
-func (s *Server) findVisible(ctx context.Context, req *mcp.Request, kind Kind, name []byte) (Item, bool) {
+// findVisible returns the item with the name, unless it is hidden from the principal.
+func (s *Server) findVisible(ctx context.Context, p mcp.Principal, kind Kind, name []byte) (Item, bool) {
 	item, ok := s.catalog.lookupItem(kind, name)
-	return item, ok && s.isVisible(ctx, req, item)
+	return item, ok && (s.opts.Visible == nil || s.opts.Visible(ctx, p, item))
 }

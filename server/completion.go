@@ -116,15 +116,15 @@ func (s *Server) completionResult(values []string) *mcp.Result {
 func (s *Server) completersOf(ctx context.Context, req *mcp.Request, ref mcp.CompletionRef) (completers, error) {
 	switch ref.Type {
 	case mcpwire.RefPrompt:
-		if item, ok := s.findVisible(ctx, req, KindPrompt, []byte(ref.Name)); ok {
+		if item, ok := s.findVisible(ctx, req.Principal, KindPrompt, []byte(ref.Name)); ok {
 			return item.entry.(*registeredPrompt).completers, nil
 		}
 		return nil, mcp.InvalidParams("Unknown prompt: %s", ref.Name)
 	case mcpwire.RefResource:
-		if item, ok := s.findVisible(ctx, req, KindResourceTemplate, []byte(ref.URI)); ok {
+		if item, ok := s.findVisible(ctx, req.Principal, KindResourceTemplate, []byte(ref.URI)); ok {
 			return item.entry.(*registeredTemplate).completers, nil
 		}
-		if _, ok := s.findVisible(ctx, req, KindResource, []byte(ref.URI)); ok {
+		if _, ok := s.findVisible(ctx, req.Principal, KindResource, []byte(ref.URI)); ok {
 			return nil, nil
 		}
 		return nil, mcp.ResourceNotFound(ref.URI)

@@ -40,6 +40,9 @@ type Options struct {
 	// on the principal and the item, but not on the connection. Visible is called often and
 	// concurrently, so it must be quick.
 	Visible func(ctx context.Context, p mcp.Principal, item Item) bool
+	// Scopes returns the permissions that a request over HTTP needs, besides the scopes of its tool;
+	// nil means none. It is called for every method, concurrently, and must be quick.
+	Scopes func(ctx context.Context, p mcp.Principal, method string, params json.RawMessage) []string
 	// ListInterval is the least time between two notifications of list changes on a subscription.
 	// The first change of a burst is sent at once, the others together. The default is
 	// 10 ms; a negative value means no delay.

@@ -195,7 +195,7 @@ func (s *Server) getPrompt(ctx context.Context, req *mcp.Request) (*mcp.Result, 
 	if err != nil {
 		return nil, err
 	}
-	item, ok := s.findVisible(ctx, req, KindPrompt, p.name)
+	item, ok := s.findVisible(ctx, req.Principal, KindPrompt, p.name)
 	if !ok {
 		return nil, mcp.InvalidParams("Unknown prompt: %s", p.name)
 	}

@@ -132,6 +132,9 @@ func (s *Server) dispatch(ctx context.Context, req *mcp.Request) (*mcp.Result, e
 	if req.LogLevel != "" && req.LogLevel.Severity() < 0 {
 		return nil, mcp.InvalidParams("unknown log level %q: use one of %v", req.LogLevel, mcpwire.LoggingLevels())
 	}
+	if err := s.checkScopes(ctx, req); err != nil {
+		return nil, err
+	}
 	switch req.Method {
 	case mcp.MethodCallTool:
 		return s.callTool(ctx, req)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 
 	"github.com/dowel-mcp/dowel/internal/mcpwire"
 	"github.com/dowel-mcp/dowel/internal/options"
@@ -25,6 +26,14 @@ type ToolOptions struct {
 	InputSchema json.RawMessage
 	// OutputSchema replaces the schema that is inferred from Out.
 	OutputSchema json.RawMessage
+	// Scopes are the permissions that a caller over HTTP needs for the tool. The transport refuses a
+	// call without them, and the refusal tells the client which scopes to ask for (package
+	// auth/resource). On standard streams the user is the owner of the process, and scopes do not
+	// count.
+	Scopes []string
+	// ScopesFor returns further scopes for the arguments of one call, an object that was not yet
+	// validated. It is called concurrently and must be quick.
+	ScopesFor func(arguments json.RawMessage) []string
 }
 
 // Tool adds a tool that takes arguments of type In and returns a result of type Out. It panics on
@@ -116,12 +125,15 @@ type registeredTool struct {
 	headers  mcpwire.ToolHeaders
 	defaults json.RawMessage // an object of the optional arguments' defaults; nil without any
 	run      func(c *call, r *toolResult) error
+
+	scopes    []string
+	scopesFor func(arguments json.RawMessage) []string // nil if they do not depend on the arguments
 }
 
 // newTypedTool makes a tool from the types and the options. It compiles the schema of a type once.
 func newTypedTool[In, Out any](name, description string, o ToolOptions) (t *registeredTool, err error) {
 	described := mcp.Tool{Name: name, Description: description, Title: o.Title, Icons: o.Icons, Annotations: o.Annotations, Meta: o.Meta}
-	t = &registeredTool{}
+	t = &registeredTool{scopes: slices.Clone(o.Scopes), scopesFor: o.ScopesFor}
 	if o.InputSchema != nil {
 		t.input, err = schema.Compile(o.InputSchema)
 	} else {
@@ -221,7 +233,7 @@ func (s *Server) callTool(ctx context.Context, req *mcp.Request) (*mcp.Result, e
 	if err != nil {
 		return nil, err
 	}
-	item, ok := s.findVisible(ctx, req, KindTool, p.name)
+	item, ok := s.findVisible(ctx, req.Principal, KindTool, p.name)
 	if !ok {
 		return nil, mcp.InvalidParams("Unknown tool: %s", p.name)
 	}

@@ -1,0 +1,91 @@
+package hub
+
+import (
+	"context"
+	"math/rand/v2"
+	"time"
+
+	"github.com/dowel-mcp/dowel/internal/doctor"
+)
+
+// awaitNextStart waits in a state without a connection, until a restart is requested or the next
+// attempt is due.
+func (u *Upstream) awaitNextStart(ctx context.Context) {
+	u.mu.Lock()
+	next := u.state.Next
+	u.mu.Unlock()
+	var due <-chan time.Time
+	if !next.IsZero() {
+		timer := time.NewTimer(time.Until(next))
+		defer timer.Stop()
+		due = timer.C
+	}
+	changed, stop := u.pollStartFiles(ctx)
+	defer stop()
+	select {
+	case <-ctx.Done():
+		return
+	case <-due:
+		u.enterRetry("it is tried again")
+		return
+	case <-changed:
+		u.enterRetry("its program or folder has changed")
+		return
+	case <-u.wake:
+	}
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.enterStartState()
+}
+
+// enterRetry enters Starting for another attempt.
+func (u *Upstream) enterRetry(cause string) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	s := u.state
+	u.setState(State{Status: Starting, Cause: cause, Err: s.Err, Diagnosis: s.Diagnosis, Attempt: s.Attempt})
+}
+
+// enterFailure enters the state after a failed attempt or a lost connection. steady says that the
+// connection had lasted for stableAfter. The first loss is followed by an attempt at once. If two
+// attempts fail in a way that time does not mend, none follows before a change. u.mu is held.
+func (u *Upstream) enterFailure(err error, diagnosis *doctor.Diagnosis, steady bool) {
+	s := State{Err: err, Diagnosis: diagnosis, Attempt: u.state.Attempt + 1, Cause: "it could not be started"}
+	old := u.state.Status
+	if steady {
+		s.Attempt = 1
+	}
+	if old == Ready && (steady || s.Attempt == 1) {
+		s.Status, s.Cause = Starting, "the connection was lost" // the next attempt follows at once
+		u.setState(s)
+		return
+	}
+	s.Status = failureStatus(err)
+	if s.Status == NeedsLogin {
+		s.Cause = "it needs a login"
+	}
+	if old == Ready {
+		s.Cause = "the connection was lost"
+	}
+	if cause := u.takeFileCause(); cause != "" {
+		s.Status, s.Cause = Starting, cause
+		u.setState(s)
+		return
+	}
+	if u.awaited.again {
+		s.Cause = "it waits for " + u.awaited.what
+	} else {
+		s.Next = time.Now().Add(u.retryDelay(s.Attempt))
+	}
+	u.setState(s)
+}
+
+// retryDelay returns the wait before an attempt: exponential, and shortened at random by up to half
+// so that servers do not start together.
+func (u *Upstream) retryDelay(attempt int) time.Duration {
+	d := u.hub.opts.MaxBackoff
+	if attempt < 16 {
+		d = min(u.hub.opts.MinBackoff<<(attempt-1), u.hub.opts.MaxBackoff)
+	}
+	return d/2 + rand.N(d/2+1)
+}

@@ -1,0 +1,55 @@
+package server
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+
+	"github.com/dowel-mcp/dowel/internal/rawjson"
+	"github.com/dowel-mcp/dowel/jsonrpc"
+	"github.com/dowel-mcp/dowel/mcp"
+)
+
+// Scopes returns all scopes that a request needs, by [Options.Scopes] and, for a call, by the
+// [ToolOptions] of the tool. Transports over HTTP call it, as [mcp.Handler] describes. A tool
+// that is hidden from the principal needs no scopes, as if it did not exist.
+func (s *Server) Scopes(ctx context.Context, p mcp.Principal, method string, params json.RawMessage) []string {
+	var all []string
+	if s.opts.Scopes != nil {
+		all = s.opts.Scopes(ctx, p, method, params)
+	}
+	if method != mcp.MethodCallTool || !s.catalog.hasScopes.Load() {
+		return all
+	}
+	name, ok := unescapeString(rawjson.Lookup(params, "name"))
+	if !ok {
+		return all
+	}
+	item, ok := s.findVisible(ctx, p, KindTool, name)
+	if !ok {
+		return all
+	}
+	t := item.entry.(*registeredTool)
+	all = append(all[:len(all):len(all)], t.scopes...)
+	if t.scopesFor == nil {
+		return all
+	}
+	arguments := json.RawMessage(rawjson.Lookup(params, "arguments"))
+	if !rawjson.IsObject(arguments) {
+		arguments = noArguments // the call fails later
+	}
+	return append(all, t.scopesFor(arguments)...)
+}
+
+// checkScopes returns an error if a request over HTTP lacks scopes. Transports have checked that
+// already, unless middleware hides the method Scopes from them.
+func (s *Server) checkScopes(ctx context.Context, req *mcp.Request) error {
+	if req.Header == nil || s.opts.Scopes == nil && !s.catalog.hasScopes.Load() {
+		return nil
+	}
+	needed := s.Scopes(ctx, req.Principal, req.Method, req.Params)
+	if req.Principal.HasScopes(needed...) {
+		return nil
+	}
+	return mcp.Errorf(jsonrpc.CodeInvalidRequest, "%s needs a token with the scopes %s", req.Method, strings.Join(needed, " "))
+}
