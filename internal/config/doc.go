@@ -25,6 +25,7 @@
 //	      "startTimeout": "60s", "idleTimeout": "5m", "timeout": "1h", // durations are strings
 //	      "tools": {"only": ["a"], "hide": ["b"], "rename": {"a": "c"}, "describe": {"a": "…"}},
 //	      "alwaysAllow": ["a"],
+//	      "trustAnnotations": true,
 //	      "sharing": "shared",                                    // or client, session
 //	      "definitions": "note",                                  // or hold
 //	      "lazy": true, "idleStop": "10m", "watchPaths": ["dist/**"], "serialize": false,
@@ -36,6 +37,9 @@
 //	  "inputs": [{"id": "token", "type": "promptString", "password": true}],
 //	  "gateway": {
 //	    "address": "127.0.0.1:7800", "token": "${DOWEL_TOKEN}", "hosts": [], "origins": [],
+//	    "auth": {"url": "https://mcp.example.com", "issuers": ["https://login.example.com"], "audiences": [], "scopes": [],
+//	      "servers": {"github": ["github"]}, "dpop": "offered", "requireType": false, // instead of the token
+//	      "clientId": "…", "clientSecret": "${SECRET}"},
 //	    "toolSearch": false, "pinned": ["github.create_issue"], "clients": {"cursor": {"toolSearch": true, "pinned": []}},
 //	    "audit": "~/audit.jsonl", "auditArguments": false, "rateLimit": "100/m",
 //	    "limits": {"bytes": "256MiB", "clientBytes": "64MiB", "streams": 10000, "clientStreams": 1000, "sessions": 10000,

@@ -112,6 +112,7 @@ func (s *Server) plainValues() []Value {
 		add("tools.describe."+name, "tools.describe."+name, s.Tools.Describe[name])
 	}
 	add("alwaysAllow", "alwaysAllow", strings.Join(s.AlwaysAllow, ", "))
+	add("trustAnnotations", "trustAnnotations", fmt.Sprint(s.TrustAnnotations))
 	add("sharing", "sharing", string(s.Sharing))
 	add("lazy", "lazy", fmt.Sprint(s.Lazy))
 	add("idleStop", "idleStop", s.IdleStop.String())

@@ -50,6 +50,9 @@ var fieldReaders = map[string]func(e *entryReader, key string, n *node){
 
 	"alwaysAllow": (*entryReader).readAlwaysAllow, "autoApprove": (*entryReader).readAlwaysAllow,
 	"trust": (*entryReader).readTrust,
+	"trustAnnotations": func(e *entryReader, _ string, n *node) {
+		e.readBool("trustAnnotations", n, &e.s.TrustAnnotations)
+	},
 
 	"timeout":             (*entryReader).readTimeout,
 	"startup_timeout_sec": (*entryReader).readSeconds, "tool_timeout_sec": (*entryReader).readSeconds,

@@ -4,6 +4,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
 )
 
 // foreignVariable is a form of variables that only other tools have.
@@ -16,19 +17,22 @@ type foreignVariable struct {
 	form, why string
 }
 
-var foreignVariables = []foreignVariable{
-	{pattern: regexp.MustCompile(`\{env:([A-Za-z_][A-Za-z0-9_]*)\}`), dialect: "opencode", form: "${$1}"},
-	{pattern: regexp.MustCompile(`\{env:[^}]*\}`), dialect: "opencode", why: "it is not the name of an environment variable"},
-	{pattern: regexp.MustCompile(`\{file:([^}]+)\}`), dialect: "opencode", form: "${file:$1}"},
-	{pattern: regexp.MustCompile(`\$\{\{\s*(?:secrets|env)\.([A-Za-z_][A-Za-z0-9_]*)\s*\}\}`), form: "${$1}"},
-	{pattern: regexp.MustCompile(`\$\{\{[^}]*\}\}`), why: onlyThere},
-	{pattern: regexp.MustCompile(`\$\{localEnv:([A-Za-z_][A-Za-z0-9_]*)\}`), form: "${$1}"},
-	{pattern: regexp.MustCompile(`\$\{(?:localWorkspaceFolder|workspaceRoot|cwd)\}`), form: "${workspaceFolder}"},
-	{pattern: regexp.MustCompile(`\$\{(?:localWorkspaceFolderBasename|workspaceRootFolderName)\}`), form: "${workspaceFolderBasename}"},
-	{pattern: regexp.MustCompile(`\$\([^)]*\)`), dialect: "crush", why: "dowel does not run commands to find a value"},
-	{pattern: regexp.MustCompile(`\$\{(?:command|config|containerEnv|user_config|extensionInstallFolder):?\.?[^}]*\}`), why: onlyThere},
-	{pattern: regexp.MustCompile(`\$\{(?:execPath|file|file[A-Z]\w+|relativeFile\w*|lineNumber|columnNumber|selectedText|defaultBuildTask)\}`), dialect: "vscode", why: onlyThere},
-}
+// foreignVariables are compiled at the first use, since only import and export need them.
+var foreignVariables = sync.OnceValue(func() []foreignVariable {
+	return []foreignVariable{
+		{pattern: regexp.MustCompile(`\{env:([A-Za-z_][A-Za-z0-9_]*)\}`), dialect: "opencode", form: "${$1}"},
+		{pattern: regexp.MustCompile(`\{env:[^}]*\}`), dialect: "opencode", why: "it is not the name of an environment variable"},
+		{pattern: regexp.MustCompile(`\{file:([^}]+)\}`), dialect: "opencode", form: "${file:$1}"},
+		{pattern: regexp.MustCompile(`\$\{\{\s*(?:secrets|env)\.([A-Za-z_][A-Za-z0-9_]*)\s*\}\}`), form: "${$1}"},
+		{pattern: regexp.MustCompile(`\$\{\{[^}]*\}\}`), why: onlyThere},
+		{pattern: regexp.MustCompile(`\$\{localEnv:([A-Za-z_][A-Za-z0-9_]*)\}`), form: "${$1}"},
+		{pattern: regexp.MustCompile(`\$\{(?:localWorkspaceFolder|workspaceRoot|cwd)\}`), form: "${workspaceFolder}"},
+		{pattern: regexp.MustCompile(`\$\{(?:localWorkspaceFolderBasename|workspaceRootFolderName)\}`), form: "${workspaceFolderBasename}"},
+		{pattern: regexp.MustCompile(`\$\([^)]*\)`), dialect: "crush", why: "dowel does not run commands to find a value"},
+		{pattern: regexp.MustCompile(`\$\{(?:command|config|containerEnv|user_config|extensionInstallFolder):?\.?[^}]*\}`), why: onlyThere},
+		{pattern: regexp.MustCompile(`\$\{(?:execPath|file|file[A-Z]\w+|relativeFile\w*|lineNumber|columnNumber|selectedText|defaultBuildTask)\}`), dialect: "vscode", why: onlyThere},
+	}
+})
 
 const onlyThere = "only the tool that this file belongs to knows its value"
 
@@ -55,7 +59,7 @@ func (e *entryReader) translateText(field, text string) (translated string, refu
 	if !strings.ContainsAny(text, "${") {
 		return text, false
 	}
-	for _, v := range foreignVariables {
+	for _, v := range foreignVariables() {
 		if v.dialect != "" && v.dialect != e.d.Name {
 			continue
 		}

@@ -19,6 +19,8 @@ type Gateway struct {
 	Token string
 	// Open lets everyone on this machine use the gateway without a token. It needs a loopback address.
 	Open bool
+	// Auth makes clients send access tokens of an authorization server.
+	Auth GatewayAuth
 	// ToolSearch offers a search tool instead of all tools. The tools in Pinned, by qualified name,
 	// stay visible.
 	ToolSearch bool
@@ -92,6 +94,11 @@ var gatewayKeys = []gatewayKey{
 		name: "open",
 		read: func(e *entryReader, field string, n *node, g *Gateway) { e.readBool(field, n, &g.Open) },
 		copy: func(to *Gateway, from Gateway) { to.Open = from.Open },
+	},
+	{
+		name: "auth",
+		read: func(e *entryReader, field string, n *node, g *Gateway) { e.readGatewayAuth(field, n, &g.Auth) },
+		copy: func(to *Gateway, from Gateway) { to.Auth = from.Auth },
 	},
 	{
 		name: "toolSearch", inProject: true,
@@ -244,6 +251,7 @@ func (g Gateway) Resolve(v Variables) (Gateway, []Problem) {
 		return value
 	}
 	g.Address, g.Token, g.Audit = expand("address", g.Address), expand("token", g.Token), x.v.expandHome(expand("audit", g.Audit))
+	g.Auth = g.expandAuth(expand)
 	g.Hosts, g.Origins = slices.Clone(g.Hosts), slices.Clone(g.Origins)
 	for i := range g.Hosts {
 		g.Hosts[i] = expand(fmt.Sprintf("hosts[%d]", i), g.Hosts[i])
@@ -256,7 +264,8 @@ func (g Gateway) Resolve(v Variables) (Gateway, []Problem) {
 		c.Token = expand("clients."+name+".token", c.Token)
 		g.Clients[name] = c
 	}
-	return g, append(problems, g.checkAccess()...)
+	problems = append(problems, g.checkAccess()...)
+	return g, append(problems, g.checkAuth()...)
 }
 
 // checkAccess returns the contradictions between the keys that decide who may use the gateway.

@@ -33,6 +33,8 @@ func TestMessages(t *testing.T) {
 		{`{"command": "x", "timeout": 60}`, 29, []string{"timeout is a number without a unit", `"60s"`}},
 		{`{"command": "x", "timeout": "0s"}`, 29, []string{"timeout cannot be", "above zero"}},
 		{`{"command": "x", "alwaysAllow": "*"}`, 33, []string{"alwaysAllow must be a list", `write ["*"]`}},
+		{`{"url": "https://h/mcp", "oauth": {"grant": "implicit"}}`, 45, []string{`oauth.grant cannot be "implicit"`, "want interactive or client_credentials"}},
+		{`{"url": "https://h/mcp", "oauth": {"params": []}}`, 46, []string{"oauth.params must be an object, not a list"}},
 		{`{"command": "x", "disabledTools": {}}`, 35, []string{"tools.hide must be a list"}},
 	} {
 		const before = `{"mcpServers": {"s": `

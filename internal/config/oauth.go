@@ -10,12 +10,16 @@ var oauthStrings = []struct {
 }{
 	{"clientId", func(o *OAuth) *string { return &o.ClientID }, []string{"clientId", "client_id", "CLIENT_ID"}},
 	{"clientSecret", func(o *OAuth) *string { return &o.ClientSecret }, []string{"clientSecret", "client_secret", "CLIENT_SECRET"}},
+	{"privateKey", func(o *OAuth) *string { return &o.PrivateKey }, []string{"privateKey"}},
+	{"clientDocument", func(o *OAuth) *string { return &o.ClientDocument }, []string{"clientDocument"}},
+	{"issuer", func(o *OAuth) *string { return &o.Issuer }, []string{"issuer"}},
 	{"metadataUrl", func(o *OAuth) *string { return &o.MetadataURL }, []string{"metadataUrl", "authServerMetadataUrl"}},
 	{"authorizationUrl", func(o *OAuth) *string { return &o.AuthorizationURL }, []string{"authorizationUrl", "authorization_url"}},
 	{"tokenUrl", func(o *OAuth) *string { return &o.TokenURL }, []string{"tokenUrl", "token_url"}},
 	{"redirectUri", func(o *OAuth) *string { return &o.RedirectURI }, []string{"redirectUri", "redirect_uri"}},
 	{"callbackPort", func(o *OAuth) *string { return &o.CallbackPort }, []string{"callbackPort"}},
 	{"resource", func(o *OAuth) *string { return &o.Resource }, []string{"resource"}},
+	{"account", func(o *OAuth) *string { return &o.Account }, []string{"account"}},
 }
 
 // readOAuth reads the object, or false for off.
@@ -45,6 +49,18 @@ func (e *entryReader) readOAuthMember(field, name string, m member) {
 		e.readBool(field, m.value, &on)
 		e.s.OAuth.Off = !on
 		return
+	case "params", "authorizationParams", "extra_params":
+		e.readStringMap("oauth.params", m.value, &e.s.OAuth.Params)
+		return
+	case "grant":
+		e.readGrant(m.value)
+		return
+	case "dpop":
+		e.readBool("oauth.dpop", m.value, &e.s.OAuth.DPoP)
+		return
+	case "assumePKCE":
+		e.readBool("oauth.assumePKCE", m.value, &e.s.OAuth.AssumePKCE)
+		return
 	}
 	for _, known := range oauthStrings {
 		for _, n := range known.names {
@@ -68,6 +84,21 @@ func (e *entryReader) readOAuthString(field string, n *node) {
 			}
 			e.readString("oauth."+field, n, known.of(e.s.OAuth))
 		}
+	}
+	if field == "resource" && n.is(stringNode) && n.text == "" {
+		e.s.OAuth.Resource = OmitResource
+	}
+}
+
+// readGrant reads how the client logs in.
+func (e *entryReader) readGrant(n *node) {
+	e.readString("oauth.grant", n, &e.s.OAuth.Grant)
+	switch e.s.OAuth.Grant {
+	case "interactive", "":
+		e.s.OAuth.Grant = ""
+	case ClientCredentials:
+	default:
+		e.errorf(n.at, "want interactive or "+ClientCredentials, "oauth.grant cannot be %q", e.s.OAuth.Grant)
 	}
 }
 

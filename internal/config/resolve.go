@@ -300,8 +300,8 @@ var noVariables = Variables{
 // Fingerprint identifies the properties of a server that need a restart when they change: kind,
 // command, args, the configured environment, cwd, keepDetached, URL, headers, headers helper,
 // login, sharing, serialize and revision. It leaves out properties that apply to a running server:
-// disabled, required, timeouts, tool rules, alwaysAllow, lazy, idleStop and watchPaths. It is
-// derived from secrets, so it must not leave the process.
+// disabled, required, timeouts, tool rules, alwaysAllow, trustAnnotations, lazy, idleStop and
+// watchPaths. It is derived from secrets, so it must not leave the process.
 func (d *Definition) Fingerprint() string {
 	sharing := d.Sharing
 	if sharing == "" {

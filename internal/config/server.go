@@ -61,6 +61,9 @@ type Spec struct {
 
 	// AlwaysAllow names the tools that need no approval; "*" means all.
 	AlwaysAllow []string
+	// TrustAnnotations means that the user believes which of its tools the server calls read-only.
+	// It counts in the user's own files alone.
+	TrustAnnotations bool
 
 	// Serialize runs the server's calls one at a time, so that each question of the server belongs
 	// to a known call.
@@ -74,12 +77,33 @@ type Spec struct {
 // OAuth is the login configuration. Its strings are passed on as written.
 type OAuth struct {
 	// Off disables logging in.
-	Off                                     bool
-	ClientID, ClientSecret                  string
-	Scopes                                  []string
-	MetadataURL, AuthorizationURL, TokenURL string
-	RedirectURI, CallbackPort, Resource     string
+	Off                                             bool
+	ClientID, ClientSecret                          string
+	PrivateKey                                      string // file of a key in PEM, instead of ClientSecret
+	ClientDocument                                  string // URL of a client ID metadata document
+	Scopes                                          []string
+	Issuer, MetadataURL, AuthorizationURL, TokenURL string
+	RedirectURI, CallbackPort                       string
+	// Resource is the value of the parameter resource. [OmitResource] sends none.
+	Resource string
+	// Params are added to requests to the authorization server.
+	Params map[string]string
+	// Account distinguishes logins at the same server.
+	Account string
+	// Grant is [ClientCredentials], or empty for a login of the user.
+	Grant string
+	// DPoP binds tokens to a key although the server does not ask for it.
+	DPoP bool
+	// AssumePKCE uses an authorization server that does not say that it knows PKCE.
+	AssumePKCE bool
 }
+
+const (
+	// ClientCredentials is the grant of a client that logs in as itself, without a user.
+	ClientCredentials = "client_credentials"
+	// OmitResource is a value of [OAuth].Resource.
+	OmitResource = "omit"
+)
 
 // Source identifies the file of a server.
 type Source struct {
@@ -127,7 +151,7 @@ func (s Spec) clone() Spec {
 	s.Tools.Rename, s.Tools.Describe = maps.Clone(s.Tools.Rename), maps.Clone(s.Tools.Describe)
 	if s.OAuth != nil {
 		o := *s.OAuth
-		o.Scopes = slices.Clone(o.Scopes)
+		o.Scopes, o.Params = slices.Clone(o.Scopes), maps.Clone(o.Params)
 		s.OAuth = &o
 	}
 	return s
@@ -154,5 +178,6 @@ func (s *Spec) eachString(f func(field, text string) string) {
 			one("oauth."+oauthStrings[i].field, oauthStrings[i].of(o))
 		}
 		mapList("oauth.scopes", o.Scopes, f)
+		mapTable("oauth.params", o.Params, f)
 	}
 }

@@ -77,13 +77,32 @@ func (s *Server) TrustFacts(v Variables) TrustFacts {
 		t.add("keepDetached: its daemons go on when it ends", "true")
 	}
 	if o := s.OAuth; o != nil {
-		t.addWord("login metadata", o.MetadataURL, o.MetadataURL)
-		t.addWord("login authorization", o.AuthorizationURL, o.AuthorizationURL)
-		t.addWord("login token", o.TokenURL, o.TokenURL)
+		s.addLoginFacts(&t, shown.OAuth)
 	}
 	files, missing := s.codeFiles(v)
 	t.facts, t.missing = append(t.facts, files...), missing
 	return t
+}
+
+// addLoginFacts adds where the user logs in, and which secrets of the user go there.
+func (s *Server) addLoginFacts(t *TrustFacts, shown *OAuth) {
+	o := s.OAuth
+	t.addWord("login issuer", o.Issuer, o.Issuer)
+	t.addWord("login metadata", o.MetadataURL, o.MetadataURL)
+	t.addWord("login authorization", o.AuthorizationURL, o.AuthorizationURL)
+	t.addWord("login token", o.TokenURL, o.TokenURL)
+	t.addWord("login redirect", o.RedirectURI, o.RedirectURI)
+	t.addWord("login resource", o.Resource, o.Resource)
+	t.addWord("login key", o.PrivateKey, o.PrivateKey)
+	if o.ClientSecret != "" {
+		t.add("login secret"+s.describeOrigin(o.ClientSecret), o.ClientSecret)
+	}
+	for _, name := range slices.Sorted(maps.Keys(o.Params)) {
+		t.add("login parameter "+quoteWord(name)+s.describeOrigin(o.Params[name]), o.Params[name])
+	}
+	if o.Grant != "" {
+		t.addWord("login grant", shown.Grant, o.Grant)
+	}
 }
 
 func (t *TrustFacts) add(line, exact string) {

@@ -22,11 +22,11 @@ import (
 	"sync"
 	"time"
 
+	"github.com/dowel-mcp/dowel/auth"
 	"github.com/dowel-mcp/dowel/client"
 	"github.com/dowel-mcp/dowel/hub"
 	"github.com/dowel-mcp/dowel/internal/config"
 	"github.com/dowel-mcp/dowel/internal/secretmask"
-	"github.com/dowel-mcp/dowel/transport"
 )
 
 // Choices are the user's decisions that no project's file may take. Its methods are called
@@ -54,6 +54,8 @@ type Options struct {
 	// Config says where the files are.
 	Config  config.Options
 	Choices Choices
+	// Logins keeps the logins at servers. nil logs in nowhere.
+	Logins auth.Store
 	// Fallback are the servers of the hub if no file lists any.
 	Fallback []hub.Definition
 	// Variables expand the strings of the files. nil uses the variables of Config.
@@ -61,8 +63,6 @@ type Options struct {
 	// MissingGrace is how long a file may be missing, or empty, before that counts: some programs
 	// remove a file before they write it again. 0 means [DefaultMissingGrace].
 	MissingGrace time.Duration
-	// Tap returns the tap for the connections to a server. nil taps none.
-	Tap func(server string) transport.Tap
 	// Secrets gets the secrets of all servers, so that they can be masked. nil collects none.
 	Secrets *secretmask.Set
 	// Logger receives problems of files. nil means [slog.Default].
@@ -194,11 +194,6 @@ func (s *Source) buildDefinitions() (all []hub.Definition) {
 			all = append(all, d)
 		}
 	}
-	for i := range all {
-		if s.opts.Tap != nil {
-			all[i].Options.Wire.Tap = s.opts.Tap(all[i].Name)
-		}
-	}
 	return all
 }
 
@@ -237,7 +232,7 @@ func (s *Source) defineServer(server *config.Server) hub.Definition {
 	if s.opts.Secrets != nil {
 		s.opts.Secrets.Add(d.Secrets...)
 	}
-	def := newDefinition(d)
+	def := newDefinition(d, s.opts.Logins)
 	def.Note = s.staleReasons[server]
 	def.Log = DefinitionLog(s.opts.Choices, server)
 	if s.set.HoldsChanges(server) {

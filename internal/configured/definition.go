@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"strings"
 
+	"github.com/dowel-mcp/dowel/auth"
 	"github.com/dowel-mcp/dowel/client"
 	"github.com/dowel-mcp/dowel/hub"
 	"github.com/dowel-mcp/dowel/internal/config"
@@ -16,16 +17,20 @@ import (
 	"github.com/dowel-mcp/dowel/transport/websocket"
 )
 
-// newDefinition returns the definition of a resolved server, which the hub starts.
-func newDefinition(d *config.Definition) hub.Definition {
+// newDefinition returns the definition of a resolved server, which the hub starts. logins may be nil.
+func newDefinition(d *config.Definition, logins auth.Store) hub.Definition {
 	header := requestHeader(d)
+	login, err := loginClient(d, logins)
+	if err != nil {
+		return heldDefinition(d.Server, hub.NeedsConfiguration, d.Mask(err.Error()))
+	}
 	return hub.Definition{
 		Name: d.Server.Name, Origin: d.Mask(describeTarget(d.Spec)), Source: string(d.Server.Scope),
-		Target: dialTarget(d, header), Fingerprint: d.Fingerprint(), Policy: d.Policy, Mask: d.Mask,
+		Target: dialTarget(d, header, login), Fingerprint: d.Fingerprint(), Policy: d.Policy, Mask: d.Mask,
 		Options: client.Options{
 			Limits: client.Limits{Start: d.Start, Connect: d.Start, Install: d.Install},
 			Wire:   client.Wire{SerializeAsks: d.Serialize, Revision: pinnedRevision(d.Revision)},
-			HTTP:   client.HTTP{Header: header},
+			HTTP:   client.HTTP{Header: header, Client: login},
 		},
 	}
 }
@@ -39,16 +44,16 @@ func heldDefinition(s *config.Server, status hub.Status, reason string) hub.Defi
 }
 
 // dialTarget returns the target of [client.Dial].
-func dialTarget(d *config.Definition, header func(context.Context) (http.Header, error)) any {
+func dialTarget(d *config.Definition, header func(context.Context) (http.Header, error), login *http.Client) any {
 	switch d.Kind {
 	case config.Stdio:
 		return stdio.Command{Path: d.Command, Args: d.Args, Env: d.Env, Dir: d.Dir, KeepDetached: d.KeepDetached}
 	case config.SSE:
-		return sse.URL{URL: d.URL, Header: header}
+		return sse.URL{URL: d.URL, Header: header, Client: login}
 	case config.HTTP:
-		return streamable.URL{URL: d.URL, Header: header}
+		return streamable.URL{URL: d.URL, Header: header, Client: login}
 	case config.WebSocket:
-		return websocket.URL{URL: d.URL, Header: header}
+		return websocket.URL{URL: d.URL, Header: header, Client: login}
 	}
 	return d.URL
 }

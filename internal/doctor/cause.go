@@ -17,7 +17,7 @@ type finding struct{ step, summary, advice string }
 
 // causes are tried in order. The first one that recognises the error wins.
 var causes = []func(*evidence) (finding, bool){
-	findBadDefinition, findCancellation, findStartFailure, findProcessExit, findHTTPError, findNetworkError, findTimeout, findProtocolError,
+	findBadDefinition, findCancellation, findStartFailure, findProcessExit, findRefusedLogin, findHTTPError, findNetworkError, findTimeout, findProtocolError,
 }
 
 // findCause returns the finding of the first cause that recognises the error. An unknown error

@@ -108,6 +108,7 @@ func (e *evidence) matchComplaint() (finding, bool) {
 	words := strings.Join(append(e.lastStderr(), e.stdoutLines...), "\n")
 	for _, name := range modelkeys.Names {
 		if strings.Contains(words, name) && !e.isSet(name) {
+			e.unsetVariable = name
 			return finding{stepHandshake, name + " is not set; servers do not inherit the keys of models",
 				fmt.Sprintf(`If the server may have this key, add "env": {"%[1]s": "${%[1]s}"} to its entry.`, name)}, true
 		}
@@ -121,6 +122,7 @@ func (e *evidence) matchComplaint() (finding, bool) {
 		}
 	}
 	if name := e.findMissingVariable(words); name != "" {
+		e.unsetVariable = name
 		return finding{stepHandshake, name + " is not set", "Give " + name + " a value in the server's environment."}, true
 	}
 	if message := e.crashMessage(); panicMessage.MatchString(message) {

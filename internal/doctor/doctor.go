@@ -57,7 +57,7 @@ const (
 //
 // The steps of a command are definition, folder, environment, command, start, first second,
 // handshake, stdout, server, lists and end. The steps of a URL are definition, proxy, name,
-// connect, TLS, HTTP, handshake, server, lists and end. The steps of any other target are
+// connect, TLS, HTTP, login, handshake, server, lists and end. The steps of any other target are
 // definition, handshake, server, lists and end. Steps that do not apply are left out.
 type Step struct {
 	Name   string
@@ -89,6 +89,7 @@ const (
 	stepConnect     = "connect"
 	stepTLS         = "TLS"
 	stepHTTP        = "HTTP"
+	stepLogin       = "login"
 	stepHandshake   = "handshake"
 	stepServer      = "server"
 	stepLists       = "lists"

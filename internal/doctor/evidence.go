@@ -35,6 +35,8 @@ type evidence struct {
 	stderrLines []string  // the last lines of stderr
 	stdoutLines []string
 
+	unsetVariable string // the variable that the server's output asks for; empty without one
+
 	// For a URL.
 	stage            string   // the step that was in progress; empty if unknown
 	refusedAddresses []string // addresses that could not be connected to, each with the reason
@@ -138,6 +140,9 @@ type Diagnosis struct {
 	Advice string
 	// Step is the name of the failed step; see [Step].
 	Step string
+	// Awaits names the change without which another attempt would fail in the same way, such as
+	// "the program npx, or a change of its entry". It is empty if another attempt may succeed.
+	Awaits string
 
 	// Command and the fields below are set for commands only. Command is the program, as a file if
 	// that was found, and its arguments. EnvNames are the variables that the definition sets. Exit
@@ -166,6 +171,7 @@ func Explain(err error, p Server) Diagnosis {
 func (e *evidence) buildDiagnosis() Diagnosis {
 	f := e.findCause()
 	d := Diagnosis{Step: f.step, Summary: shortenText(e.mask.maskText(oneLine(f.summary)), lineRunes), Advice: e.mask.maskText(oneLine(f.advice))}
+	d.Awaits = e.mask.maskText(oneLine(e.findAwaited(f)))
 	if e.command == nil {
 		return d
 	}

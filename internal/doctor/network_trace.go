@@ -54,8 +54,22 @@ func newNetwork(c *http.Client, m *masker, u *url.URL) *networkTrace {
 	if c != nil {
 		own = *c
 	}
-	n.base = own.Transport
-	if n.base == nil {
+	own.Transport = n.wrapBase(own.Transport)
+	n.client = &own
+	return n
+}
+
+// basedTransport is a round tripper that authorizes requests and sends them with another one.
+type basedTransport interface {
+	WithBase(base http.RoundTripper) http.RoundTripper
+}
+
+// wrapBase makes the trace send its requests with rt, or with a default if it is nil. It returns the
+// round tripper of the client. The trace is below an authorization, so that it sees each request.
+func (n *networkTrace) wrapBase(rt http.RoundTripper) http.RoundTripper {
+	authorizing, isBased := rt.(basedTransport)
+	n.base = rt
+	if n.base == nil || isBased {
 		n.base = http.DefaultTransport
 	}
 	if shared, ok := n.base.(*http.Transport); ok {
@@ -63,10 +77,15 @@ func newNetwork(c *http.Client, m *masker, u *url.URL) *networkTrace {
 		n.base = n.transport
 		n.dials.trackTransport(n.transport)
 	}
-	own.Transport = n
-	n.client = &own
+	if isBased {
+		return authorizing.WithBase(n)
+	}
 	return n
 }
+
+// HTTPTransport returns the transport that sends the requests, or nil if it has another type. An
+// authorization asks other servers with it, past the trace.
+func (n *networkTrace) HTTPTransport() *http.Transport { return n.transport }
 
 // closeConns closes the connections that the dial left open.
 func (n *networkTrace) closeConns() {

@@ -115,6 +115,9 @@ func (k *keeper) addExchange(x *exchange, key requestKey) {
 	if x.conn.leg == ServerLeg && !x.isQuestion {
 		x.op.inServer++
 	}
+	if x.isQuestion {
+		x.op.open = append(x.op.open, x)
+	}
 	if x.mayAsk() {
 		x.conn.keeping.askers = append(x.conn.keeping.askers, x)
 	}
@@ -123,10 +126,12 @@ func (k *keeper) addExchange(x *exchange, key requestKey) {
 // mayAsk reports whether the server may ask something before it answers.
 func (x *exchange) mayAsk() bool { return !x.isQuestion && mcpwire.MayAsk(x.request.Method) }
 
-// closeExchange removes a request that has its response.
+// closeExchange removes a request that has its response, or gets none.
 func (k *keeper) closeExchange(x *exchange) {
 	delete(k.open, x.key)
-	x.conn.keeping.askers = slices.DeleteFunc(x.conn.keeping.askers, func(other *exchange) bool { return other == x })
+	isThis := func(other *exchange) bool { return other == x }
+	x.conn.keeping.askers = slices.DeleteFunc(x.conn.keeping.askers, isThis)
+	x.op.open = slices.DeleteFunc(x.op.open, isThis)
 	if !x.token.id.IsZero() {
 		delete(k.tokens, x.token)
 	}

@@ -68,8 +68,17 @@ func recordedGateway(t *testing.T, r *journal.Recorder, upstream mcp.Revision) s
 // dialGateway connects a client of a revision that answers questions with "Ada" after a moment.
 func dialGateway(t *testing.T, url, name string, r mcp.Revision) *client.Client {
 	t.Helper()
+	return dialRecorded(t, nil, url, name, r)
+}
+
+// dialRecorded is dialGateway with a sink for the client's own frames, or nil.
+func dialRecorded(t *testing.T, sink framesink.Sink, url, name string, r mcp.Revision) *client.Client {
+	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
+	if sink != nil {
+		ctx = framesink.WithDialing(ctx, sink)
+	}
 	o := client.Options{Info: mcp.Implementation{Name: name, Version: "1"}, Wire: client.Wire{Revision: r}, Logger: slog.New(slog.DiscardHandler)}
 	o.Answers.Elicit = func(context.Context, *client.ElicitRequest) (*mcp.ElicitResult, error) {
 		return &mcp.ElicitResult{Action: mcp.ElicitAccept, Content: json.RawMessage(`{"value":"Ada"}`)}, nil

@@ -28,6 +28,7 @@ const (
 	callEntry                    // the handler has got a request
 	returnEntry                  // the handler has returned without an answer
 	linkEntry                    // a request to a server belongs to a call
+	dropEntry                    // a request gets no response
 	lossEntry                    // entries were lost
 )
 
@@ -43,6 +44,7 @@ type entry struct {
 	id        jsonrpc.ID
 	call      *call  // of callEntry, returnEntry and linkEntry
 	principal string // of callEntry
+	err       error  // of dropEntry
 }
 
 // inbox holds the entries until the next drain. Recorder.mu guards it.
@@ -108,4 +110,9 @@ func (c *Conn) LinkRequest(ctx context.Context, id jsonrpc.ID) {
 	if call, ok := ctx.Value(callKey{}).(*call); ok && call.conn.recorder == c.recorder {
 		c.recorder.put(entry{kind: linkEntry, conn: c, id: id, call: call}, nil)
 	}
+}
+
+// DropRequest implements [framesink.Sink].
+func (c *Conn) DropRequest(d framesink.Direction, id jsonrpc.ID, err error) {
+	c.recorder.put(entry{kind: dropEntry, direction: d, conn: c, id: id, err: err}, nil)
 }

@@ -50,6 +50,8 @@ func (k *keeper) keepAll(b *inbox) {
 		case linkEntry:
 			forgetOne(k.links, maxWaiting)
 			k.links[k.keyOf(e.conn, true, e.id)] = e.call
+		case dropEntry:
+			k.keepDrop(e)
 		case lossEntry:
 			k.publish()
 			k.seq += uint64(e.size)
@@ -244,6 +246,37 @@ func (k *keeper) keepReturn(e *entry) {
 		k.closeExchange(x)
 	}
 	k.cancelOperation(e.call.op, e.time)
+}
+
+// keepDrop closes a request that gets no response. A client's operation stays open: dowel may ask
+// the server again, and answers the client itself.
+func (k *keeper) keepDrop(e *entry) {
+	key := k.keyOf(e.conn, e.direction == framesink.Sent, e.id)
+	if e.direction == framesink.Sent {
+		delete(k.links, key) // of a request that was not sent
+	}
+	x := k.open[key]
+	if x == nil {
+		return
+	}
+	x.op.splitTime(e.time)
+	k.closeExchange(x)
+	switch {
+	case x.isQuestion:
+		x.op.closeQuestion()
+	case x.op.leg != e.conn.leg:
+	case e.err == nil:
+		k.endOperation(x.op, Cancelled, e.time)
+	case x.op.IsOpen():
+		x.op.Error = k.errorText(e.err.Error())
+		k.endOperation(x.op, Failed, e.time)
+	}
+	k.recordChange(x.op)
+}
+
+// errorText returns the part of an error's text that is kept, without secrets.
+func (k *keeper) errorText(text string) string {
+	return k.recorder.secrets.Text(text[:min(len(text), maxName)])
 }
 
 // slabs allocates many small values at once.

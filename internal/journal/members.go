@@ -59,6 +59,8 @@ type resultMembers struct {
 	state           []byte
 	questions       int
 	status          []byte // of a task
+	taskResult      []byte // of a task that is completed
+	taskError       []byte // of a task that has failed
 	protocolVersion []byte
 }
 
@@ -87,6 +89,10 @@ func readResult(result []byte) (m resultMembers) {
 			}
 		case "status":
 			m.status = it.Value
+		case "result":
+			m.taskResult = it.Value
+		case "error":
+			m.taskError = it.Value
 		case "protocolVersion":
 			m.protocolVersion = it.Value
 		}
@@ -97,11 +103,26 @@ func readResult(result []byte) (m resultMembers) {
 	return m
 }
 
-// endsTask reports whether the result of a poll says that the task has ended, or is the result of
-// the task.
-func (m *resultMembers) endsTask() bool {
-	return !rawjson.Is(m.status, "working") && !rawjson.Is(m.status, "input_required")
+// taskOutcome returns the status of an operation from the response to a request about its task.
+// It is Pending if the response does not say that the task has ended.
+func (m *resultMembers) taskOutcome(method string, e *jsonrpc.Error) Status {
+	switch {
+	case e != nil || rawjson.Is(m.status, "failed"):
+		return Failed
+	case rawjson.Is(m.status, "cancelled"):
+		return Cancelled
+	case string(rawjson.Lookup(m.taskResult, "isError")) == "true":
+		return ToolError
+	case rawjson.Is(m.status, "completed"):
+		return OK
+	case method == methodTaskResult:
+		return m.outcome(nil)
+	}
+	return Pending
 }
+
+// methodTaskResult gets the result of a task in revision 2025-11-25.
+const methodTaskResult = "tasks/result"
 
 // outcome returns the status that a response tells.
 func (m *resultMembers) outcome(e *jsonrpc.Error) Status {

@@ -1,6 +1,7 @@
 package journal
 
 import (
+	"slices"
 	"time"
 
 	"github.com/dowel-mcp/dowel/internal/framesink"
@@ -13,12 +14,14 @@ import (
 // operation is an operation that may still change. Recorder.keeperMu guards it.
 type operation struct {
 	Operation
-	leg      Leg       // of its first frame
-	at       time.Time // up to which the time is split
-	inServer int       // requests that servers work on
-	asked    int       // questions without an answer
-	asks     [2]int    // number of questions on each leg, which both may carry
-	changed  bool      // since the last record
+	leg      Leg         // of its first frame
+	at       time.Time   // up to which the time is split
+	inServer int         // requests that servers work on
+	asked    int         // questions without an answer
+	asks     [2]int      // number of questions on each leg, which both may carry
+	changed  bool        // since the last record
+	open     []*exchange // questions without an answer on a legacy session
+	task     bool        // a server works on a task, between the polls of the client too
 }
 
 // dowelClient is the client of requests that dowel itself makes.
@@ -39,11 +42,14 @@ func (k *keeper) newOperation(f *Frame, seq uint64, c *Conn) *operation {
 
 // splitTime adds the time since its last call to one part of the operation's time.
 func (op *operation) splitTime(now time.Time) {
+	if !op.IsOpen() {
+		return
+	}
 	d := elapsed(op.at, now)
 	switch {
 	case op.asked > 0:
 		op.InUser += d
-	case op.inServer > 0:
+	case op.inServer > 0 || op.task:
 		op.InServer += d
 	default:
 		op.InDowel += d
@@ -91,7 +97,10 @@ func (k *keeper) endOperation(op *operation, s Status, at time.Time) {
 		return
 	}
 	op.splitTime(at)
-	op.Status, op.End, op.changed = s, at, true
+	op.Status, op.End, op.changed, op.task = s, at, true, false
+	for _, question := range slices.Clone(op.open) { // they get no answer
+		k.closeExchange(question)
+	}
 }
 
 // cancelOperation ends an operation: its client does not wait any more.
@@ -112,7 +121,7 @@ func (k *keeper) followCall(f *Frame, seq uint64, c *Conn, msg *jsonrpc.Message,
 			op.Server = c.server
 		}
 		delete(k.links, key)
-	} else if op = k.findOperation(f.Method, f.Name, m); op != nil && !op.IsOpen() {
+	} else if op = k.findOperation(f.Method, f.Name, m); op != nil && !op.IsOpen() && m.taskID == nil {
 		op = nil
 	}
 	if op == nil {
@@ -174,6 +183,14 @@ func (op *operation) countQuestions(l Leg, n int) {
 	op.Questions = max(op.asks[ClientLeg], op.asks[ServerLeg])
 }
 
+// closeQuestion notes that a question has its answer, or gets none.
+func (op *operation) closeQuestion() {
+	op.asked = max(0, op.asked-1)
+	if op.asked == 0 {
+		op.setStatus(Pending)
+	}
+}
+
 // followNotification returns the operation of a notification, and notes progress and cancellation.
 func (k *keeper) followNotification(f *Frame, c *Conn, msg *jsonrpc.Message) *operation {
 	switch {
@@ -218,10 +235,12 @@ func (k *keeper) followCancellation(f *Frame, c *Conn, msg *jsonrpc.Message) *op
 		return nil
 	}
 	x.op.splitTime(f.Time)
-	if !x.isQuestion && c.leg == x.op.leg {
+	if x.isQuestion {
+		x.op.closeQuestion()
+	} else if c.leg == x.op.leg {
 		k.endOperation(x.op, Cancelled, f.Time)
 	}
-	if c.leg == ServerLeg && !x.isQuestion { // a cancelled request gets no response
+	if c.leg == ServerLeg || x.isQuestion { // a cancelled request gets no response
 		k.closeExchange(x)
 	}
 	return x.op
@@ -244,10 +263,7 @@ func (k *keeper) followResponse(f *Frame, c *Conn, msg *jsonrpc.Message) *operat
 		c.keeping.revision = k.revisionOf(m.protocolVersion)
 	}
 	if x.isQuestion {
-		op.asked = max(0, op.asked-1)
-		if op.asked == 0 {
-			op.setStatus(Pending)
-		}
+		op.closeQuestion()
 		return op
 	}
 	if f.Status == Asked {
@@ -262,6 +278,8 @@ func (k *keeper) followResponse(f *Frame, c *Conn, msg *jsonrpc.Message) *operat
 // followAnswer follows the response to a request of an operation's own client.
 func (k *keeper) followAnswer(op *operation, f *Frame, msg *jsonrpc.Message, m *resultMembers) {
 	switch {
+	case f.Method != op.Method:
+		k.followTask(op, f, msg, m)
 	case !op.IsOpen():
 		f.Status = Late
 	case f.Status == Asked:
@@ -270,16 +288,40 @@ func (k *keeper) followAnswer(op *operation, f *Frame, msg *jsonrpc.Message, m *
 		op.changed = true
 		k.expectContinuation(op, f.Method, f.Name, m)
 	case f.Status == OK && m.task != nil && f.Method == op.Method:
-		f.Status = Pending
+		f.Status, op.task = Pending, true
 		k.expectContinuation(op, f.Method, f.Name, m)
-	case f.Status == OK && f.Method != op.Method && !m.endsTask(): // a poll of a task
 	default:
 		if f.Status == Failed && op.leg == ClientLeg && op.Calls == 0 {
 			f.Status = Refused
 		}
-		if msg.Error != nil {
-			op.Error = k.recorder.secrets.Text(msg.Error.Message[:min(len(msg.Error.Message), maxName)])
-		}
+		k.noteError(op, msg.Error, nil)
 		k.endOperation(op, f.Status, f.Time)
+	}
+}
+
+// followTask follows the response to a request about a task. A client of revision 2025-11-25 asks
+// for the result after it has learned that the task has ended; the result may say that the tool has
+// failed.
+func (k *keeper) followTask(op *operation, f *Frame, msg *jsonrpc.Message, m *resultMembers) {
+	s := m.taskOutcome(f.Method, msg.Error)
+	switch {
+	case s == Pending:
+	case op.IsOpen():
+		k.noteError(op, msg.Error, m.taskError)
+		k.endOperation(op, s, f.Time)
+	case f.Method == methodTaskResult && op.Status != s && s != OK:
+		k.noteError(op, msg.Error, nil)
+		op.Status, op.changed = s, true
+	}
+}
+
+// noteError notes the text of an error, or of the error of a task.
+func (k *keeper) noteError(op *operation, e *jsonrpc.Error, ofTask []byte) {
+	text, _ := rawjson.String(rawjson.Lookup(ofTask, "message"))
+	if e != nil {
+		text = e.Message
+	}
+	if text != "" {
+		op.Error = k.errorText(text)
 	}
 }

@@ -256,9 +256,8 @@ func (c *Child) publishExit(quiet <-chan struct{}, closed bool) {
 	if isClosed(c.tree.exited) {
 		exit.State = c.tree.state
 	}
-	text := stripControls(string(c.stderr.snapshot()))
-	exit.crash = stacktrace.Message(text)
-	exit.Stderr = lastLines(stacktrace.Condense(text), tailLines)
+	condensed, crash := stacktrace.Read(stripControls(string(c.stderr.snapshot())))
+	exit.crash, exit.Stderr = crash, lastLines(condensed, tailLines)
 	if cut := len(exit.Stderr) - tailBytes; cut > 0 {
 		exit.Stderr = "…" + stripControls(exit.Stderr[cut:])
 	}

@@ -1,47 +1,44 @@
 package stacktrace
 
-import (
-	"regexp"
-	"strings"
-)
+import "strings"
 
 var (
 	// atFrame matches the frames of JavaScript, Java and .NET.
-	atFrame = regexp.MustCompile(`^\s+at \S.*(?::\d+\)?|\([^()]*\)|<anonymous>\)?|:line \d+|\[[^\]]*\])(?: \{|,)?$`)
+	atFrame = lazyPattern(`^\s+at \S.*(?::\d+\)?|\([^()]*\)|<anonymous>\)?|:line \d+|\[[^\]]*\])(?: \{|,)?$`)
 	// moreFrames matches the places of omitted frames.
-	moreFrames = regexp.MustCompile(`^\s+\.\.\. \d+ (?:more|lines matching .*|common frames omitted)$|^\s+\[Previous line repeated .*\]$`)
-	rubyFrame  = regexp.MustCompile(`^\s+from \S.*:\d+(?::in .*)?$`)
-	pythonFile = regexp.MustCompile(`^(\s*)File ".*", line \d+(?:, in .*)?$`)
-	goPlace    = regexp.MustCompile(`^\t\S.*\.(?:go|s):\d+(?: \+0x[0-9a-f]+)?$`)
-	goNoise    = regexp.MustCompile(`^goroutine \d+ .*\[.*\]:$|^\[signal SIG.*\]$|^exit status \d+$|^runtime stack:$`)
-	rustNote   = regexp.MustCompile(`^note: (?:run with|some details are omitted)|^stack backtrace:$|^\s+\d+: \S+.*::`)
+	moreFrames = lazyPattern(`^\s+\.\.\. \d+ (?:more|lines matching .*|common frames omitted)$|^\s+\[Previous line repeated .*\]$`)
+	rubyFrame  = lazyPattern(`^\s+from \S.*:\d+(?::in .*)?$`)
+	pythonFile = lazyPattern(`^(\s*)File ".*", line \d+(?:, in .*)?$`)
+	goPlace    = lazyPattern(`^\t\S.*\.(?:go|s):\d+(?: \+0x[0-9a-f]+)?$`)
+	goNoise    = lazyPattern(`^goroutine \d+ .*\[.*\]:$|^\[signal SIG.*\]$|^exit status \d+$|^runtime stack:$`)
+	rustNote   = lazyPattern(`^note: (?:run with|some details are omitted)|^stack backtrace:$|^\s+\d+: \S+.*::`)
 
-	openBrace = regexp.MustCompile(`[^{]\s\{$`)
-	jsCause   = regexp.MustCompile(`^\s+\[cause\]: (.*)$`)
-	jsNested  = regexp.MustCompile(`^\s+\[?((?:[A-Za-z_$][\w$]*)?Error(?: \[\w+\])?: [^\]]*)\]?`)
+	openBrace = lazyPattern(`[^{]\s\{$`)
+	jsCause   = lazyPattern(`^\s+\[cause\]: (.*)$`)
+	jsNested  = lazyPattern(`^\s+\[?((?:[A-Za-z_$][\w$]*)?Error(?: \[\w+\])?: [^\]]*)\]?`)
 )
 
 // skipFrame skips a frame of a trace with its code.
 func (p *parser) skipFrame(line string) bool {
 	switch {
-	case atFrame.MatchString(line):
+	case atFrame().MatchString(line):
 		p.endMessage()
 		p.next++
 		if strings.HasSuffix(line, " {") {
 			p.skipProperties()
 		}
-	case moreFrames.MatchString(line), rubyFrame.MatchString(line):
+	case moreFrames().MatchString(line), rubyFrame().MatchString(line):
 		p.endMessage()
 		p.next++
-	case pythonFile.MatchString(line):
+	case pythonFile().MatchString(line):
 		p.skipPythonFrame(line)
-	case p.inGo && (goNoise.MatchString(line) || strings.TrimSpace(line) == ""):
+	case p.inGo && (goNoise().MatchString(line) || strings.TrimSpace(line) == ""):
 		p.next++
-	case p.next+1 < len(p.lines) && goPlace.MatchString(p.lines[p.next+1]):
+	case p.next+1 < len(p.lines) && goPlace().MatchString(p.lines[p.next+1]):
 		p.next += 2
-	case rustNote.MatchString(line):
+	case rustNote().MatchString(line):
 		p.next, p.open = p.next+1, ""
-	case p.excerpted && openBrace.MatchString(line) && errorLine.MatchString(line):
+	case p.excerpted && openBrace().MatchString(line) && errorLine().MatchString(line):
 		p.kept = append(p.kept, strings.TrimSuffix(line, " {"))
 		p.endMessage()
 		p.next++
@@ -70,9 +67,9 @@ func (p *parser) skipProperties() {
 		if strings.TrimRight(line, ",") == "}" {
 			return
 		}
-		if m := jsCause.FindStringSubmatch(line); m != nil {
+		if m := jsCause().FindStringSubmatch(line); m != nil {
 			p.cause = strings.Trim(m[1], "[]{ ")
-		} else if m := jsNested.FindStringSubmatch(line); m != nil && p.cause == "" {
+		} else if m := jsNested().FindStringSubmatch(line); m != nil && p.cause == "" {
 			p.cause = m[1]
 		}
 	}

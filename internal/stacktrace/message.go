@@ -1,20 +1,17 @@
 package stacktrace
 
-import (
-	"regexp"
-	"strings"
-)
+import "strings"
 
 var (
 	// errorLine matches a line that begins an error of any runtime.
-	errorLine = regexp.MustCompile(`(?:^|[\s\[(:.$])(?:[A-Za-z_$][\w$]*)?(?:Error|Exception|Rejection)\b(?: \[\w+\])?(?::|\]|$| \{$)|^(?:error|panic|fatal error): `)
-	javaCause = regexp.MustCompile(`^Caused by: (.*)$`)
-	rubyError = regexp.MustCompile(`^\S.*\.rb:\d+:in .*?: (.*) \(([A-Z]\w*(?:::\w+)*)\)$`)
-	rustPanic = regexp.MustCompile(`^thread '[^']*'(?: \(\d+\))? panicked at (?:'(.*)', )?\S+:\d+:\d+:?$`)
-	goPanic   = regexp.MustCompile(`^\s*((?:panic|fatal error): .*?)(?: \[recovered.*\])?$`)
+	errorLine = lazyPattern(`(?:^|[\s\[(:.$])(?:[A-Za-z_$][\w$]*)?(?:Error|Exception|Rejection)\b(?: \[\w+\])?(?::|\]|$| \{$)|^(?:error|panic|fatal error): `)
+	javaCause = lazyPattern(`^Caused by: (.*)$`)
+	rubyError = lazyPattern(`^\S.*\.rb:\d+:in .*?: (.*) \(([A-Z]\w*(?:::\w+)*)\)$`)
+	rustPanic = lazyPattern(`^thread '[^']*'(?: \(\d+\))? panicked at (?:'(.*)', )?\S+:\d+:\d+:?$`)
+	goPanic   = lazyPattern(`^\s*((?:panic|fatal error): .*?)(?: \[recovered.*\])?$`)
 
-	uncaught  = regexp.MustCompile(`^(?:error: Uncaught (?:\(in (?:promise|worker)[^)]*\) )?|Exception in thread "[^"]*" |Unhandled exception\.? |\[)`)
-	rejection = regexp.MustCompile(`^\[?UnhandledPromiseRejection: .* with the reason "(.*?)"\.?\]?`)
+	uncaught  = lazyPattern(`^(?:error: Uncaught (?:\(in (?:promise|worker)[^)]*\) )?|Exception in thread "[^"]*" |Unhandled exception\.? |\[)`)
+	rejection = lazyPattern(`^\[?UnhandledPromiseRejection: .* with the reason "(.*?)"\.?\]?`)
 )
 
 // readHeader reads a line that announces an error by its form alone.
@@ -22,19 +19,19 @@ func (p *parser) readHeader(line string) bool {
 	switch {
 	case strings.HasPrefix(line, "Traceback (most recent call last):"):
 		p.kept, p.open = append(p.kept, line), "python"
-	case rubyError.MatchString(line):
-		m := rubyError.FindStringSubmatch(line)
+	case rubyError().MatchString(line):
+		m := rubyError().FindStringSubmatch(line)
 		p.kept, p.message, p.cause = append(p.kept, line), m[2]+": "+m[1], ""
-	case rustPanic.MatchString(line):
+	case rustPanic().MatchString(line):
 		p.kept, p.open, p.message, p.cause = append(p.kept, line), "rust", "", ""
-		if m := rustPanic.FindStringSubmatch(line); m[1] != "" {
+		if m := rustPanic().FindStringSubmatch(line); m[1] != "" {
 			p.message, p.open = "panic: "+m[1], ""
 		}
-	case goPanic.MatchString(line):
+	case goPanic().MatchString(line):
 		p.kept, p.inGo = append(p.kept, line), true
-		p.setMessage(goPanic.FindStringSubmatch(line)[1:])
-	case javaCause.MatchString(line) && p.message != "":
-		p.kept, p.cause = append(p.kept, line), javaCause.FindStringSubmatch(line)[1]
+		p.setMessage(goPanic().FindStringSubmatch(line)[1:])
+	case javaCause().MatchString(line) && p.message != "":
+		p.kept, p.cause = append(p.kept, line), javaCause().FindStringSubmatch(line)[1]
 	default:
 		return false
 	}
@@ -54,10 +51,10 @@ func (p *parser) continueMessage(line string) {
 		p.open, p.kept = "", p.kept[:len(p.kept)-1]
 	case p.open == "python":
 		p.setMessage([]string{line})
-		p.open = "more"
+		p.open, p.continued = "more", 0
 	default:
 		p.message += " " + strings.Join(strings.Fields(line), " ")
-		if p.open += "+"; len(p.open) == len("more")+maxContinuation {
+		if p.continued++; p.continued == maxContinuation {
 			p.open = ""
 		}
 	}
@@ -65,10 +62,10 @@ func (p *parser) continueMessage(line string) {
 
 // cleanMessage removes the words with which a runtime introduces an uncaught error.
 func cleanMessage(text string) string {
-	if m := rejection.FindStringSubmatch(text); m != nil {
+	if m := rejection().FindStringSubmatch(text); m != nil {
 		return "unhandled rejection: " + m[1]
 	}
-	bare := uncaught.ReplaceAllString(text, "")
+	bare := uncaught().ReplaceAllString(text, "")
 	if strings.HasPrefix(text, "[") {
 		bare = strings.TrimSuffix(bare, "]")
 	}

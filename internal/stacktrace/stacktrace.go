@@ -5,24 +5,32 @@ package stacktrace
 import (
 	"regexp"
 	"strings"
+	"sync"
 )
 
 // Condense returns text without the frames of stack traces, the excerpts of source code in them
 // and the version of the runtime. The lines of the error stay.
-func Condense(text string) string { return strings.Join(parse(text).kept, "\n") }
+func Condense(text string) string {
+	condensed, _ := Read(text)
+	return condensed
+}
 
 // Message returns the error that ended a program: the last one in text that has a stack trace or
 // the form of an uncaught error, on one line, with its cause. It returns "" if text holds no such
 // error.
 func Message(text string) string {
+	_, message := Read(text)
+	return message
+}
+
+// Read returns the results of [Condense] and [Message].
+func Read(text string) (condensed, message string) {
 	p := parse(text)
-	if p.message == "" {
-		return ""
+	message = p.message
+	if message != "" && p.cause != "" && !strings.Contains(message, p.cause) {
+		message += ", caused by " + p.cause
 	}
-	if p.cause != "" && !strings.Contains(p.message, p.cause) {
-		return p.message + ", caused by " + p.cause
-	}
-	return p.message
+	return strings.Join(p.kept, "\n"), message
 }
 
 // maxContinuation is the number of lines that a message may have after its first one.
@@ -36,7 +44,8 @@ type parser struct {
 	kept      []string
 	candidate int    // index in kept of the first line that may belong to the next error
 	excerpted bool   // an excerpt came directly before the candidate
-	open      string // the kind of trace whose message follows or continues: python, rust or ""
+	open      string // the trace whose message follows: python or rust; more if lines may continue it
+	continued int    // lines that have continued the message since open became more
 	inGo      bool   // a Go panic has been read
 	inTrace   bool   // the last line was a frame
 
@@ -57,45 +66,50 @@ func parse(text string) *parser {
 }
 
 var (
-	caret       = regexp.MustCompile(`^\s*[~^]*\^[~^]*\s*$`)
-	place       = regexp.MustCompile(`^(?:/|file:|node:|[A-Za-z]:[\\/]).*:\d+$`)
-	numbered    = regexp.MustCompile(`^\s*\d+ \| `)
-	groupPrefix = regexp.MustCompile(`^\s+(?:\| )+ ?|^\s+\+ `)
-	groupRule   = regexp.MustCompile(`^\s+\+[-+]*(?: (\d+) )?-+$`)
-	version     = regexp.MustCompile(`^(?:Node\.js v\d+\.\d+\S*|Bun v\d+\.\d+.*\(.*\)|\(Use .node --trace-\S+ .*\))$`)
+	caret       = lazyPattern(`^\s*[~^]*\^[~^]*\s*$`)
+	place       = lazyPattern(`^(?:/|file:|node:|[A-Za-z]:[\\/]).*:\d+$`)
+	numbered    = lazyPattern(`^\s*\d+ \| `)
+	groupPrefix = lazyPattern(`^\s+(?:\| )+ ?|^\s+\+ `)
+	groupRule   = lazyPattern(`^\s+\+[-+]*(?: (\d+) )?-+$`)
+	version     = lazyPattern(`^(?:Node\.js v\d+\.\d+\S*|Bun v\d+\.\d+.*\(.*\)|\(Use .node --trace-\S+ .*\))$`)
 )
+
+// lazyPattern compiles the pattern on first use, since most programs never read a stack trace.
+func lazyPattern(p string) func() *regexp.Regexp {
+	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(p) })
+}
 
 // stripGroup removes the frame of characters that Python draws around the errors of a group.
 func stripGroup(line string) string {
 	if strings.HasPrefix(line, "  + Exception Group Traceback") {
 		return "Traceback (most recent call last):"
 	}
-	return groupPrefix.ReplaceAllString(line, "")
+	return groupPrefix().ReplaceAllString(line, "")
 }
 
 // skipExcerpt skips a piece of source code with a caret below it, and the place above it.
 func (p *parser) skipExcerpt() bool {
 	end := p.next
-	if place.MatchString(p.lines[end]) {
+	if place().MatchString(p.lines[end]) {
 		end++
 	}
 	const most = 10 // lines of code that Bun shows
-	for end < min(len(p.lines), p.next+most) && numbered.MatchString(p.lines[end]) {
+	for end < min(len(p.lines), p.next+most) && numbered().MatchString(p.lines[end]) {
 		end++
 	}
-	if end == p.next || end < len(p.lines) && !caret.MatchString(p.lines[end]) {
+	if end == p.next || end < len(p.lines) && !caret().MatchString(p.lines[end]) {
 		end++ // the line of code
 	}
-	if end >= len(p.lines) || !caret.MatchString(p.lines[end]) {
+	if end >= len(p.lines) || !caret().MatchString(p.lines[end]) {
 		return false
 	}
-	if errorLine.MatchString(p.lines[p.next]) && end == p.next+1 {
+	if errorLine().MatchString(p.lines[p.next]) && end == p.next+1 {
 		return false // an error with a caret below it
 	}
 	p.next, p.inTrace = end+1, false
 	if p.open == "" {
 		p.candidate, p.excerpted = len(p.kept), true
-		if p.candidate > 0 && uncaught.MatchString(p.kept[p.candidate-1]) {
+		if p.candidate > 0 && uncaught().MatchString(p.kept[p.candidate-1]) {
 			p.candidate-- // Deno tells the error first
 		}
 	}
@@ -105,8 +119,8 @@ func (p *parser) skipExcerpt() bool {
 // skipVersion skips the version of the runtime, with which a trace of Node.js or Bun ends, and the
 // lines that Python draws between the errors of a group.
 func (p *parser) skipVersion(line string) bool {
-	rule := groupRule.FindStringSubmatch(p.lines[p.next])
-	if !version.MatchString(line) && rule == nil {
+	rule := groupRule().FindStringSubmatch(p.lines[p.next])
+	if !version().MatchString(line) && rule == nil {
 		return false
 	}
 	p.next++
@@ -145,7 +159,7 @@ func (p *parser) takeCandidate() {
 	}
 	start := max(0, len(lines)-1-maxContinuation)
 	for i := len(lines) - 1; i >= start; i-- {
-		if errorLine.MatchString(lines[i]) {
+		if errorLine().MatchString(lines[i]) {
 			p.setMessage(lines[i:])
 			return
 		}

@@ -161,6 +161,23 @@ func (c *Console) Hold() (release func()) {
 	}
 }
 
+// HideKeys keeps typed keys off the screen until show is called, so that they do not mix with
+// output. They become part of the next line that is read without [Question].Fresh. Ctrl-C stays a
+// signal. Lines can be read meanwhile. HideKeys does nothing if the terminal does not allow it.
+func (c *Console) HideKeys() (show func()) {
+	c.lineMu.Lock()
+	defer c.lineMu.Unlock()
+	restore, err := hideKeys(c.In)
+	if err != nil {
+		return func() {}
+	}
+	return func() {
+		c.lineMu.Lock() // an abandoned question restores the hidden mode first
+		defer c.lineMu.Unlock()
+		restore()
+	}
+}
+
 // CompleteAgain presses Tab for the user if Tab was the last key. Call it when Complete can return
 // more than before.
 func (c *Console) CompleteAgain() {

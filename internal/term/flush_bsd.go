@@ -14,3 +14,6 @@ func flushInput(terminal *os.File) {
 	const input = 1 // FREAD
 	_ = unix.IoctlSetPointerInt(int(terminal.Fd()), unix.TIOCFLUSH, input)
 }
+
+// readModes and writeModes are the requests for the modes of a terminal.
+const readModes, writeModes = unix.TIOCGETA, unix.TIOCSETA

@@ -11,3 +11,6 @@ import (
 func flushInput(terminal *os.File) {
 	_ = unix.IoctlSetInt(int(terminal.Fd()), unix.TCFLSH, unix.TCIFLUSH)
 }
+
+// readModes and writeModes are the requests for the modes of a terminal.
+const readModes, writeModes = unix.TCGETS, unix.TCSETS

@@ -2,7 +2,13 @@
 
 package term
 
-import "os"
+import (
+	"errors"
+	"os"
+)
 
 // flushInput does nothing: dropping unread keys is not implemented for this system.
 func flushInput(*os.File) {}
+
+// hideKeys is not implemented for this system.
+func hideKeys(*os.File) (restore func(), err error) { return nil, errors.ErrUnsupported }

@@ -11,3 +11,17 @@ import (
 func flushInput(terminal *os.File) {
 	_ = windows.FlushConsoleInputBuffer(windows.Handle(terminal.Fd()))
 }
+
+// hideKeys stops the echo of keys and passes each on by itself, not with its line. Ctrl-C stays a
+// signal.
+func hideKeys(terminal *os.File) (restore func(), err error) {
+	handle := windows.Handle(terminal.Fd())
+	var before uint32
+	if err := windows.GetConsoleMode(handle, &before); err != nil {
+		return nil, err
+	}
+	if err := windows.SetConsoleMode(handle, before&^(windows.ENABLE_ECHO_INPUT|windows.ENABLE_LINE_INPUT)); err != nil {
+		return nil, err
+	}
+	return func() { _ = windows.SetConsoleMode(handle, before) }, nil // as the call before
+}

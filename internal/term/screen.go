@@ -107,7 +107,7 @@ func (s *Screen) eraseSequence() string {
 	}
 	if columns := s.Columns(); columns < s.statusColumns { // terminals wrap the lines anew
 		for line := range strings.SplitSeq(s.status, "\n") {
-			up += max(0, utf8.RuneCountInString(escapeSequence.ReplaceAllString(line, ""))-1) / columns
+			up += max(0, TextWidth(escapeSequence.ReplaceAllString(line, ""))-1) / columns
 		}
 	}
 	return fmt.Sprintf("\r\x1b[%dA\x1b[J", up)
@@ -285,20 +285,12 @@ func FirstLine(text string) string {
 	return Line(first)
 }
 
-// Shorten cuts text to at most width characters; the last one is then an ellipsis.
-func Shorten(text string, width int) string {
-	if utf8.RuneCountInString(text) <= width {
-		return text
-	}
-	return string([]rune(text)[:max(width-1, 0)]) + "…"
-}
-
 // Wrap joins words to lines of at most width characters. A longer word gets its own line.
 func Wrap(words []string, width int) []string {
 	var lines []string
 	current, length := "", 0
 	for _, word := range words {
-		size := utf8.RuneCountInString(word)
+		size := TextWidth(word)
 		switch {
 		case current == "":
 			current, length = word, size

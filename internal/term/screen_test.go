@@ -49,3 +49,30 @@ func TestWrap(t *testing.T) {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }
+
+func TestTextWidth(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]int{
+		"": 0, "abc": 3, "é": 1, "e\u0301": 1, "大": 2, "サーバー": 8, "ｶﾞ": 2, "한국": 4, "🚀": 2, "✓ ok": 4, "●─→…": 4, "\xff": 1, "a\u200bb": 2, "𠀀": 2,
+	} {
+		if got := TextWidth(text); got != want {
+			t.Errorf("%q takes %d columns, want %d", text, got, want)
+		}
+	}
+}
+
+func TestShorten(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		text  string
+		width int
+		want  string
+	}{
+		{"abc", 3, "abc"}, {"abcd", 3, "ab…"}, {"大きい", 6, "大きい"}, {"大きい", 5, "大き…"}, {"大きい", 4, "大…"}, {"大きい", 2, "…"}, {"ab", 0, "…"},
+		{"e\u0301e\u0301e\u0301", 2, "e\u0301…"}, {"\xff\xff\xff", 2, "\xff…"},
+	} {
+		if got := Shorten(tt.text, tt.width); got != tt.want {
+			t.Errorf("%q in %d columns is %q, want %q", tt.text, tt.width, got, tt.want)
+		}
+	}
+}

@@ -2,7 +2,6 @@ package term
 
 import (
 	"strings"
-	"unicode/utf8"
 )
 
 // Table lays out rows in lines of at most [Screen.Width]. The first row is the header; it must
@@ -25,7 +24,7 @@ func ColumnWidths(rows [][]string) []int {
 	widths := make([]int, len(rows[0]))
 	for _, row := range rows {
 		for i, cell := range row {
-			widths[i] = min(max(widths[i], utf8.RuneCountInString(cell)), 40)
+			widths[i] = min(max(widths[i], TextWidth(cell)), 40)
 		}
 	}
 	return widths
@@ -41,7 +40,7 @@ func LayOutRow(row []string, widths []int) string {
 			break
 		}
 		cell = Shorten(cell, widths[i])
-		b.WriteString(cell + strings.Repeat(" ", widths[i]-utf8.RuneCountInString(cell)+2))
+		b.WriteString(cell + strings.Repeat(" ", widths[i]-TextWidth(cell)+2))
 	}
 	return strings.TrimRight(b.String(), " ")
 }

@@ -38,18 +38,20 @@ func updateSet(path []string, old, more, less []string) []valueChange {
 // for. The user writes them into the file by hand.
 func (s *State) Favourites() []string { return slices.Clone(s.current().Favourites) }
 
-// Approval lists the tools of a server that may be called without asking the user.
+// Approval says which tools of a server may be called without asking the user.
 type Approval struct {
 	Server string
 	// Tools are the names of the tools, sorted.
 	Tools []string
+	// Annotations means that tools which the server calls read-only need no approval.
+	Annotations bool
 }
 
 // Approvals returns all approvals, sorted by server.
 func (s *State) Approvals() (all []Approval) {
 	for name, server := range s.current().Servers {
-		if len(server.AlwaysAllow) > 0 {
-			all = append(all, Approval{name, slices.Clone(server.AlwaysAllow)})
+		if len(server.AlwaysAllow) > 0 || server.TrustAnnotations {
+			all = append(all, Approval{name, slices.Clone(server.AlwaysAllow), server.TrustAnnotations})
 		}
 	}
 	slices.SortFunc(all, func(a, b Approval) int { return strings.Compare(a.Server, b.Server) })
@@ -72,5 +74,24 @@ func (s *State) Allow(name string, tools ...string) error {
 func (s *State) Disallow(name string, tools ...string) error {
 	return s.updateFile(func(now fileContent) []valueChange {
 		return updateSet([]string{"servers", name, "alwaysAllow"}, now.Servers[name].AlwaysAllow, nil, tools)
+	})
+}
+
+// TrustsAnnotations reports whether the user believes which of its tools a server calls read-only.
+func (s *State) TrustsAnnotations(name string) bool {
+	return s.current().Servers[name].TrustAnnotations
+}
+
+// SetTrustAnnotations stores whether the user believes which of its tools a server calls read-only.
+func (s *State) SetTrustAnnotations(name string, trusted bool) error {
+	return s.updateFile(func(now fileContent) []valueChange {
+		switch path := []string{"servers", name, "trustAnnotations"}; {
+		case trusted == now.Servers[name].TrustAnnotations:
+			return nil
+		case trusted:
+			return []valueChange{{path, true}}
+		default:
+			return []valueChange{{path, nil}}
+		}
 	})
 }

@@ -7,7 +7,7 @@
 // JSON with comments and may be edited by hand:
 //
 //	{
-//	  "servers": {"NAME": {"enabled": false, "alwaysAllow": ["TOOL"]}},
+//	  "servers": {"NAME": {"enabled": false, "alwaysAllow": ["TOOL"], "trustAnnotations": true}},
 //	  "trust": {"/path/of/file": {"NAME": {"facts": ["…"], "digests": {"…": "…"}}}},
 //	  "trustKey": "…",
 //	  "gateway": {"token": "…"},
@@ -104,6 +104,8 @@ type fileContent struct {
 type server struct {
 	Enabled     *bool    `json:"enabled"`
 	AlwaysAllow []string `json:"alwaysAllow"`
+	// TrustAnnotations is set for the user's own servers alone.
+	TrustAnnotations bool `json:"trustAnnotations"`
 }
 
 type gateway struct {

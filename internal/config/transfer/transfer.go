@@ -46,6 +46,7 @@ func Entry(s *config.Server, project string) edit.Object {
 	e.addText("url", spec.URL)
 	e.addTable("headers", spec.Headers)
 	e.addText("headersHelper", spec.HeadersHelper)
+	e.addLogin(spec.OAuth)
 	e.addFlag("disabled", spec.Disabled)
 	e.addDuration("startTimeout", spec.Start)
 	e.addDuration("installTimeout", spec.Install)
@@ -53,6 +54,7 @@ func Entry(s *config.Server, project string) edit.Object {
 	e.addDuration("timeout", spec.Total)
 	e.addTools(spec.Tools)
 	e.addTexts("alwaysAllow", spec.AlwaysAllow)
+	e.addFlag("trustAnnotations", spec.TrustAnnotations)
 	e.addTexts("watchPaths", spec.WatchPaths)
 	e.addFlag("lazy", spec.Lazy)
 	e.addDuration("idleStop", spec.IdleStop)
@@ -168,6 +170,38 @@ func (e *entryWriter) addTools(t hub.ToolRules) {
 	inner.addTable("describe", t.Describe)
 	if inner.members != nil {
 		e.addMember("tools", inner.members)
+	}
+}
+
+// addLogin adds the login configuration. false switches logins off.
+func (e *entryWriter) addLogin(o *config.OAuth) {
+	if o == nil {
+		return
+	}
+	if o.Off {
+		e.addMember("oauth", false)
+		return
+	}
+	inner := entryWriter{bare: e.bare, project: e.project}
+	inner.addText("clientId", o.ClientID)
+	inner.addText("clientSecret", o.ClientSecret)
+	inner.addText("privateKey", o.PrivateKey)
+	inner.addText("clientDocument", o.ClientDocument)
+	inner.addTexts("scopes", o.Scopes)
+	inner.addText("issuer", o.Issuer)
+	inner.addText("metadataUrl", o.MetadataURL)
+	inner.addText("authorizationUrl", o.AuthorizationURL)
+	inner.addText("tokenUrl", o.TokenURL)
+	inner.addText("redirectUri", o.RedirectURI)
+	inner.addText("callbackPort", o.CallbackPort)
+	inner.addText("resource", o.Resource)
+	inner.addTable("params", o.Params)
+	inner.addText("account", o.Account)
+	inner.addText("grant", o.Grant)
+	inner.addFlag("dpop", o.DPoP)
+	inner.addFlag("assumePKCE", o.AssumePKCE)
+	if inner.members != nil {
+		e.addMember("oauth", inner.members)
 	}
 }
 

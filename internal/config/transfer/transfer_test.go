@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"reflect"
 	"testing"
 
 	"github.com/dowel-mcp/dowel/internal/config"
@@ -139,6 +140,40 @@ func TestEntryOfProject(t *testing.T) {
 	for project, want := range map[string]int{"/src/app": 2, "": 1} {
 		if got := transfer.Entry(s, project); len(got) != want {
 			t.Errorf("in %q: %v", project, got)
+		}
+	}
+}
+
+// The login configuration of another tool stays complete, and so does dowel's own.
+func TestEntryKeepsLogin(t *testing.T) {
+	for _, tt := range []struct {
+		dialect, file, text string
+		want                config.OAuth
+	}{
+		{"cursor", ".cursor/mcp.json", `{"mcpServers": {"a": {"url": "https://h/mcp", "auth": {"CLIENT_ID": "x", "CLIENT_SECRET": "${env:S}", "scopes": ["r", "w"]}}}}`,
+			config.OAuth{ClientID: "x", ClientSecret: "${env:S}", Scopes: []string{"r", "w"}}},
+		{"inspector", ".mcp-inspector/mcp.json", `{"mcpServers": {"a": {"url": "https://h/mcp", "oauth": {"clientId": "x", "authorizationParams": {"audience": "y"}, "tokenUrl": "https://h/t", "authorizationUrl": "https://h/a"}}}}`,
+			config.OAuth{ClientID: "x", Params: map[string]string{"audience": "y"}, TokenURL: "https://h/t", AuthorizationURL: "https://h/a"}},
+		{config.Own, ".config/dowel/dowel.json", `{"mcpServers": {"a": {"url": "https://h/mcp", "oauth": {"clientId": "x", "privateKey": "k.pem", "clientDocument": "https://h/c", "issuer": "https://h",
+			"metadataUrl": "https://h/m", "redirectUri": "http://localhost:1/c", "callbackPort": 1, "resource": "", "account": "w", "grant": "client_credentials", "dpop": true, "assumePKCE": true}}}}`,
+			config.OAuth{ClientID: "x", PrivateKey: "k.pem", ClientDocument: "https://h/c", Issuer: "https://h", MetadataURL: "https://h/m", RedirectURI: "http://localhost:1/c",
+				CallbackPort: "1", Resource: config.OmitResource, Account: "w", Grant: config.ClientCredentials, DPoP: true, AssumePKCE: true}},
+		{config.Own, ".config/dowel/dowel.json", `{"mcpServers": {"a": {"url": "https://h/mcp", "oauth": false}}}`, config.OAuth{Off: true}},
+	} {
+		o := options(t)
+		write(t, filepath.Join(o.Home, tt.file), []byte(tt.text))
+		found := servers(t, o, tt.dialect)
+		if len(found) != 1 || !reflect.DeepEqual(*found[0].OAuth, tt.want) {
+			t.Fatalf("%s: %+v", tt.dialect, found)
+		}
+		text, err := edit.Set(nil, edit.JSON, []string{"mcpServers", "a"}, transfer.Entry(found[0], ""))
+		if err != nil {
+			t.Fatal(err)
+		}
+		own := options(t)
+		write(t, filepath.Join(own.Home, ".config/dowel/dowel.json"), text)
+		if again := servers(t, own, config.Own); len(again) != 1 || !reflect.DeepEqual(*again[0].OAuth, tt.want) {
+			t.Errorf("%s became %s", tt.dialect, text)
 		}
 	}
 }

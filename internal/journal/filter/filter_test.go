@@ -84,3 +84,19 @@ func FuzzParse(f *testing.F) {
 		}
 	})
 }
+
+// A filter looks into no text that is not JSON, such as a print on stdout or a message that was cut.
+func TestBrokenBody(t *testing.T) {
+	t.Parallel()
+	for _, body := range []string{`{"params`, `{"params":{"arguments":{"a":"x`, `{"params":{"arguments":{"a`, `{`, `{"params":`, `[{"params":{`, "Listening"} {
+		for _, text := range []string{"args.a:x", "result.isError:true"} {
+			accept, err := filter.Parse(text, time.Now())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if accept.Match(filter.Item{Frame: &journal.Frame{Kind: journal.Stray, Body: []byte(body)}}) {
+				t.Errorf("%s matches %s", text, body)
+			}
+		}
+	}
+}

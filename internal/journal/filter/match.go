@@ -248,7 +248,7 @@ func newMatcher(v value, part bool) (func(string) bool, error) {
 // readPath returns the values at a path of names, with dots between them, in the body of a frame. A
 // name applies to each element of an array.
 func readPath(i *Item, path string, first ...string) (texts []string) {
-	if i.Frame == nil {
+	if i.Frame == nil || rawjson.CheckAll(i.Frame.Body) != nil { // no message, or cut
 		return nil
 	}
 	found := [][]byte{i.Frame.Body}

@@ -1,0 +1,27 @@
+//go:build linux || darwin || dragonfly || freebsd || netbsd || openbsd
+
+package term
+
+import (
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// hideKeys stops the echo of keys and passes each on by itself, not with its line. Ctrl-C stays a
+// signal.
+func hideKeys(terminal *os.File) (restore func(), err error) {
+	fd := int(terminal.Fd())
+	modes, err := unix.IoctlGetTermios(fd, readModes)
+	if err != nil {
+		return nil, err
+	}
+	before := *modes
+	modes.Lflag &^= unix.ECHO | unix.ECHONL | unix.ICANON
+	modes.Iflag &^= unix.ICRNL | unix.INLCR | unix.IGNCR // keys arrive as in raw mode
+	modes.Cc[unix.VMIN], modes.Cc[unix.VTIME] = 1, 0
+	if err := unix.IoctlSetTermios(fd, writeModes, modes); err != nil {
+		return nil, err
+	}
+	return func() { _ = unix.IoctlSetTermios(fd, writeModes, &before) }, nil // as the call before
+}
