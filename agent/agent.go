@@ -15,8 +15,8 @@ import (
 // many tools the model is given.
 const assumedWindow = 128_000
 
-// Options configure an [Agent]. The zero value is ready. It runs read-only tools only, since it
-// cannot ask the user.
+// Options configure an [Agent]. The zero value is ready. It runs no tool of a server, since it
+// trusts no server's annotations and cannot ask the user.
 type Options struct {
 	// System is the first text that the model is given.
 	System string
@@ -44,9 +44,13 @@ type Options struct {
 	// Allowed reports whether the user has allowed a tool permanently, in its present definition
 	// (see [client.Client.CheckDefinitions]). nil: no tool.
 	Allowed func(tool string) bool
-	// Effect returns the effect of a tool if its annotations are not to be believed. It is called
-	// before each decision, except in the modes that no effect changes: ModeNone and ModeAll. nil
-	// means [EffectOf].
+	// TrustAnnotations reports whether the user believes the annotations of a server's tools. A tool
+	// of another server needs an approval although it is annotated as read-only, since any server
+	// can claim that. The name is empty if the tool's server is unknown. nil: no server.
+	TrustAnnotations func(server string) bool
+	// Effect returns the effect of a tool if its annotations do not apply, for example because they
+	// have changed. It is called before each decision, except in the modes that no effect changes:
+	// ModeNone and ModeAll. nil means [EffectOf].
 	Effect func(tool *mcp.Tool) Effect
 }
 

@@ -63,7 +63,7 @@ func TestRun(t *testing.T) {
 				"thinking", "finished", "answered in 4, 400 and 40 tokens"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			expect(t, agent.New(&script{t: t, replies: tt.replies}, newBench("b__write", "a__write", "a__read"), &tt.opts), tt.want...)
+			expect(t, newTrustingAgent(&script{t: t, replies: tt.replies}, newBench("b__write", "a__write", "a__read"), &tt.opts), tt.want...)
 		})
 	}
 }
@@ -89,7 +89,7 @@ func TestOrder(t *testing.T) {
 			return &mcp.CallToolResult{Content: []mcp.Content{mcp.Text(use.Name)}}, nil
 		}
 		m := &script{t: t, replies: []reply{says("", "read1 {}", "read2 {}", "write {}", "read2 {}", "write {}"), says("done")}}
-		a := agent.New(m, b, &agent.Options{Mode: agent.ModeAll})
+		a := newTrustingAgent(m, b, &agent.Options{Mode: agent.ModeAll})
 		began, progressed := time.Now(), 0
 		for e, err := range a.Run(t.Context(), mcp.Text("go")) {
 			if err != nil {
@@ -121,7 +121,7 @@ func TestDecisions(t *testing.T) {
 	}
 	b := newBench("a__write", "b__one", "b__two", "c__no", "c__edit")
 	m := &script{t: t, replies: []reply{says("", "a__write {}", "a__write {}", "b__one {}", "b__two {}", "c__no {}", `c__edit {"x":"bad"}`), says("done")}}
-	a := agent.New(m, b, &agent.Options{Approve: func(_ context.Context, q agent.Question) (agent.Decision, error) {
+	a := newTrustingAgent(m, b, &agent.Options{Approve: func(_ context.Context, q agent.Question) (agent.Decision, error) {
 		asked = append(asked, q.Tool.Name+": "+string(q.Effect))
 		return decisions[q.Tool.Name], nil
 	}})
@@ -165,7 +165,7 @@ func TestInterrupted(t *testing.T) {
 			return nil, ctx.Err()
 		}
 		m := &script{t: t, replies: []reply{says("see", "read {}", "read {}", "write {}"), {text: "half a", err: errors.New("no more quota")}, says("done")}}
-		a := agent.New(m, b, &agent.Options{Mode: agent.ModeAll})
+		a := newTrustingAgent(m, b, &agent.Options{Mode: agent.ModeAll})
 		if _, err := trace(a.Run(ctx, mcp.Text("go"))); !errors.Is(err, stop) {
 			t.Errorf("%v", err)
 		}
@@ -193,7 +193,7 @@ func TestLeft(t *testing.T) {
 			progress(mcp.ProgressParams{Progress: 2})
 			return nil, ctx.Err()
 		}
-		a := agent.New(&script{t: t, replies: []reply{says("", "read {}", "read {}"), says("done")}}, b, nil)
+		a := newTrustingAgent(&script{t: t, replies: []reply{says("", "read {}", "read {}"), says("done")}}, b, nil)
 		for e := range a.Run(t.Context(), mcp.Text("go")) {
 			if _, ok := e.(agent.CallProgressed); ok {
 				break
@@ -206,7 +206,7 @@ func TestLeft(t *testing.T) {
 // If the caller leaves as the first of two calls starts, neither is made.
 func TestLeftBetween(t *testing.T) {
 	b := newBench("read")
-	a := agent.New(&script{t: t, replies: []reply{says("", `read {"n":1}`, `read {"n":2}`), says("done")}}, b, nil)
+	a := newTrustingAgent(&script{t: t, replies: []reply{says("", `read {"n":1}`, `read {"n":2}`), says("done")}}, b, nil)
 	for e := range a.Run(t.Context(), mcp.Text("go")) {
 		if _, ok := e.(agent.CallStarted); ok {
 			break
@@ -219,7 +219,7 @@ func TestLeftBetween(t *testing.T) {
 }
 
 func TestOneRunAtATime(t *testing.T) {
-	a := agent.New(&script{t: t, replies: []reply{says("done")}}, newBench(), nil)
+	a := newTrustingAgent(&script{t: t, replies: []reply{says("done")}}, newBench(), nil)
 	for range a.Run(t.Context(), mcp.Text("go")) {
 		for _, err := range a.Run(t.Context(), mcp.Text("and")) {
 			if err == nil || !strings.Contains(err.Error(), "already running") {
@@ -240,7 +240,7 @@ func TestToolsChange(t *testing.T) {
 		return &mcp.CallToolResult{Content: []mcp.Content{mcp.Text("ok")}}, nil
 	}
 	m := &script{t: t, replies: []reply{says("", "a__read {}"), says("done")}}
-	expect(t, agent.New(m, b, nil), "thinking", "acting", "starts a__read", "ends: ok",
+	expect(t, newTrustingAgent(m, b, nil), "thinking", "acting", "starts a__read", "ends: ok",
 		`new tools: ["c__new"], gone: ["b__read"]`,
 		"thinking", "finished", "answered in 2, 200 and 20 tokens")
 	var names []string
@@ -266,7 +266,7 @@ func TestLongResults(t *testing.T) {
 		says("", "read {}"), says("", `read_result {"result":"result-1","offset":75,"limit":20}`, `read_result {"result":"result-1","search":"line 500 "}`,
 			`read_result {"result":"result-9"}`, `read_result {"result":"result-1","offset":100000}`), says("done"),
 	}}
-	a := agent.New(m, b, &agent.Options{Limits: agent.Limits{MaxResult: 100}})
+	a := newTrustingAgent(m, b, &agent.Options{Limits: agent.Limits{MaxResult: 100}})
 	if _, err := trace(a.Run(t.Context(), mcp.Text("go"))); err != nil {
 		t.Error(err)
 	}
@@ -289,7 +289,7 @@ func TestLongResults(t *testing.T) {
 // Calls of the agent's own tools still get useful errors.
 func TestOwnToolsLater(t *testing.T) {
 	m := &script{t: t, replies: []reply{says("", `read_result {"result":"result-1"}`, `search_tools {"query":"read"}`), says("done")}}
-	expect(t, agent.New(m, newBench("a__read"), nil), "thinking", "acting", "starts read_result", "ends: nothing is kept of results any more: call their tools again",
+	expect(t, newTrustingAgent(m, newBench("a__read"), nil), "thinking", "acting", "starts read_result", "ends: nothing is kept of results any more: call their tools again",
 		"starts search_tools", "ends: a__read: \n\nThese can be called now.", "thinking", "finished", "answered in 2, 200 and 20 tokens")
 }
 
@@ -307,7 +307,7 @@ func TestStructured(t *testing.T) {
 		return results[in.N], nil
 	}
 	m := &script{t: t, replies: []reply{says("", `read {"n":0}`, `read {"n":1}`, `read {"n":2}`), says("done")}}
-	a := agent.New(m, b, nil)
+	a := newTrustingAgent(m, b, nil)
 	if _, err := trace(a.Run(t.Context(), mcp.Text("go"))); err != nil {
 		t.Error(err)
 	}
@@ -338,7 +338,7 @@ func TestToolbox(t *testing.T) {
 			m := &script{t: t, replies: []reply{
 				says("", "test_tool_with_progress {}", "test_error_handling {}"), says("", `slow {"seconds":60}`), says("", `echo {"message":"still here"}`), says("done"),
 			}}
-			a := agent.New(m, box, &agent.Options{Mode: agent.ModeAll})
+			a := newTrustingAgent(m, box, &agent.Options{Mode: agent.ModeAll})
 			ctx, cancel := context.WithCancel(t.Context())
 			progressed := 0
 			var last error

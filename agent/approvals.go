@@ -82,16 +82,17 @@ func sameTool(a, b *mcp.Tool) bool {
 	return err == nil && otherErr == nil && definitions.Equal(one, other)
 }
 
-// recordAllowed stores for which definitions the approval of a tool, or of all tools of its server,
+// recordAllowed stores for which definitions the approval of a tool, or of tools of its server,
 // counts. A tool that the server adds later is recorded when it is called.
 func (r *run) recordAllowed(what Scope, tool *mcp.Tool) {
 	r.allowedTools[tool.Name] = *tool
-	if what != ThisServer {
+	if what == ThisTool {
 		return
 	}
 	server := r.serverOf(tool.Name)
 	for i := range r.listed {
-		if other := &r.listed[i]; r.serverOf(other.Name) == server {
+		other := &r.listed[i]
+		if r.serverOf(other.Name) == server && (what == ThisServer || EffectOf(other) == ReadOnly) {
 			r.allowedTools[other.Name] = *other
 		}
 	}
@@ -107,8 +108,10 @@ func (r *run) allowedBefore(tool *mcp.Tool) *mcp.Tool {
 }
 
 // isAllowed reports whether the user has allowed the present definition of a tool in this session.
-func (r *run) isAllowed(server string, tool *mcp.Tool) bool {
-	if !r.allowed[allowanceKey{ThisTool, tool.Name}] && !r.allowed[allowanceKey{ThisServer, server}] || r.allowedBefore(tool) != nil {
+func (r *run) isAllowed(server string, tool *mcp.Tool, effect Effect) bool {
+	granted := r.allowed[allowanceKey{ThisTool, tool.Name}] || r.allowed[allowanceKey{ThisServer, server}] ||
+		effect == ReadOnly && r.allowed[allowanceKey{ReadOnlyTools, server}]
+	if !granted || r.allowedBefore(tool) != nil {
 		return false
 	}
 	r.allowedTools[tool.Name] = *tool

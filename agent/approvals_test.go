@@ -113,7 +113,7 @@ func TestDecidedOnPresentTool(t *testing.T) {
 				}
 				return says("", tt.calls...)
 			}
-			a := agent.New(m, b, &agent.Options{Mode: tt.mode, Approve: func(_ context.Context, q agent.Question) (agent.Decision, error) {
+			a := newTrustingAgent(m, b, &agent.Options{Mode: tt.mode, Approve: func(_ context.Context, q agent.Question) (agent.Decision, error) {
 				if asked >= len(tt.answers) {
 					return agent.Decision{}, errors.New("asked too often")
 				}
@@ -157,7 +157,7 @@ func TestNewsBehindResults(t *testing.T) {
 		b.become(with("a__new"))
 		return says("", "a__write {}", "a__read {}")
 	}
-	a := agent.New(m, b, &agent.Options{Approve: func(context.Context, agent.Question) (agent.Decision, error) {
+	a := newTrustingAgent(m, b, &agent.Options{Approve: func(context.Context, agent.Question) (agent.Decision, error) {
 		b.become(without("a__read"))
 		return agent.Decision{Allow: true}, nil
 	}})
@@ -202,7 +202,7 @@ func aloneWhereItBecame(t *testing.T) {
 		return says("", "a__read {}", "b__read {}", "c__read {}")
 	}
 	var decided []string
-	for e, err := range agent.New(m, b, &agent.Options{Mode: agent.ModeAll}).Run(t.Context(), mcp.Text("go")) {
+	for e, err := range newTrustingAgent(m, b, &agent.Options{Mode: agent.ModeAll}).Run(t.Context(), mcp.Text("go")) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -219,7 +219,7 @@ func aloneWhereItBecame(t *testing.T) {
 func TestWithdrawnAllowance(t *testing.T) {
 	b, asked := newBench("a__write"), 0
 	m := &script{t: t, replies: []reply{says("", "a__write {}"), says("", `a__write {"x":1}`), says("done")}}
-	a := agent.New(m, b, &agent.Options{Approve: func(_ context.Context, q agent.Question) (agent.Decision, error) {
+	a := newTrustingAgent(m, b, &agent.Options{Approve: func(_ context.Context, q agent.Question) (agent.Decision, error) {
 		if asked++; asked == 1 {
 			b.become(described("a__write", "new"))
 			return agent.Decision{Allow: true, For: agent.ThisServer, Arguments: json.RawMessage(`{"x":0}`)}, nil
@@ -257,7 +257,7 @@ func TestApprovalOfChangedTool(t *testing.T) {
 			m.replies = append(m.replies, says("", "a__write {}"), says("done"))
 		}
 		var asked []agent.Question
-		a := agent.New(m, b, &agent.Options{Approve: func(_ context.Context, q agent.Question) (agent.Decision, error) {
+		a := newTrustingAgent(m, b, &agent.Options{Approve: func(_ context.Context, q agent.Question) (agent.Decision, error) {
 			asked = append(asked, q)
 			return agent.Decision{Allow: true, For: scope}, nil
 		}})

@@ -33,7 +33,8 @@ type Question struct {
 	// the server has changed it since; otherwise nil.
 	Before *mcp.Tool
 	// Effect is the effect that the tool's annotations declare, unless [Options.Effect] or a change
-	// of the tool says otherwise. Annotations are as trustworthy as the server.
+	// of the tool says otherwise. It is ReadOnly if the user does not trust the server's annotations
+	// ([Options.TrustAnnotations]).
 	Effect Effect
 	// Server has the tool, or wants to use the model; empty if the tools' names do not say.
 	Server string
@@ -100,6 +101,9 @@ const sampling Scope = "sampling"
 const (
 	ThisTool   Scope = "tool"   // for the agent's life, or until the server changes the tool
 	ThisServer Scope = "server" // all tools of its server, each until the server changes it
+	// ReadOnlyTools are the tools that the server annotates as read-only, each until the server
+	// changes it. It answers a question with the effect [ReadOnly].
+	ReadOnlyTools Scope = "read-only tools"
 )
 
 // allowanceKey identifies an approval that lasts for the agent's life: of a tool, of all tools of
@@ -123,6 +127,11 @@ func (d Approval) decidedBy(what, why string) Approval {
 	return d
 }
 
+// trustsAnnotations reports whether the user believes the annotations of a server's tools.
+func (r *run) trustsAnnotations(server string) bool {
+	return r.opts.TrustAnnotations != nil && r.opts.TrustAnnotations(server)
+}
+
 // approveCall applies the mode, the annotations and earlier approvals, and asks the user if none
 // of them decides. The user may change the arguments. An error ends the run.
 func (r *run) approveCall(t *toolCall) (Approval, error) {
@@ -136,12 +145,14 @@ func (r *run) approveCall(t *toolCall) (Approval, error) {
 		return refused.decidedBy(byMode, "tools may not be run"), nil
 	case mode == ModeAll:
 		return allowed.decidedBy(byMode, "everything is allowed"), nil
-	case effect == ReadOnly:
+	case effect == ReadOnly && (t.isOwn || r.trustsAnnotations(server)):
 		return allowed.decidedBy(byAnnotation, "the tool is read-only"), nil
-	case mode == ModeAsk && r.isAllowed(server, tool):
+	case mode == ModeAsk && r.isAllowed(server, tool, effect):
 		return allowed.decidedBy(bySession, "the user has allowed it before"), nil
 	case r.opts.Allowed != nil && r.opts.Allowed(tool.Name):
 		return allowed.decidedBy(byAlways, "the user has allowed it for good"), nil
+	case mode != ModeAsk && effect == ReadOnly:
+		return refused.decidedBy(byMode, "only tools that are read-only may be run, and the user does not trust this server to say which ones are"), nil
 	case mode != ModeAsk:
 		return refused.decidedBy(byMode, "only tools that are read-only may be run, and this one is not"), nil
 	case r.opts.Approve == nil:
@@ -158,10 +169,10 @@ func (r *run) approveCall(t *toolCall) (Approval, error) {
 		}
 		use.Input, allowed.Call.Input = input, input
 	}
-	switch d.For {
-	case ThisTool:
+	switch {
+	case d.For == ThisTool:
 		t.granted = &allowanceKey{d.For, tool.Name}
-	case ThisServer:
+	case d.For == ThisServer, d.For == ReadOnlyTools && effect == ReadOnly:
 		t.granted = &allowanceKey{d.For, server}
 	}
 	if t.granted != nil {

@@ -43,7 +43,7 @@ func TestApprovals(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			b := &originBench{newBench("a__write", "a__read", "a__far", "write"), map[string]string{"a__far": "x__y"}}
-			a := agent.New(&script{t: t, replies: []reply{says("", tt.call), says("done")}}, b, &tt.opts)
+			a := newTrustingAgent(&script{t: t, replies: []reply{says("", tt.call), says("done")}}, b, &tt.opts)
 			var got []string
 			for e, err := range a.Run(t.Context(), mcp.Text("go")) {
 				switch e := e.(type) {
@@ -91,7 +91,7 @@ func TestSessionAllowances(t *testing.T) {
 	b := &originBench{newBench("a__x", "a__y", "a__b__z", "one", "two"), map[string]string{"a__b__z": "a__b"}} // as a hub knows it
 	asked := []string{}
 	extent := map[string]agent.Scope{"a__x": agent.ThisServer, "one": agent.ThisServer}
-	a := agent.New(&script{t: t, replies: []reply{says("", "a__x", "a__y", "a__b__z", "one", "two"), says("done")}}, b, &agent.Options{
+	a := newTrustingAgent(&script{t: t, replies: []reply{says("", "a__x", "a__y", "a__b__z", "one", "two"), says("done")}}, b, &agent.Options{
 		Approve: func(_ context.Context, q agent.Question) (agent.Decision, error) {
 			asked = append(asked, q.Server+": "+q.Call.Name)
 			return agent.Decision{Allow: true, For: extent[q.Call.Name]}, nil
@@ -117,7 +117,7 @@ func TestArguments(t *testing.T) {
 		``: `{}`, `null`: `{}`, ` {"x": 1} `: `{"x": 1}`, `[]`: "", `"{}"`: "", `{"x":`: "", `{} {}`: "", `7`: "",
 	} {
 		b, asked := newBench("write"), 0
-		a := agent.New(&script{t: t, replies: []reply{says("", "write "+input), says("done")}}, b, &agent.Options{
+		a := newTrustingAgent(&script{t: t, replies: []reply{says("", "write "+input), says("done")}}, b, &agent.Options{
 			Approve: func(context.Context, agent.Question) (agent.Decision, error) {
 				asked++
 				return agent.Decision{Allow: true}, nil
@@ -142,7 +142,7 @@ func TestArguments(t *testing.T) {
 func TestSetMode(t *testing.T) {
 	b, asked := newBench("write"), 0
 	var a *agent.Agent
-	a = agent.New(&script{t: t, replies: []reply{says("", "write", "write"), says("done"), says("", "write"), says("done")}}, b, &agent.Options{
+	a = newTrustingAgent(&script{t: t, replies: []reply{says("", "write", "write"), says("done"), says("", "write"), says("done")}}, b, &agent.Options{
 		Approve: func(context.Context, agent.Question) (agent.Decision, error) {
 			asked++
 			a.SetMode(agent.ModeAll)
@@ -179,7 +179,7 @@ func TestAskedTooLate(t *testing.T) {
 					o.Mode = agent.ModeAll
 				}
 				m := &script{t: t, replies: []reply{says("", "write", "write"), says("", "write"), says("done")}}
-				a := agent.New(m, b, &o)
+				a := newTrustingAgent(m, b, &o)
 				for e := range a.Run(ctx, mcp.Text("go")) {
 					replied := isReply(e)
 					state, _ := e.(agent.StateChanged)
@@ -213,7 +213,7 @@ func TestAllowancesInReadOnly(t *testing.T) {
 		b := newBench("a__write")
 		m := &script{t: t, replies: []reply{says("", "a__write"), says("ok"), says("", "a__write"), says("ok"), says("", "a__write"), says("ok")}}
 		asked := 0
-		a := agent.New(m, b, &agent.Options{Approve: func(context.Context, agent.Question) (agent.Decision, error) {
+		a := newTrustingAgent(m, b, &agent.Options{Approve: func(context.Context, agent.Question) (agent.Decision, error) {
 			asked++
 			return agent.Decision{Allow: true, For: extent}, nil
 		}})
@@ -241,7 +241,7 @@ func TestEditedArguments(t *testing.T) {
 			b.run = func(context.Context, mcp.ToolUse, func(mcp.ProgressParams)) (*mcp.CallToolResult, error) {
 				return &mcp.CallToolResult{Content: []mcp.Content{mcp.Text(strings.Repeat("x", size))}}, nil
 			}
-			a := agent.New(&script{t: t, replies: []reply{says("", `write {"path":"a"}`), says("done")}}, b, &agent.Options{Limits: agent.Limits{MaxResult: 1000},
+			a := newTrustingAgent(&script{t: t, replies: []reply{says("", `write {"path":"a"}`), says("done")}}, b, &agent.Options{Limits: agent.Limits{MaxResult: 1000},
 				Approve: func(context.Context, agent.Question) (agent.Decision, error) {
 					return agent.Decision{Allow: true, Arguments: []byte(edited)}, nil
 				}})

@@ -57,7 +57,7 @@ func loops(t testing.TB) (loop, direct func()) {
 	m := newInstantModel()
 	loop = func() {
 		ended := false
-		for e, err := range agent.New(m, box, &agent.Options{System: "Be brief.", Limits: agent.Limits{MaxSteps: steps + 1}}).Run(context.Background(), mcp.Text("go")) {
+		for e, err := range newTrustingAgent(m, box, &agent.Options{System: "Be brief.", Limits: agent.Limits{MaxSteps: steps + 1}}).Run(context.Background(), mcp.Text("go")) {
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -26,7 +26,7 @@ func TestBadTools(t *testing.T) {
 		b.run = func(context.Context, mcp.ToolUse, func(mcp.ProgressParams)) (*mcp.CallToolResult, error) {
 			return run(), nil
 		}
-		a := agent.New(&script{t: t, replies: []reply{says("", "read {}", "read {}"), says("done")}}, b, nil)
+		a := newTrustingAgent(&script{t: t, replies: []reply{says("", "read {}", "read {}"), says("done")}}, b, nil)
 		if _, err := trace(a.Run(t.Context(), mcp.Text("go"))); err != nil {
 			t.Error(err)
 		}
@@ -39,7 +39,7 @@ func TestBadTools(t *testing.T) {
 }
 
 func TestNoTools(t *testing.T) {
-	a := agent.New(&script{t: t, replies: []reply{says("", "read {}"), says("done")}}, nil, nil)
+	a := newTrustingAgent(&script{t: t, replies: []reply{says("", "read {}"), says("done")}}, nil, nil)
 	expect(t, a, "thinking", "acting", "ends: This tool was not run: there is no tool read.", "thinking", "finished", "answered in 2, 200 and 20 tokens")
 }
 
@@ -47,7 +47,7 @@ func TestNoTools(t *testing.T) {
 func TestEndedAtStart(t *testing.T) {
 	for _, how := range []string{"left", "cancelled"} {
 		b := newBench("read")
-		a := agent.New(&script{t: t, replies: []reply{says("", "read {}", "search_tools {}"), says("done")}}, b, nil)
+		a := newTrustingAgent(&script{t: t, replies: []reply{says("", "read {}", "search_tools {}"), says("done")}}, b, nil)
 		ctx, cancel := context.WithCancel(t.Context())
 		var refused []string
 		for e := range a.Run(ctx, mcp.Text("go")) {
@@ -92,7 +92,7 @@ func (f *flaky) List(ctx context.Context) ([]mcp.Tool, error) {
 func TestListFails(t *testing.T) {
 	m := &script{t: t, replies: []reply{says("one"), says("two")}}
 	f := &flaky{bench: newBench("a")}
-	a := agent.New(m, f, nil)
+	a := newTrustingAgent(m, f, nil)
 	expect(t, a, "thinking", "finished", "answered in 1, 100 and 10 tokens")
 	f.tools = append(f.tools, newBench("b").tools...)
 	f.changed <- struct{}{}

@@ -36,7 +36,7 @@ func long(t *testing.T, calls, size, window int, summary reply, o agent.Options)
 		return says("done")
 	}
 	o.System = "Be brief."
-	return m, agent.New(m, b, &o)
+	return m, newTrustingAgent(m, b, &o)
 }
 
 // length measures a conversation independently of the agent.
@@ -255,7 +255,7 @@ func TestCompactTextAfterRefusal(t *testing.T) {
 			}
 			return says("short")
 		}
-		a := agent.New(m, newBench("read"), &agent.Options{Messages: said})
+		a := newTrustingAgent(m, newBench("read"), &agent.Options{Messages: said})
 		if all, notices := compacted(t, a); len(all) == 0 || len(notices) > 0 || all[0].Summary != "short" {
 			t.Errorf("%+v: %+v, %q", tt, all, notices)
 		}

@@ -37,7 +37,7 @@ func TestQuestionsThroughAGateway(t *testing.T) {
 			return &mcp.ElicitResult{Action: mcp.ElicitAccept, Content: json.RawMessage(`{"username":"` + q.Server + `","email":"a@b.c"}`)}, nil
 		}}})
 		m := &script{t: t, replies: []reply{says("", `one__test_elicitation {"message":"Who?"}`), says("", `one__test_sampling {"prompt":"What?"}`), says("that"), says("done")}}
-		a := agent.New(m, box, &agent.Options{Mode: agent.ModeAll, Limits: agent.Limits{SearchAt: -1}})
+		a := newTrustingAgent(m, box, &agent.Options{Mode: agent.ModeAll, Limits: agent.Limits{SearchAt: -1}})
 		got := story(t, a.Run(t.Context(), mcp.Text("go")))
 		for _, want := range []string{`elicitation: one asks "Who?"`, `sampling: one asks "What?"`, "ends: LLM response: that",
 			`ends: User response: action: accept, content: {"username":"one","email":"a@b.c"}`} {

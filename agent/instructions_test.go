@@ -11,7 +11,7 @@ import (
 func TestInstructions(t *testing.T) {
 	m := &script{t: t, replies: []reply{says("one"), says("two")}}
 	text := ""
-	a := agent.New(m, nil, &agent.Options{System: "Be brief.", Instructions: func() string { return text }})
+	a := newTrustingAgent(m, nil, &agent.Options{System: "Be brief.", Instructions: func() string { return text }})
 	for _, want := range []string{"Be brief.", "Be brief.\n\nBe gentle."} {
 		if _, err := trace(a.Run(t.Context(), mcp.Text("go"))); err != nil {
 			t.Fatal(err)

@@ -59,7 +59,7 @@ func TestMend(t *testing.T) {
 			t.Errorf("%s: %s, want %s", name, all, tt.want)
 		}
 		check(t, mended)
-		a := agent.New(&script{t: t, replies: []reply{says("done")}}, newBench("read"), &agent.Options{Messages: tt.said})
+		a := newTrustingAgent(&script{t: t, replies: []reply{says("done")}}, newBench("read"), &agent.Options{Messages: tt.said})
 		expect(t, a, "thinking", "finished", "answered in 1, 100 and 10 tokens")
 	}
 }
@@ -68,7 +68,7 @@ func TestMend(t *testing.T) {
 func TestPanicOfTheCaller(t *testing.T) {
 	for _, where := range []string{"approve", "replied", "ended"} {
 		m := &script{t: t, replies: []reply{says("", "write {}", "write {}"), says("done")}}
-		a := agent.New(m, newBench("write"), &agent.Options{Approve: func(context.Context, agent.Question) (agent.Decision, error) {
+		a := newTrustingAgent(m, newBench("write"), &agent.Options{Approve: func(context.Context, agent.Question) (agent.Decision, error) {
 			if where == "approve" {
 				panic("no terminal")
 			}

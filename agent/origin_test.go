@@ -42,7 +42,7 @@ func TestAllowanceOfAServerBehindAGateway(t *testing.T) {
 	}
 	m.replies = append(m.replies, says("done"))
 	var asked []string
-	a := agent.New(m, dial(t, g, client.Options{}), &agent.Options{Limits: agent.Limits{SearchAt: -1}, Approve: func(_ context.Context, q agent.Question) (agent.Decision, error) {
+	a := newTrustingAgent(m, dial(t, g, client.Options{}), &agent.Options{Limits: agent.Limits{SearchAt: -1}, Approve: func(_ context.Context, q agent.Question) (agent.Decision, error) {
 		asked = append(asked, q.Server)
 		return agent.Decision{Allow: true, For: agent.ThisServer}, nil
 	}})

@@ -92,7 +92,7 @@ func TestElicitation(t *testing.T) {
 			return &mcp.ElicitResult{Action: mcp.ElicitAccept, Content: json.RawMessage(`{"username":"Ann","email":"a@b.c"}`)}, nil
 		}}})
 		m := &script{t: t, replies: []reply{says("", `test_elicitation {"message":"Who are you?"}`), says("done")}}
-		a := agent.New(m, box, &agent.Options{Mode: agent.ModeAll})
+		a := newTrustingAgent(m, box, &agent.Options{Mode: agent.ModeAll})
 		got := story(t, func(yield func(agent.Event, error) bool) {
 			for e, err := range a.Run(t.Context(), mcp.Text("go")) {
 				inLoop++
@@ -146,7 +146,7 @@ func TestSampling(t *testing.T) {
 					replies = slices.Delete(replies, 1, 2)
 				}
 				m := &script{t: t, replies: replies}
-				a := agent.New(m, box, &tt.opts)
+				a := newTrustingAgent(m, box, &tt.opts)
 				got := story(t, a.Run(t.Context(), mcp.Text("go")))
 				from := slices.Index(got, asks)
 				if from < 0 {
@@ -208,7 +208,7 @@ func TestSamples(t *testing.T) {
 				return text, nil
 			})
 			m := &script{t: t, replies: []reply{says("", "ask {}"), tt.reply, says("done")}}
-			a := agent.New(m, dial(t, s, client.Options{}), &agent.Options{Mode: agent.ModeAll})
+			a := newTrustingAgent(m, dial(t, s, client.Options{}), &agent.Options{Mode: agent.ModeAll})
 			got := story(t, a.Run(t.Context(), mcp.Text("go")))
 			if all := strings.Join(got, "\n"); !strings.Contains(all, tt.want) || !strings.Contains(all, "answered") {
 				t.Errorf("%s, want %q", all, tt.want)
@@ -247,7 +247,7 @@ func TestTwoQuestions(t *testing.T) {
 			return &mcp.ElicitResult{Action: mcp.ElicitAccept, Content: fmt.Appendf(nil, `{"X":"answer %d"}`, questions)}, nil
 		}}})
 		m := &script{t: t, replies: []reply{says("", "one {}", "busy {}", "two {}"), says("done")}}
-		a := agent.New(m, box, nil)
+		a := newTrustingAgent(m, box, nil)
 		got := story(t, a.Run(t.Context(), mcp.Text("go")))
 		var results []string
 		for _, c := range a.Messages()[2].Content {
@@ -287,7 +287,7 @@ func TestQuestionInterrupted(t *testing.T) {
 					calls = append(calls, "ask {}")
 				}
 				box := dial(t, s, o)
-				a := agent.New(&script{t: t, replies: []reply{says("", calls...), says("done")}}, box, nil)
+				a := newTrustingAgent(&script{t: t, replies: []reply{says("", calls...), says("done")}}, box, nil)
 				ended := false
 				if how == "slow" {
 					time.AfterFunc(50*time.Millisecond, cancel)
@@ -315,7 +315,7 @@ func TestTimeout(t *testing.T) {
 	s := everything.New()
 	defer s.Close()
 	box := dial(t, s, client.Options{Limits: client.Limits{Total: 50 * time.Millisecond}})
-	a := agent.New(&script{t: t, replies: []reply{says("", `slow {"seconds":60}`), says("done")}}, box, &agent.Options{Mode: agent.ModeAll})
+	a := newTrustingAgent(&script{t: t, replies: []reply{says("", `slow {"seconds":60}`), says("done")}}, box, &agent.Options{Mode: agent.ModeAll})
 	if got := strings.Join(story(t, a.Run(t.Context(), mcp.Text("go"))), "\n"); !strings.Contains(got, "answered") {
 		t.Error(got)
 	}
@@ -330,7 +330,7 @@ func TestSamplingApprovalFails(t *testing.T) {
 	defer s.Close()
 	box := dial(t, s, client.Options{})
 	gone := errors.New("the terminal is gone")
-	a := agent.New(&script{t: t, replies: []reply{says("", `test_sampling {"prompt":"How many?"}`)}}, box, &agent.Options{Approve: func(_ context.Context, q agent.Question) (agent.Decision, error) {
+	a := newTrustingAgent(&script{t: t, replies: []reply{says("", `test_sampling {"prompt":"How many?"}`)}}, box, &agent.Options{Approve: func(_ context.Context, q agent.Question) (agent.Decision, error) {
 		if q.Sampling != nil {
 			return agent.Decision{}, gone
 		}
@@ -352,7 +352,7 @@ func TestSamplingForTheSession(t *testing.T) {
 	box := dial(t, s, client.Options{})
 	asked := 0
 	m := &script{t: t, replies: []reply{says("", `test_sampling {"prompt":"One?"}`), says("1"), says("", `test_sampling {"prompt":"Two?"}`), says("2"), says("done")}}
-	a := agent.New(m, box, &agent.Options{Approve: func(_ context.Context, q agent.Question) (agent.Decision, error) {
+	a := newTrustingAgent(m, box, &agent.Options{Approve: func(_ context.Context, q agent.Question) (agent.Decision, error) {
 		if q.Sampling != nil {
 			asked++
 		}

@@ -44,7 +44,7 @@ func TestRepeats(t *testing.T) {
 			b.run = func(_ context.Context, use mcp.ToolUse, _ func(mcp.ProgressParams)) (*mcp.CallToolResult, error) {
 				return &mcp.CallToolResult{Content: []mcp.Content{mcp.Text(tt.result(use.Name))}}, nil
 			}
-			a := agent.New(&script{t: t, replies: append(tt.replies, tt.replies...)}, b, nil)
+			a := newTrustingAgent(&script{t: t, replies: append(tt.replies, tt.replies...)}, b, nil)
 			for range 2 { // another run begins anew
 				got := ""
 				for e, err := range a.Run(t.Context(), mcp.Text("go")) {
@@ -71,7 +71,7 @@ func TestRepeats(t *testing.T) {
 // Notices of a provider become events of the run.
 func TestNotices(t *testing.T) {
 	m := &script{t: t, replies: []reply{{text: "done", notice: "the tool x is left out"}}}
-	got, err := trace(agent.New(m, newBench(), nil).Run(t.Context(), mcp.Text("go")))
+	got, err := trace(newTrustingAgent(m, newBench(), nil).Run(t.Context(), mcp.Text("go")))
 	if err != nil {
 		t.Error(err)
 	}

@@ -31,7 +31,7 @@ func TestCutOff(t *testing.T) {
 		{"a call that is not whole", []reply{{cut: true}}, []string{"thinking", noticeCut, "finished", "cut off in 1, 100 and 10 tokens"}, 1},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			a := agent.New(&script{t: t, replies: append(tt.replies, says("the rest"))}, newBench("read"), nil)
+			a := newTrustingAgent(&script{t: t, replies: append(tt.replies, says("the rest"))}, newBench("read"), nil)
 			expect(t, a, tt.want...)
 			said := a.Messages()
 			if last := said[len(said)-1]; len(said) != tt.messages || last.Cut != (tt.messages%2 == 0 && tt.name != "calls") {
@@ -45,7 +45,7 @@ func TestCutOff(t *testing.T) {
 // An empty reply is requested again once, and does not enter the conversation.
 func TestEmptyReply(t *testing.T) {
 	for _, nothing := range []string{"", " \n"} {
-		a := agent.New(&script{t: t, replies: []reply{says(nothing), says("done")}}, newBench(), nil)
+		a := newTrustingAgent(&script{t: t, replies: []reply{says(nothing), says("done")}}, newBench(), nil)
 		var replied int
 		for e, err := range a.Run(t.Context(), mcp.Text("go")) {
 			if err != nil {
@@ -59,7 +59,7 @@ func TestEmptyReply(t *testing.T) {
 			t.Errorf("%d replies, %+v, %+v", replied, said, a.Tokens().Spent)
 		}
 
-		a = agent.New(&script{t: t, replies: []reply{says(nothing), says(nothing), says("done")}}, newBench(), nil)
+		a = newTrustingAgent(&script{t: t, replies: []reply{says(nothing), says(nothing), says("done")}}, newBench(), nil)
 		got, err := trace(a.Run(t.Context(), mcp.Text("go")))
 		if err == nil || !strings.Contains(err.Error(), "replied with nothing, twice") || !slices.Equal(got, []string{"thinking", noticeEmpty, "failed"}) {
 			t.Errorf("%q, %v", got, err)
@@ -78,7 +78,7 @@ func TestRunWithoutInput(t *testing.T) {
 		check(t, a.Messages())
 		return err
 	}
-	a := agent.New(&script{t: t, replies: []reply{says("one"), says("two")}}, newBench(), nil)
+	a := newTrustingAgent(&script{t: t, replies: []reply{says("one"), says("two")}}, newBench(), nil)
 	if err := run(a); err == nil || !strings.Contains(err.Error(), "nothing has been said yet") || len(a.Messages()) != 0 {
 		t.Errorf("%v, %+v", err, a.Messages())
 	}
@@ -86,7 +86,7 @@ func TestRunWithoutInput(t *testing.T) {
 	if err := run(a); err != nil || a.Messages()[2].Text() != "Go on." || a.Messages()[3].Text() != "two" {
 		t.Errorf("%v, %+v", err, a.Messages())
 	}
-	a = agent.New(&script{t: t, replies: []reply{says("one")}}, newBench(), &agent.Options{Messages: []agent.Message{from(mcp.RoleUser, mcp.Text("go"))}})
+	a = newTrustingAgent(&script{t: t, replies: []reply{says("one")}}, newBench(), &agent.Options{Messages: []agent.Message{from(mcp.RoleUser, mcp.Text("go"))}})
 	if err := run(a); err != nil || len(a.Messages()) != 2 || a.Messages()[0].Text() != "go" {
 		t.Errorf("%v, %+v", err, a.Messages())
 	}
@@ -96,7 +96,7 @@ func TestRunWithoutInput(t *testing.T) {
 func TestUsageOfTheLastReply(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	m := &script{t: t, next: func(agent.Conversation) reply { cancel(); return says("") }}
-	a := agent.New(m, newBench(), nil)
+	a := newTrustingAgent(m, newBench(), nil)
 	if _, err := trace(a.Run(ctx, mcp.Text("go"))); err == nil {
 		t.Error("no error")
 	}

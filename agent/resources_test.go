@@ -141,7 +141,7 @@ func TestResourcesThroughAGateway(t *testing.T) {
 			says("", `list_resources {"search":"watched"}`), says("", read, `read_resource {"uri":"test://template/7/data"}`), says("read"),
 			says("done"), says("done"), says("", read), says("read"), says("done"),
 		}}
-		a := agent.New(m, box, &agent.Options{Limits: agent.Limits{SearchAt: -1}})
+		a := newTrustingAgent(m, box, &agent.Options{Limits: agent.Limits{SearchAt: -1}})
 		changes, results := runOnce(t, a)
 		if len(changes) != 0 || !strings.Contains(results[0], watched+" (of one, ") || !strings.Contains(results[0], "/test://watched-resource (of my two, ") ||
 			!strings.Contains(results[1], "The resource "+watched+" of the server one:") || !strings.Contains(results[1], "Updated 0 times") || !strings.Contains(results[2], "ID: 7") {
@@ -229,7 +229,7 @@ func TestResourceToolsOffered(t *testing.T) {
 			if len(tt.tools.tools) > 10 {
 				o.Limits.SearchAt = 1e-9
 			}
-			a := agent.New(m, tt.tools, o)
+			a := newTrustingAgent(m, tt.tools, o)
 			runOnce(t, a)
 			if got := toolNames(m.conversations[0]); !slices.Equal(got, tt.want) {
 				t.Errorf("offered are %q, want %q", got, tt.want)
@@ -252,7 +252,7 @@ func TestResourceList(t *testing.T) {
 	s.resources = append(s.resources, agent.Resource{Resource: mcp.Resource{URI: "y://{id}", Name: "a\nb\x1b[2J"}, Server: "two", Template: true})
 	m := &script{t: t, replies: []reply{says("", `list_resources {}`, `list_resources {"cursor":"51"}`, `list_resources {"cursor":"101"}`,
 		`list_resources {"server":"TWO"}`, `list_resources {"search":"NUMBER 11"}`, `list_resources {"search":"none"}`, `list_resources {"cursor":"x"}`), says("done")}}
-	_, results := runOnce(t, agent.New(m, s, nil))
+	_, results := runOnce(t, newTrustingAgent(m, s, nil))
 	for i, want := range []struct {
 		lines int
 		has   string
@@ -291,7 +291,7 @@ func TestResourceChangesBounded(t *testing.T) {
 	for range 4 {
 		m.replies = append(m.replies, says("done"))
 	}
-	a := agent.New(m, s, nil)
+	a := newTrustingAgent(m, s, nil)
 	var uris []string
 	for i := range 30 {
 		uris = append(uris, fmt.Sprintf("x://%d", i))
@@ -333,7 +333,7 @@ func TestResourceListFails(t *testing.T) {
 				s := newShelf(1, "a")
 				s.list = list
 				m := &script{t: t, replies: []reply{says("", "a {}"), says("done"), says("done")}}
-				a := agent.New(m, s, &agent.Options{Mode: agent.ModeAll})
+				a := newTrustingAgent(m, s, &agent.Options{Mode: agent.ModeAll})
 				got, err := trace(a.Run(t.Context(), mcp.Text("go")))
 				failed := slices.DeleteFunc(got, func(line string) bool { return !strings.HasPrefix(line, "the resources could not be listed: ") })
 				if err != nil || len(failed) != 1 || s.lists != 1 {
@@ -351,13 +351,13 @@ func TestResourceListFails(t *testing.T) {
 
 // A resource that cannot be read is an error, with the reason.
 func TestResourceErrors(t *testing.T) {
-	if _, err := agent.New(&script{t: t}, newBench("a"), nil).ReadResource(t.Context(), "x://1"); err == nil || !strings.Contains(err.Error(), "no resources") {
+	if _, err := newTrustingAgent(&script{t: t}, newBench("a"), nil).ReadResource(t.Context(), "x://1"); err == nil || !strings.Contains(err.Error(), "no resources") {
 		t.Errorf("without resources: %v", err)
 	}
 	s := newShelf(3)
 	s.read = func(string) (*mcp.ReadResourceResult, error) { return nil, errors.New("it is lent") }
 	m := &script{t: t, replies: []reply{says("", `read_resource {"uri":"x://1"}`, `read_resource {"uri":"x:/1"}`, `read_resource {}`), says("done")}}
-	a := agent.New(m, s, nil)
+	a := newTrustingAgent(m, s, nil)
 	if _, err := a.ReadResource(t.Context(), "x://1"); err == nil || err.Error() != "it is lent" {
 		t.Errorf("got %v", err)
 	}
@@ -389,7 +389,7 @@ func TestLateSubscription(t *testing.T) {
 		})
 		box := &reporting{Toolbox: dial(t, slow, client.Options{}), reported: make(chan string, 100)}
 		m := &script{t: t, replies: []reply{says("done"), says("done")}}
-		a := agent.New(m, box, nil)
+		a := newTrustingAgent(m, box, nil)
 		for range 2 {
 			if _, err := a.ReadResource(t.Context(), "test://static-text"); err != nil {
 				t.Fatal(err)
@@ -417,7 +417,7 @@ func TestResourceIsReadAgain(t *testing.T) {
 		reads++
 		return fmt.Sprint(reads), nil
 	}, server.ResourceOptions{Cache: &mcp.Cache{TTL: time.Hour, Scope: mcp.CachePublic}})
-	a := agent.New(&script{t: t}, dial(t, s, client.Options{}), nil)
+	a := newTrustingAgent(&script{t: t}, dial(t, s, client.Options{}), nil)
 	for _, want := range []string{"1", "2"} {
 		content, err := a.ReadResource(t.Context(), "x://1")
 		if err != nil || content[1].Resource.Text != want {

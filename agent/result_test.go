@@ -23,7 +23,7 @@ func limitedContent(t *testing.T, o agent.Options, res mcp.CallToolResult) []mcp
 	b.run = func(context.Context, mcp.ToolUse, func(mcp.ProgressParams)) (*mcp.CallToolResult, error) {
 		return &res, nil
 	}
-	a := agent.New(&script{t: t, replies: []reply{says("", `read {"path":"`+argument+`"}`), says("done")}}, b, &o)
+	a := newTrustingAgent(&script{t: t, replies: []reply{says("", `read {"path":"`+argument+`"}`), says("done")}}, b, &o)
 	if _, err := trace(a.Run(t.Context(), mcp.Text("go"))); err != nil {
 		t.Error(err)
 	}
@@ -107,7 +107,7 @@ func TestLargeResult(t *testing.T) {
 		return &res, nil
 	}
 	m := &script{t: t, replies: []reply{says("", "read {}"), says("", `read_result {"result":"result-1","offset":4000000}`, `read_result {"result":"result-1","search":"\"n\":99999,"}`), says("done")}}
-	a := agent.New(m, b, nil)
+	a := newTrustingAgent(m, b, nil)
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
 	began := time.Now()
@@ -138,7 +138,7 @@ func TestReadBounded(t *testing.T) {
 	}
 	for most, want := range map[int]int{100: 100, 4000: 4000, 0: 20_000, 50_000: 20_000} {
 		m := &script{t: t, replies: []reply{says("", "read {}"), says("", `read_result {"result":"result-1","search":"ö"}`, `read_result {"result":"result-1"}`, `read_result {"result":"result-1","limit":20000}`), says("done")}}
-		a := agent.New(m, b, &agent.Options{Limits: agent.Limits{MaxResult: most}})
+		a := newTrustingAgent(m, b, &agent.Options{Limits: agent.Limits{MaxResult: most}})
 		if _, err := trace(a.Run(t.Context(), mcp.Text("go"))); err != nil {
 			t.Error(err)
 		}

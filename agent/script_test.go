@@ -216,3 +216,16 @@ func expect(t *testing.T, a *agent.Agent, want ...string) {
 	}
 	check(t, a.Messages())
 }
+
+// newTrustingAgent returns an agent for a user who believes all servers' annotations, unless o says
+// otherwise.
+func newTrustingAgent(m agent.Model, t agent.Tools, o *agent.Options) *agent.Agent {
+	options := agent.Options{}
+	if o != nil {
+		options = *o
+	}
+	if options.TrustAnnotations == nil {
+		options.TrustAnnotations = func(string) bool { return true }
+	}
+	return agent.New(m, t, &options)
+}

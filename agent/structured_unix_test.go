@@ -60,7 +60,7 @@ func TestOwnServersOnce(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer box.Close()
-			a := agent.New(&script{t: t, replies: []reply{says("", tt.call), says("done")}}, box, &agent.Options{Mode: agent.ModeAll, Limits: agent.Limits{MaxResult: -1}})
+			a := newTrustingAgent(&script{t: t, replies: []reply{says("", tt.call), says("done")}}, box, &agent.Options{Mode: agent.ModeAll, Limits: agent.Limits{MaxResult: -1}})
 			if _, err := trace(a.Run(t.Context(), mcp.Text("go"))); err != nil {
 				t.Fatal(err)
 			}

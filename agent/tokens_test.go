@@ -15,7 +15,7 @@ func TestTokens(t *testing.T) {
 	b := newBench("a__read", "b__read")
 	b.tools[0].Description = strings.Repeat("word", 100)
 	m := &script{t: t, window: 1000, replies: []reply{says("", "a__read {}"), says("done")}, input: func(c agent.Conversation) int { return 100 * len(c.Messages) }}
-	a := agent.New(m, b, &agent.Options{System: strings.Repeat("four", 50), Messages: []agent.Message{
+	a := newTrustingAgent(m, b, &agent.Options{System: strings.Repeat("four", 50), Messages: []agent.Message{
 		{Role: mcp.RoleUser, Content: []mcp.Content{mcp.Text(strings.Repeat("日本", 50))}},
 		{Role: mcp.RoleAssistant, Content: []mcp.Content{mcp.Text("four")}, Usage: &agent.Usage{Input: 7, Cached: 5, Output: 3}},
 	}})
@@ -54,7 +54,7 @@ func TestTokens(t *testing.T) {
 
 // Tools that are not offered do not count, and can be seen all the same.
 func TestTokensOfDeferredTools(t *testing.T) {
-	a := agent.New(&script{t: t, replies: []reply{says("done")}}, newToolCrowd(300), nil)
+	a := newTrustingAgent(&script{t: t, replies: []reply{says("done")}}, newToolCrowd(300), nil)
 	if _, err := trace(a.Run(t.Context(), mcp.Text("go"))); err != nil {
 		t.Error(err)
 	}

@@ -41,7 +41,7 @@ func TestSearchTools(t *testing.T) {
 		says("", `search_tools {"query":"fetch web page"}`, `search_tools {"query":"zzzqqq"}`, `search_tools {}`, `search_tools {"query":3}`),
 		says("done"),
 	}}
-	a := agent.New(m, b, &agent.Options{Mode: agent.ModeAll, System: "Be brief."})
+	a := newTrustingAgent(m, b, &agent.Options{Mode: agent.ModeAll, System: "Be brief."})
 	got, err := trace(a.Run(t.Context(), mcp.Text("go")))
 	if err != nil {
 		t.Error(err)
@@ -91,7 +91,7 @@ func TestOrderOfDefinitions(t *testing.T) {
 		}
 		slices.Reverse(b.tools)
 		m := &script{t: t, replies: []reply{says("", `search_tools {"query":"orders"}`), says("done")}}
-		if _, err := trace(agent.New(m, b, nil).Run(t.Context(), mcp.Text("go"))); err != nil {
+		if _, err := trace(newTrustingAgent(m, b, nil).Run(t.Context(), mcp.Text("go"))); err != nil {
 			t.Error(err)
 		}
 		this := fmt.Sprint(m.conversations[0].System, offered(m.conversations[1]))
@@ -118,7 +118,7 @@ func TestSearchAt(t *testing.T) {
 		{"never", 8_000, agent.Options{Limits: agent.Limits{SearchAt: -1}}, false},
 	} {
 		m := &script{t: t, window: tt.window, replies: []reply{says("done")}}
-		a := agent.New(m, newToolCrowd(300), &tt.opts)
+		a := newTrustingAgent(m, newToolCrowd(300), &tt.opts)
 		if _, err := trace(a.Run(t.Context(), mcp.Text("go"))); err != nil {
 			t.Error(err)
 		}
@@ -143,7 +143,7 @@ func TestToolsBecomeMany(t *testing.T) {
 		return &mcp.CallToolResult{Content: []mcp.Content{mcp.Text("ok")}}, nil
 	}
 	m := &script{t: t, replies: []reply{says("", "web__read {}"), says("", "shop__list_orders_007 {}"), says("done")}}
-	a := agent.New(m, b, nil)
+	a := newTrustingAgent(m, b, nil)
 	if _, err := trace(a.Run(t.Context(), mcp.Text("go"))); err != nil {
 		t.Error(err)
 	}
@@ -161,12 +161,12 @@ func TestToolsBecomeMany(t *testing.T) {
 // tools that fit.
 func TestSearchAfterResume(t *testing.T) {
 	m := &script{t: t, window: 8_000, replies: []reply{says("", "web__fetch_page {}"), says("done")}}
-	a := agent.New(m, newToolCrowd(300), &agent.Options{Mode: agent.ModeAll})
+	a := newTrustingAgent(m, newToolCrowd(300), &agent.Options{Mode: agent.ModeAll})
 	if _, err := trace(a.Run(t.Context(), mcp.Text("go"))); err != nil {
 		t.Error(err)
 	}
 	again := &script{t: t, window: 8_000, replies: []reply{says("done"), says("done")}}
-	b := agent.New(again, newToolCrowd(300), &agent.Options{Messages: a.Messages()})
+	b := newTrustingAgent(again, newToolCrowd(300), &agent.Options{Messages: a.Messages()})
 	large := &script{t: t, window: 1_000_000, replies: []reply{says("done")}}
 	for i, model := range []agent.Model{again, large, again} {
 		b.SetModel(model)
@@ -190,7 +190,7 @@ func TestOwnNames(t *testing.T) {
 	b := newToolCrowd(300)
 	b.tools = append(b.tools, mcp.Tool{Name: "search_tools", InputSchema: json.RawMessage(`{"type":"object"}`), Annotations: mcp.ReadOnly})
 	m := &script{t: t, replies: []reply{says("", `search_tools_ {"query":"fetch"}`, `search_tools {}`), says("done")}}
-	if _, err := trace(agent.New(m, b, nil).Run(t.Context(), mcp.Text("go"))); err != nil {
+	if _, err := trace(newTrustingAgent(m, b, nil).Run(t.Context(), mcp.Text("go"))); err != nil {
 		t.Error(err)
 	}
 	if !slices.Equal(b.called, []string{"search_tools {}"}) || offered(m.conversations[0])[0] != "search_tools_" {
@@ -219,7 +219,7 @@ func TestMaxTools(t *testing.T) {
 	}
 	m := limitedModel{&script{t: t, window: 1_000_000}, 5}
 	m.replies = []reply{says("", "read01 {}", "read02 {}"), says("", "read03 {}"), says("", "read01 {}"), says("", "read04 {}"), says("", `search_tools {"query":"reads"}`), says("", "read19 {}"), says("done")}
-	a := agent.New(m, b, &agent.Options{Limits: agent.Limits{MaxResult: 100, SearchAt: -1}})
+	a := newTrustingAgent(m, b, &agent.Options{Limits: agent.Limits{MaxResult: 100, SearchAt: -1}})
 	if _, err := trace(a.Run(t.Context(), mcp.Text("go"))); err != nil {
 		t.Error(err)
 	}
@@ -251,7 +251,7 @@ func TestMaxTools(t *testing.T) {
 func TestMaxToolsReached(t *testing.T) {
 	for n, want := range map[int]bool{0: false, 301: true, 304: true, 305: false, 1000: false} {
 		m := limitedModel{&script{t: t, window: 10_000_000, replies: []reply{says("done")}}, n}
-		if _, err := trace(agent.New(m, newToolCrowd(300), nil).Run(t.Context(), mcp.Text("go"))); err != nil {
+		if _, err := trace(newTrustingAgent(m, newToolCrowd(300), nil).Run(t.Context(), mcp.Text("go"))); err != nil {
 			t.Error(err)
 		}
 		if got := offered(m.conversations[0])[0] == "search_tools"; got != want {
@@ -261,7 +261,7 @@ func TestMaxToolsReached(t *testing.T) {
 	// The earlier model was offered more tools than the new one accepts.
 	m := limitedModel{&script{t: t, window: 10_000_000, replies: []reply{says("done"), says("done")}}, 100}
 	all := &script{t: t, window: 10_000_000, replies: []reply{says("done")}}
-	a := agent.New(all, newToolCrowd(300), nil)
+	a := newTrustingAgent(all, newToolCrowd(300), nil)
 	for _, model := range []agent.Model{all, m} {
 		a.SetModel(model)
 		if _, err := trace(a.Run(t.Context(), mcp.Text("go"))); err != nil {

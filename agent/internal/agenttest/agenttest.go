@@ -52,7 +52,7 @@ func Compacted(t *testing.T, tooLong modelserver.Failure, model func(t *testing.
 		}
 		m, s := model(t, tt.window, append(turns, modelserver.Turn{Text: "Done."})...)
 		times := 0
-		for e, err := range agent.New(m, shelfOfLong{}, nil).Run(t.Context(), mcp.Text("go")) {
+		for e, err := range agent.New(m, shelfOfLong{}, &agent.Options{TrustAnnotations: func(string) bool { return true }}).Run(t.Context(), mcp.Text("go")) {
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -96,7 +96,8 @@ func Resources(t *testing.T, model func(t *testing.T, turns ...modelserver.Turn)
 				t.Fatal(err)
 			}
 			defer box.Close()
-			a := agent.New(m, awaitingToolbox{box, make(chan struct{}, 1)}, &agent.Options{Limits: agent.Limits{MaxResult: 500}})
+			a := agent.New(m, awaitingToolbox{box, make(chan struct{}, 1)}, &agent.Options{
+				Limits: agent.Limits{MaxResult: 500}, TrustAnnotations: func(string) bool { return true }})
 			var input []mcp.Content
 			for _, uri := range []string{"lib://rules", "lib://logo", "lib://books/7", "lib://long"} {
 				content, err := a.ReadResource(t.Context(), uri)
