@@ -68,6 +68,12 @@ func (c *Client) Token(ctx context.Context, renew bool) (string, error) {
 	return answer.Token, err
 }
 
+// OpenConsole returns a URL that opens the console of the running dowel and logs in, once.
+func (c *Client) OpenConsole(ctx context.Context) (login ConsoleLogin, err error) {
+	err = c.call(ctx, http.MethodPost, "/v1/console", &login)
+	return login, err
+}
+
 // Reload makes the running dowel read its configuration again.
 func (c *Client) Reload(ctx context.Context) error {
 	return c.call(ctx, http.MethodPost, "/v1/reload", nil)
@@ -175,7 +181,7 @@ func (c *Client) sendBody(ctx context.Context, method, path string, body io.Read
 	defer resp.Body.Close()
 	var failed failure
 	if err := json.NewDecoder(resp.Body).Decode(&failed); err != nil || failed.Error == "" {
-		return nil, fmt.Errorf("the running dowel answered with %s: is it of another version?", resp.Status)
+		return nil, fmt.Errorf("the running dowel answered with %s: is it of another version? To use this one, end it with dowel down, and start it again", resp.Status)
 	}
 	return nil, errors.New(failed.Error)
 }

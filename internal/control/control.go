@@ -2,18 +2,21 @@
 // over a Unix socket, or a named pipe on Windows, that only the user can open.
 //
 // A process becomes the running dowel with [Listen], of which only one succeeds at a time, and
-// serves a [Controller] with [Handler]. The others use a [Client]. The status page of [Page] shows
-// the same over the gateway's HTTP.
+// serves a [Controller] with [Handler]. The others use a [Client]. The console uses the part of the
+// same API that [ConsoleAPI] serves.
 package control
 
 import (
+	"cmp"
 	"strings"
 	"time"
 
 	"github.com/dowel-mcp/dowel/client"
 	"github.com/dowel-mcp/dowel/hub"
 	"github.com/dowel-mcp/dowel/internal/catalog"
+	"github.com/dowel-mcp/dowel/internal/mcpremote"
 	"github.com/dowel-mcp/dowel/internal/quota"
+	"github.com/dowel-mcp/dowel/transport/stdio"
 )
 
 // Status is the state of a running dowel.
@@ -26,9 +29,8 @@ type Status struct {
 	HeapBytes  uint64 `json:"heapBytes"`
 	// Ending: it takes no new work, and finishes its calls.
 	Ending bool `json:"ending,omitzero"`
-	// Gateway and Page are URLs, or empty without HTTP.
+	// Gateway is a URL, or empty without HTTP.
 	Gateway string `json:"gateway,omitzero"`
-	Page    string `json:"page,omitzero"`
 	// Open: every program and user of this machine may use the gateway, without a token.
 	Open bool `json:"open,omitzero"`
 	// TemporaryToken: the gateway's token ends with this process, because it cannot be stored.
@@ -156,6 +158,9 @@ func Describe(h *hub.Hub, u *hub.Upstream) Server {
 	if s.Diagnosis != nil {
 		d.Problem, d.Advice = s.Diagnosis.Summary, s.Diagnosis.Advice
 	}
+	if s.Status == hub.NeedsLogin {
+		d.Advice = cmp.Or(adviseReplacement(u.Name(), def.Target), d.Advice)
+	}
 	c := h.Catalog()
 	d.Tools, d.Prompts = c.Count(u, catalog.Tool), c.Count(u, catalog.Prompt)
 	d.Resources = c.Count(u, catalog.Resource) + c.Count(u, catalog.Template)
@@ -177,6 +182,18 @@ func Describe(h *hub.Hub, u *hub.Upstream) Server {
 
 // maxDifferences limits the changed definitions of a server that have their differences.
 const maxDifferences = 20
+
+// adviseReplacement returns advice for a server that logs in with mcp-remote, or "".
+func adviseReplacement(name string, target any) string {
+	command, ok := target.(stdio.Command)
+	if !ok {
+		return ""
+	}
+	if _, found, err := mcpremote.Parse(command.Path, command.Args); !found || err != nil {
+		return ""
+	}
+	return "Log in there, or let dowel connect without mcp-remote: dowel servers set " + name
+}
 
 // DescribeAll returns the states of all upstreams of a hub.
 func DescribeAll(h *hub.Hub) []Server {

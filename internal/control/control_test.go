@@ -34,6 +34,19 @@ func (c *controller) Do(_ context.Context, name, verb string) error {
 	return nil
 }
 
+func (c *controller) TrustQuestion(name string) (control.TrustQuestion, error) {
+	return control.TrustQuestion{Name: name, Seen: "1", Facts: []string{"command npx"}}, nil
+}
+
+func (c *controller) Trust(_ context.Context, name string, a control.TrustAnswer) error {
+	c.did <- "trust " + name + " " + a.Seen
+	return nil
+}
+
+func (c *controller) OpenConsole(context.Context) (control.ConsoleLogin, error) {
+	return control.ConsoleLogin{URL: "http://127.0.0.1:1/console/#login=x"}, nil
+}
+
 func (c *controller) Token(_ context.Context, renew bool) (string, error) {
 	if renew {
 		return "new", nil
@@ -64,7 +77,7 @@ func running(t *testing.T) (*control.Client, *controller, string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	web := &http.Server{Handler: control.Handler(t.Context(), c, h, nil, nil, nil)}
+	web := &http.Server{Handler: control.Handler(control.Running{Life: t.Context(), Controller: c, Hub: h}, nil)}
 	go web.Serve(l)
 	t.Cleanup(func() { web.Close() })
 	return control.NewClient(path), c, path

@@ -25,7 +25,7 @@ func TestRows(t *testing.T) {
 		{Name: "unset", Hold: hub.Hold{Status: hub.NeedsConfiguration, Reason: "TOKEN is not set"}},
 	}, "the test begins")
 	h.Settle(t.Context())
-	page := control.Page(&controller{hub: h})
+	page := control.StatusDocument(&controller{hub: h}, "/console/")
 	get := func(path string) *httptest.ResponseRecorder {
 		t.Helper()
 		w := httptest.NewRecorder()
@@ -58,8 +58,7 @@ func TestRows(t *testing.T) {
 	if s.Servers[0].Tools == 0 || s.Servers[0].Prompts == 0 || s.Servers[0].Resources == 0 || s.Servers[0].Era != "modern" || s.Servers[1].Tools != 0 {
 		t.Errorf("%+v", s.Servers[:2])
 	}
-	w := get("/")
-	if w.Code != http.StatusOK || !strings.Contains(w.Header().Get("Content-Security-Policy"), "default-src 'none'") || !strings.Contains(w.Body.String(), "status.json") {
+	if w := get("/"); w.Code != http.StatusFound || w.Header().Get("Location") != "/console/" {
 		t.Errorf("%d, %v", w.Code, w.Header())
 	}
 	for _, path := range []string{"/v1/status", "/v1/reload", "/none"} {

@@ -1,24 +1,17 @@
 package control
 
-import (
-	_ "embed"
-	"net/http"
-)
+import "net/http"
 
-//go:embed page.html
-var page []byte
-
-// Page returns the status page: HTML at /, and its data as JSON at /status.json. It only reads.
-// Guard it like the gateway.
-func Page(c Controller) http.Handler {
+// StatusDocument serves the status as JSON at /status.json, and leads from / to the console at home.
+// It only reads. Guard it like the gateway.
+func StatusDocument(c Controller, home string) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, r *http.Request) {
-		header := w.Header()
-		header.Set("Content-Type", "text/html; charset=utf-8")
-		header.Set("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; connect-src 'self'")
-		header.Set("X-Content-Type-Options", "nosniff")
-		header.Set("Referrer-Policy", "no-referrer")
-		_, _ = w.Write(page) // a client that is gone needs no page
+		if home == "" {
+			http.Error(w, "The console of this dowel is off at this address. On its own machine, run: dowel console", http.StatusNotFound)
+			return
+		}
+		http.Redirect(w, r, home, http.StatusFound)
 	})
 	mux.HandleFunc("GET /status.json", func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Cache-Control", "no-store")

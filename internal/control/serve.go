@@ -18,6 +18,12 @@ type Controller interface {
 	Status() Status
 	// Do changes a server: verb is enable, disable or restart.
 	Do(ctx context.Context, name, verb string) error
+	// TrustQuestion returns the question whether a server of a project may run.
+	TrustQuestion(name string) (TrustQuestion, error)
+	// Trust stores the user's answer to a question, which is yes.
+	Trust(ctx context.Context, name string, a TrustAnswer) error
+	// OpenConsole returns a URL that opens the console and logs in, once.
+	OpenConsole(ctx context.Context) (ConsoleLogin, error)
 	// Token returns the token of the gateway's HTTP address. renew replaces the token first.
 	Token(ctx context.Context, renew bool) (string, error)
 	// Reload reads the configuration again.
@@ -31,35 +37,116 @@ type Controller interface {
 // ErrNoServer is wrapped by a Controller's error for an unknown server.
 var ErrNoServer = errors.New("there is no such server")
 
-// Handler returns the HTTP handler of a running dowel. Only the user may reach it. mcp serves the
-// gateway at /mcp; nil serves none. frames has the frames of the hub's servers, and recorder the
-// journal; both may be nil. Streams of events, logs, frames and the journal end with life, which
-// tells their readers that this dowel ends.
-func Handler(life context.Context, c Controller, h *hub.Hub, frames *Frames, recorder *journal.Recorder, gateway http.Handler) http.Handler {
-	mux := http.NewServeMux()
-	mux.HandleFunc("GET /v1/status", func(w http.ResponseWriter, r *http.Request) { writeJSON(w, c.Status()) })
-	mux.HandleFunc("POST /v1/reload", refuseOwnServers(func(w http.ResponseWriter, r *http.Request) { writeOutcome(w, c.Reload(r.Context())) }))
+// ConsoleLogin is the way into the console.
+type ConsoleLogin struct {
+	URL      string `json:"url"`
+	ReadOnly bool   `json:"readOnly,omitzero"`
+	Version  string `json:"version"` // of the running dowel
+}
+
+// Running is a running dowel, for its API. Recorder may be nil.
+type Running struct {
+	// Life ends the streams of events, logs and the journal, which tells their readers that this dowel
+	// ends.
+	Life       context.Context
+	Controller Controller
+	Hub        *hub.Hub
+	Recorder   *journal.Recorder // of the journal
+}
+
+// Handler returns the HTTP handler of a running dowel. Only the user may reach it. gateway serves the
+// gateway at /mcp; nil serves none.
+func Handler(d Running, gateway http.Handler) http.Handler {
+	mux, c := http.NewServeMux(), d.Controller
+	d.addShared(mux, refuseOwnServers)
 	mux.HandleFunc("POST /v1/authorize", refuseOwnServers(func(w http.ResponseWriter, _ *http.Request) { writeOutcome(w, nil) }))
 	mux.HandleFunc("POST /v1/yield", func(w http.ResponseWriter, r *http.Request) { writeOutcome(w, c.Yield(r.Context())) })
 	mux.HandleFunc("POST /v1/stop", refuseOwnServers(func(w http.ResponseWriter, r *http.Request) { writeOutcome(w, c.RequestStop(r.Context())) }))
 	mux.HandleFunc("GET /v1/token", refuseOwnServers(func(w http.ResponseWriter, r *http.Request) { writeToken(w, r, c, false) }))
 	mux.HandleFunc("POST /v1/token/renew", refuseOwnServers(func(w http.ResponseWriter, r *http.Request) { writeToken(w, r, c, true) }))
-	mux.HandleFunc("POST /v1/servers/{name}/{verb}", refuseOwnServers(func(w http.ResponseWriter, r *http.Request) {
-		writeOutcome(w, c.Do(r.Context(), r.PathValue("name"), r.PathValue("verb")))
+	mux.HandleFunc("POST /v1/console", refuseOwnServers(func(w http.ResponseWriter, r *http.Request) {
+		login, err := c.OpenConsole(r.Context())
+		writeResult(w, login, err)
 	}))
-	mux.HandleFunc("POST /v1/servers/{name}/frames", refuseOwnServers(func(w http.ResponseWriter, r *http.Request) {
-		streamFrames(w, r, h, frames, life)
-	}))
-	mux.HandleFunc("GET /v1/servers/{name}/logs", func(w http.ResponseWriter, r *http.Request) { streamLogs(w, r, h, life) })
-	mux.HandleFunc("GET /v1/events", func(w http.ResponseWriter, r *http.Request) { serveEvents(w, r, h, life) })
-	if recorder != nil {
-		mux.HandleFunc("GET /v1/journal", refuseOwnServers(func(w http.ResponseWriter, r *http.Request) { streamJournal(w, r, recorder, life) }))
+	mux.HandleFunc("GET /v1/events", func(w http.ResponseWriter, r *http.Request) { serveEvents(w, r, d.Hub, d.Life) })
+	if d.Recorder != nil {
+		stream := refuseOwnServers(func(w http.ResponseWriter, r *http.Request) { streamJournal(w, r, d.Recorder, d.Life) })
+		mux.HandleFunc("GET /v1/journal", stream)
+		mux.HandleFunc("POST /v1/journal", stream)
 	}
 	if gateway != nil {
 		mux.Handle("/mcp", gateway)
 		mux.Handle("/mcp/", gateway)
 	}
 	return mux
+}
+
+// ConsoleAPI returns the part of the API that the console uses. It gives no credentials away, and does
+// not serve the gateway. Its caller checks who may use it.
+func ConsoleAPI(d Running) http.Handler {
+	mux := http.NewServeMux()
+	d.addShared(mux, func(next http.HandlerFunc) http.HandlerFunc { return next })
+	return mux
+}
+
+// addShared adds the paths that the control socket and the console have in common. protect guards
+// everything that changes something, or that shows messages.
+func (d Running) addShared(mux *http.ServeMux, protect func(http.HandlerFunc) http.HandlerFunc) {
+	c := d.Controller
+	mux.HandleFunc("GET /v1/status", func(w http.ResponseWriter, r *http.Request) { writeJSON(w, c.Status()) })
+	mux.HandleFunc("POST /v1/reload", protect(func(w http.ResponseWriter, r *http.Request) { writeOutcome(w, c.Reload(r.Context())) }))
+	mux.HandleFunc("POST /v1/servers/{name}/{verb}", protect(func(w http.ResponseWriter, r *http.Request) {
+		writeOutcome(w, c.Do(r.Context(), r.PathValue("name"), r.PathValue("verb")))
+	}))
+	mux.HandleFunc("GET /v1/servers/{name}/trust", protect(func(w http.ResponseWriter, r *http.Request) {
+		question, err := c.TrustQuestion(r.PathValue("name"))
+		writeResult(w, question, err)
+	}))
+	mux.HandleFunc("POST /v1/servers/{name}/trust", protect(func(w http.ResponseWriter, r *http.Request) {
+		var a TrustAnswer
+		err := json.NewDecoder(r.Body).Decode(&a)
+		if err == nil {
+			err = c.Trust(r.Context(), r.PathValue("name"), a)
+		}
+		writeOutcome(w, err)
+	}))
+	mux.HandleFunc("POST /v1/servers/{name}/doctor", protect(func(w http.ResponseWriter, r *http.Request) { streamDoctor(w, r, d.Hub, d.Life) }))
+	mux.HandleFunc("GET /v1/servers/{name}/logs", func(w http.ResponseWriter, r *http.Request) { streamLogs(w, r, d.Hub, d.Life) })
+	if d.Recorder != nil {
+		mux.HandleFunc("GET /v1/stream", protect(d.serveStream))
+		mux.HandleFunc("GET /v1/clients", protect(func(w http.ResponseWriter, r *http.Request) { writeJSON(w, clientsOf(d.Recorder)) }))
+		mux.HandleFunc("GET /v1/operations/{id}", protect(d.serveOperation))
+		mux.HandleFunc("GET /v1/frames/{seq}", protect(d.serveFrame))
+	}
+}
+
+// TrustQuestion is the question whether a server of a project may run as the user.
+type TrustQuestion struct {
+	Name string `json:"name"`
+	File string `json:"file"`
+	// Seen identifies the question, for its answer.
+	Seen string `json:"seen"`
+	// Facts say what the server can do. Changes are the differences since the user allowed it.
+	Facts   []string `json:"facts"`
+	Changes []string `json:"changes,omitempty"`
+	// HasFiles: the content of files of the project is among the facts.
+	HasFiles bool `json:"hasFiles,omitzero"`
+}
+
+// TrustAnswer allows a server to run as the user.
+type TrustAnswer struct {
+	Seen string `json:"seen"` // of the question
+	// Folder covers the server whatever the files of the project's folder become.
+	Folder bool `json:"folder,omitzero"`
+}
+
+// writeResult answers with a value or an error.
+func writeResult(w http.ResponseWriter, value any, err error) {
+	if err != nil {
+		writeOutcome(w, err)
+		return
+	}
+	writeJSON(w, value)
 }
 
 // writeJSON answers with a value.
@@ -76,11 +163,7 @@ type tokenAnswer struct {
 // writeToken answers with the token of the gateway's HTTP address, or an error.
 func writeToken(w http.ResponseWriter, r *http.Request, c Controller, renew bool) {
 	token, err := c.Token(r.Context(), renew)
-	if err != nil {
-		writeOutcome(w, err)
-		return
-	}
-	writeJSON(w, tokenAnswer{token})
+	writeResult(w, tokenAnswer{token}, err)
 }
 
 // failure is the JSON form of an error.

@@ -42,7 +42,7 @@ func NewAccess(settings config.Gateway, store *state.State) *Access {
 // EnsureToken stores a token if the access needs one and has none. created reports that it did. If
 // the token cannot be stored, this process uses one of its own, and err is the reason.
 func (a *Access) EnsureToken() (created bool, err error) {
-	if a.Open() || a.Token() != "" {
+	if a.Open() || a.UsesAuth() || a.Token() != "" {
 		return false, nil
 	}
 	if _, err := a.store.Token(); err != nil {
@@ -61,6 +61,10 @@ func (a *Access) usePrivateToken() string {
 // Open reports whether every request is accepted.
 func (a *Access) Open() bool { return a.settings.Load().Open }
 
+// UsesAuth reports whether requests carry access tokens of an authorization server, in place of dowel's
+// token.
+func (a *Access) UsesAuth() bool { return a.settings.Load().Auth.IsSet() }
+
 // CheckAddress returns an error if an open address can be reached by other machines.
 func (a *Access) CheckAddress(at net.Addr) error {
 	if tcp, ok := at.(*net.TCPAddr); a.Open() && !(ok && tcp.IP.IsLoopback()) {
@@ -71,7 +75,8 @@ func (a *Access) CheckAddress(at net.Addr) error {
 
 // Update takes over the tokens of changed settings.
 func (a *Access) Update(settings config.Gateway) {
-	settings.Open = a.Open()
+	now := a.settings.Load()
+	settings.Open, settings.Auth = now.Open, now.Auth // they wait for a restart
 	a.settings.Store(&settings)
 }
 
@@ -186,7 +191,7 @@ func isOwnOrigin(origin, host string) bool {
 }
 
 // isCrossSite reports whether a browser sends the request for a page of another origin. A user who
-// follows a link to the status page is not meant.
+// follows a link to /, which leads to the console, is not meant.
 func isCrossSite(r *http.Request) bool {
 	switch r.Header.Get("Sec-Fetch-Site") {
 	case "", "none", "same-origin":
@@ -204,6 +209,8 @@ func (d *Daemon) Token(_ context.Context, renew bool) (string, error) {
 	switch {
 	case d.access.Open():
 		return "", ErrOpen
+	case d.access.UsesAuth():
+		return "", ErrAuth
 	case renew:
 		return d.access.RenewToken()
 	}

@@ -36,7 +36,7 @@ func (d *Daemon) Status() control.Status {
 		}
 	}
 	if w := d.Web.Load(); w != nil {
-		s.Gateway, s.Page, s.Open = w.Url+"/mcp", w.Url+"/", w.Open
+		s.Gateway, s.Open = w.Url+"/mcp", w.Open
 		s.TemporaryToken = d.access.HasTemporaryToken()
 	}
 	return s

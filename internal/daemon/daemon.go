@@ -23,6 +23,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/dowel-mcp/dowel/auth"
 	"github.com/dowel-mcp/dowel/gateway"
 	"github.com/dowel-mcp/dowel/hub"
 	"github.com/dowel-mcp/dowel/internal/config"
@@ -49,6 +50,8 @@ type Options struct {
 	ToolSearch bool
 	// Record is a folder for a recording of all messages, or "".
 	Record string
+	// Console says what the console may do.
+	Console ConsoleMode
 	// ConfigGiven is true if the command line chose files or a project. If another daemon runs
 	// already, a proxy warns that these flags are ignored.
 	ConfigGiven bool
@@ -59,6 +62,9 @@ type Options struct {
 	// called at each start.
 	Config func() (config.Options, error)
 	State  func() (*state.State, error)
+	// Logins keeps the logins at servers. A daemon refreshes them, and never starts one. nil logs in
+	// nowhere.
+	Logins auth.Store
 
 	Logger *slog.Logger
 	// Warn reports a problem. Notice reports a fact that only matters to a person at a terminal.
@@ -79,12 +85,13 @@ type Daemon struct {
 	options Options
 	// Hub holds the servers. It is closed when the daemon stops.
 	Hub       *hub.Hub
-	frames    control.Frames // of the hub's servers
 	recorder  *journal.Recorder
 	recording sync.WaitGroup
 	source    *configured.Source
 	info      mcp.Implementation
 	gateway   *gateway.Gateway // set when the settings are known
+	console   *consoleServer   // nil if it is off
+	questions trustQuestions
 	state     *state.State
 	settings  config.Gateway
 	quota     *transport.Quota // of all clients
@@ -125,7 +132,7 @@ func newDaemon(o Options) (*Daemon, error) {
 	secrets := secretmask.NewSet()
 	d.recorder = journal.New(journal.Options{Secrets: secrets})
 	d.Hub = hub.New(&hub.Options{Info: d.info, Cache: newCatalogCache(), Watch: configured.WatchFiles, DialContext: d.recordServer, Logger: o.Logger})
-	d.source = configured.New(d.Hub, configured.Options{Config: where, Choices: store, Fallback: BuiltInServers(), Tap: d.frames.Tap, Secrets: secrets, Logger: o.Logger})
+	d.source = configured.New(d.Hub, configured.Options{Config: where, Choices: store, Logins: o.Logins, Fallback: BuiltInServers(), Secrets: secrets, Logger: o.Logger})
 	return d, nil
 }
 
@@ -148,6 +155,9 @@ func startDaemon(ctx context.Context, place *control.Place, o Options, cause str
 	}
 	if err := d.loadServers(cause); err != nil {
 		return nil, err
+	}
+	if d.console = d.newConsole(); d.console != nil {
+		d.shutdowns = append(d.shutdowns, d.console.shutdown)
 	}
 	d.shutdowns = append(d.shutdowns, d.serveControl(place))
 	if !o.Stdio {
@@ -233,7 +243,8 @@ func (d *Daemon) loadServers(cause string) error {
 	}
 	d.settings, d.quota = settings, transport.NewQuota(transport.Limits(settings.Limits))
 	quota.LogRefusals(d.quota, d.options.Logger)
-	d.gateway = gateway.New(d.Hub, &gateway.Options{Info: d.info, Quota: d.quota, Logger: d.options.Logger})
+	d.gateway = gateway.New(d.Hub, &gateway.Options{Info: d.info, Quota: d.quota, Logger: d.options.Logger,
+		Scopes: func(server string) []string { return settings.Auth.Servers[server] }})
 	d.access = NewAccess(settings, d.state)
 	d.background.Go(d.followConfig)
 	return d.openAudit()

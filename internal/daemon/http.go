@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/dowel-mcp/dowel/gateway"
+	"github.com/dowel-mcp/dowel/internal/console"
 	"github.com/dowel-mcp/dowel/internal/control"
 	"github.com/dowel-mcp/dowel/transport/streamable"
 )
@@ -23,6 +24,7 @@ type httpGateway struct {
 	served  chan error
 	Url     string // with the address for a browser and without a path
 	Open    bool   // clients need no token
+	Auth    bool   // clients send access tokens of an authorization server
 }
 
 // serveGateway serves the gateway over HTTP at the configured address.
@@ -45,13 +47,37 @@ func (d *Daemon) serveGateway() (*httpGateway, error) {
 	}
 	d.ensureToken()
 	shared := d.serverOptions()
-	w := &httpGateway{served: make(chan error, 1), Url: "http://" + displayAddress(listener.Addr()), Open: d.access.Open()}
+	w := &httpGateway{served: make(chan error, 1), Url: "http://" + displayAddress(listener.Addr()), Open: d.access.Open(), Auth: d.access.UsesAuth()}
 	listen.Hosts, listen.Origins = slices.Concat(listen.Hosts, d.settings.Hosts), slices.Concat(listen.Origins, d.settings.Origins)
-	w.handler = d.clientGateway().HTTPHandler(&gateway.HTTPOptions{
-		Streamable: streamable.Options{ServerOptions: shared},
-		Guard:      listen.Guard(), Authorize: d.access.Authorize, Middleware: d.gatewayMiddleware(), Clients: d.namedGateways(), Page: control.Page(d),
-	})
-	w.server = &http.Server{Handler: listen.Protect(w.handler), ConnContext: d.recordClient,
+	home := ""
+	if d.consoleIsAt(listener.Addr()) {
+		home = console.DefaultPrefix + "/"
+	}
+	options := &gateway.HTTPOptions{Streamable: streamable.Options{ServerOptions: shared}, Middleware: d.gatewayMiddleware(), Clients: d.namedGateways()}
+	protect := listen.Protect
+	if d.access.UsesAuth() {
+		guard, err := NewResourceServer(d.settings.Auth, listener, &listen, d.options.Logger)
+		if err != nil {
+			listener.Close()
+			return nil, fmt.Errorf("gateway.auth: %w", err)
+		}
+		for name := range d.settings.Auth.Servers {
+			if d.Hub.Upstream(name) == nil {
+				d.options.Warn("gateway.auth.servers names the server %s, which does not exist", name)
+			}
+		}
+		protect = func(next http.Handler) http.Handler { return guard.Protect(listen.Protect(next)) }
+	} else {
+		options.Authorize, options.Page = d.access.Authorize, control.StatusDocument(d, home)
+	}
+	options.Guard = listen.Guard()
+	w.handler = d.clientGateway().HTTPHandler(options)
+	handler := protect(w.handler)
+	if home != "" {
+		handler = d.console.serve(handler)
+		d.console.setAddress(w.Url)
+	}
+	w.server = &http.Server{Handler: handler, ConnContext: d.recordClient,
 		ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, ErrorLog: slog.NewLogLogger(d.options.Logger.Handler(), slog.LevelDebug)}
 	go func() { w.served <- w.server.Serve(listener) }()
 	d.Web.Store(w)
@@ -108,7 +134,7 @@ func (d *Daemon) serveControl(l net.Listener) func(context.Context) error {
 		all.ServeHTTP(w, r)
 	})
 	events, endEvents := context.WithCancel(context.Background())
-	server := &http.Server{Handler: control.Handler(events, d, d.Hub, &d.frames, d.recorder, handler), ReadHeaderTimeout: 10 * time.Second, ConnContext: func(ctx context.Context, conn net.Conn) context.Context {
+	server := &http.Server{Handler: control.Handler(d.running(events), handler), ReadHeaderTimeout: 10 * time.Second, ConnContext: func(ctx context.Context, conn net.Conn) context.Context {
 		return d.recordClient(control.ConnContext(ctx, conn), conn)
 	}}
 	served := make(chan struct{})

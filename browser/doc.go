@@ -1,0 +1,2 @@
+// Package browser tests the console in a real browser, Debian's Chromium, against a running dowel.
+package browser

@@ -1,0 +1,71 @@
+// @ts-check
+// Requests to the API. The token is in the page's storage, which belongs to this origin, and goes into the
+// Authorization field of each request. There are no cookies.
+
+const key = "dowel.token";
+export const prefix = document.body.dataset.prefix ?? "/console";
+const api = prefix + "/api";
+
+/** The error of a request without a valid token. */
+export class LoggedOut extends Error {}
+
+export const session = {
+  get token() { return localStorage.getItem(key) ?? ""; },
+  get readOnly() { return localStorage.getItem(key + ".read") === "1"; },
+  forget() { localStorage.removeItem(key); },
+};
+
+/** Exchanges the ticket in the address for a token, and removes it from the address. */
+export async function logIn() {
+  const ticket = new URLSearchParams(location.hash.slice(1)).get("login");
+  if (!ticket) return;
+  history.replaceState(null, "", location.pathname + location.search);
+  const answer = await fetch(api + "/login", { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify({ ticket }) });
+  const result = await answer.json();
+  if (!answer.ok) throw new LoggedOut(result.error);
+  localStorage.setItem(key, result.token);
+  localStorage.setItem(key + ".read", result.readOnly ? "1" : "0");
+}
+
+/** @param {string} path @param {RequestInit} [init] */
+async function send(path, init = {}) {
+  const answer = await fetch(api + path, { ...init, cache: "no-store", headers: { Authorization: "Bearer " + session.token, ...init.headers } });
+  if (answer.ok) return answer;
+  let reason = `dowel answered with ${answer.status}`;
+  try { reason = (await answer.json()).error || reason; } catch { /* no JSON */ }
+  throw answer.status === 401 ? new LoggedOut(reason) : new Error(reason);
+}
+
+/** @param {string} path */
+export const get = async (path) => (await send(path)).json();
+
+/** The text of a document, in which numbers keep their digits. @param {string} path */
+export const getText = async (path) => (await send(path)).text();
+
+/** @param {string} path @param {any} [body] */
+export async function post(path, body = {}) {
+  return (await send(path, { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body) })).json();
+}
+
+/**
+ * Passes the lines of an answer to a function, in batches as they arrive.
+ * @param {string} path @param {RequestInit} init @param {(lines: any[]) => void} take
+ */
+export async function lines(path, init, take) {
+  const answer = await send(path, init);
+  const reader = /** @type {ReadableStream} */ (answer.body).pipeThrough(new TextDecoderStream()).getReader();
+  for (let rest = ""; ;) {
+    const { value, done } = await reader.read();
+    if (done) return;
+    const parts = (rest + value).split("\n");
+    rest = parts.pop() ?? "";
+    if (parts.length) take(parts.filter(Boolean).map((line) => JSON.parse(line)));
+  }
+}
+
+/** @param {string} path @param {(lines: any[]) => void} take @param {AbortSignal} signal */
+export const postLines = (path, take, signal) =>
+  lines(path, { method: "POST", headers: { "Content-Type": "application/json" }, body: "{}", signal }, take);
+
+/** @param {string} name */
+export const serverPath = (name) => "/v1/servers/" + encodeURIComponent(name);

@@ -1,0 +1,89 @@
+// @ts-check
+// Nodes are made here and nowhere else. Text from servers is only ever text.
+
+/**
+ * Makes an element. A property that is a function listens to the event of its name.
+ * @param {string} tag
+ * @param {Record<string, any>} [props]
+ * @param {...(Node|string|number|null|undefined|false|Array<any>)} children
+ */
+export function el(tag, props, ...children) {
+  const node = document.createElement(tag);
+  for (const [name, value] of Object.entries(props ?? {})) {
+    if (value === undefined || value === null || value === false) continue;
+    if (typeof value === "function") node.addEventListener(name, value);
+    else if (name === "data") Object.assign(node.dataset, value);
+    else node.setAttribute(name, value === true ? "" : String(value));
+  }
+  node.append(...flat(children));
+  return node;
+}
+
+/** @param {Array<any>} children @returns {Array<Node|string>} */
+function flat(children) {
+  return children.flat(9).filter((c) => c !== null && c !== undefined && c !== false).map((c) => (c instanceof Node ? c : String(c)));
+}
+
+/** Replaces the children of a node. @param {Element} node @param {...any} children */
+export function fill(node, ...children) {
+  node.replaceChildren(...flat(children));
+}
+
+/** @param {string} id @returns {any} */
+export const at = (id) => document.getElementById(id);
+
+// Characters that draw nothing, move the cursor, or change the direction of other text.
+const hidden = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]/g;
+
+/** Shows hidden characters, so that text cannot look like other text. @param {string} text */
+export function reveal(text) {
+  return String(text ?? "").replace(hidden, (c) => (c === "\u001b" ? "␛" : `⟨${c.charCodeAt(0).toString(16)}⟩`));
+}
+
+/** Returns text as one line. @param {string} text */
+export function oneLine(text) {
+  return reveal(text).replace(/[\n\t]+/g, " ");
+}
+
+/** A code that a click copies. @param {string} text */
+export function command(text) {
+  return el("button", { class: "command", type: "button", title: "Copy", click: () => copy(text) }, el("code", {}, text));
+}
+
+/** Copies text, also without a secure context. @param {string} text */
+export async function copy(text) {
+  try {
+    await navigator.clipboard.writeText(text);
+  } catch {
+    const area = el("textarea", { class: "sr" }, text);
+    document.body.append(area);
+    /** @type {HTMLTextAreaElement} */ (area).select();
+    document.execCommand("copy");
+    area.remove();
+  }
+  toast("Copied");
+}
+
+let toastTimer = 0;
+/** Shows a short message. @param {string} text @param {boolean} [isError] */
+export function toast(text, isError) {
+  const node = at("toast");
+  node.textContent = oneLine(text);
+  node.className = isError ? "shown bad" : "shown";
+  clearTimeout(toastTimer);
+  toastTimer = setTimeout(() => (node.className = ""), isError ? 8000 : 1600);
+}
+
+/**
+ * Asks in a dialog. @returns {Promise<string>} the value of the button, or "" if it was closed.
+ * @param {string} title @param {any} body @param {Array<{value: string, text: string, kind?: string}>} buttons
+ */
+export function ask(title, body, buttons) {
+  const dialog = /** @type {HTMLDialogElement} */ (at("dialog"));
+  dialog.returnValue = "";
+  dialog.setAttribute("aria-labelledby", "dialog-title");
+  fill(dialog, el("h2", { id: "dialog-title" }, title), body,
+    el("div", { class: "buttons" }, buttons.map((b) => el("button", { type: "button", class: b.kind ?? "", click: () => dialog.close(b.value) }, b.text))));
+  dialog.showModal();
+  return new Promise((resolve) => dialog.addEventListener("close", () => resolve(dialog.returnValue), { once: true }));
+}

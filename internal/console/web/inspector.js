@@ -1,0 +1,49 @@
+// @ts-check
+// The panel at the right: one thing, whatever it is.
+import { at, el, fill } from "./dom.js";
+
+const panel = at("inspector");
+let current = "";
+let onClose = () => {};
+
+/** Shows a thing. @param {string} id of the thing @param {any} title @param {any} body @param {() => void} closed */
+export function inspect(id, title, body, closed) {
+  onClose = closed;
+  const scroll = current === id ? panel.scrollTop : 0;
+  current = id;
+  fill(panel, el("div", { class: "panel-head" }, el("h2", {}, title), el("button", { type: "button", class: "quiet close", "aria-label": "Close", title: "Close (Esc)", click: () => close() }, "×")), body);
+  panel.hidden = false;
+  document.body.classList.add("inspecting");
+  panel.scrollTop = scroll;
+}
+
+/** Ends the inspector without telling the screen. */
+export function dismiss() {
+  if (panel.hidden) return;
+  panel.hidden = true;
+  current = "";
+  document.body.classList.remove("inspecting");
+  panel.replaceChildren();
+}
+
+/** Closes the inspector. @returns {boolean} whether it was open */
+export function close() {
+  if (panel.hidden) return false;
+  dismiss();
+  onClose();
+  return true;
+}
+
+/** @param {string} id */
+export const isShown = (id) => current === id && !panel.hidden;
+
+/** Facts as a list; those without a value are left out. @param {Array<[string, any]>} all */
+export function facts(all) {
+  return el("dl", { class: "facts" }, all.filter(([, value]) => value !== undefined && value !== null && value !== "" && value !== false)
+    .map(([name, value]) => [el("dt", {}, name), el("dd", {}, value)]));
+}
+
+/** Tabs as links. @param {Array<{text: string, href: string, isOn: boolean}>} all */
+export function tabs(all) {
+  return el("nav", { class: "tabs", "aria-label": "Parts" }, all.map((t) => el("a", { href: t.href, "aria-current": t.isOn ? "true" : undefined }, t.text)));
+}

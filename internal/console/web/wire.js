@@ -1,0 +1,300 @@
+// @ts-check
+// The wire: every operation and message as it passes.
+import { get, getText } from "./api.js";
+import { command, copy, el, fill, oneLine, reveal, toast } from "./dom.js";
+import { clock, pad, padLeft, pegOf, plural, size, took } from "./format.js";
+import { facts, inspect, isShown } from "./inspector.js";
+import { parse, tree } from "./json.js";
+import { List } from "./list.js";
+import { link, set } from "./route.js";
+import { quote } from "./servers.js";
+import { store } from "./store.js";
+
+/** What dowel does with a frame, from its side. @param {any} f */
+const arrow = (f) => (f.wire === "stray" ? "✗" : (f.wire === "sent") === (f.leg === "server") ? "→" : "←");
+
+/** The words of a row behind the server: its method, and its text. @param {any} row @returns {[string, string]} */
+function words(row) {
+  const name = row.name && row.method === "tools/call" ? row.name : [row.method, row.name].filter(Boolean).join(" ");
+  return [oneLine(name ?? ""), oneLine(row.error || row.what || "")];
+}
+
+/** Splits the line: what has no room is left out, the least important first. @param {number} columns */
+function layout(columns) {
+  if (columns >= 110) return { time: 12, client: 14, server: 16, tail: true };
+  if (columns >= 80) return { time: 12, client: 10, server: 12, tail: true };
+  if (columns >= 56) return { time: 8, client: 8, server: 9, tail: true };
+  return { time: 8, client: 0, server: 0, tail: true };
+}
+
+/** @param {any} row @param {number} columns @returns {import("./list.js").Drawn} */
+function draw(row, columns) {
+  if (row.k === "gap") {
+    const n = row.to - row.from + 1, text = ` ${plural(n, "record")} ${row.from === 1 ? "before this are" : "were lost here: they are"} not kept `;
+    const side = "≈".repeat(Math.max(2, Math.floor((columns - text.length) / 2)));
+    return { parts: [["gap", side + text + side]], level: 1, label: text.trim(), className: "gap" };
+  }
+  return row.k === "op" ? drawOperation(row, columns) : drawFrame(row, columns);
+}
+
+/** @param {any} op @param {number} columns @returns {import("./list.js").Drawn} */
+function drawOperation(op, columns) {
+  const l = layout(columns), [glyph, kind, word] = pegOf(op.status), [name, text] = words(op);
+  const tail = padLeft(size((op.received ?? 0) + (op.sent ?? 0)), 6) + padLeft(op.ms === undefined ? "" : took(op.ms), 8);
+  const head = `${op.open ? "▾" : "▸"} ${clock(op.start).slice(0, l.time)}  ${l.client ? padLeft(oneLine(op.client ?? "–"), l.client) + " " : ""}`;
+  const server = l.server ? ` ${pad(oneLine(op.server ?? "–"), l.server)}  ` : ` ${op.server ? oneLine(op.server) + " " : ""}`;
+  const room = Math.max(4, columns - head.length - 3 - server.length - tail.length - 1);
+  const shown = pad(name, Math.min(room, Math.max(name.length, 4)));
+  const rest = Math.max(0, room - shown.length);
+  return {
+    parts: [["soft", head], [kind, `─${glyph}─`], ["", server + shown], [op.error ? "bad" : "soft", pad(rest > 1 ? " " + text : "", rest)], ["tail", " " + tail]],
+    level: 1, expanded: !!op.open, label: `${op.client ?? ""} ${op.server ?? ""} ${name} ${word} ${took(op.ms)}`,
+  };
+}
+
+/** @param {any} f @param {number} columns @returns {import("./list.js").Drawn} */
+function drawFrame(f, columns) {
+  const l = layout(columns), isChild = !!f.parent, isStray = f.kind === "stray";
+  const peer = oneLine((f.leg === "server" ? f.server : f.client) ?? "–");
+  const lead = isChild ? `  ${f.last ? "└" : "├"} ` : "  ";
+  const head = `${lead}${clock(f.t).slice(0, isChild ? 12 : l.time)}  `;
+  const side = f.leg === "server" ? `dowel ${arrow(f)} ${peer}` : `${peer} ${arrow(f)} dowel`;
+  const width = columns >= 80 ? 30 : columns >= 56 ? 22 : 16;
+  const kind = isStray ? "stray" : f.status ? f.status : f.kind === "request" ? oneLine(f.method ?? "") : `${oneLine(f.method ?? f.kind)}`;
+  const tail = padLeft(size(f.size), 6) + padLeft(f.ms === undefined ? "" : took(f.ms), 8);
+  const body = Math.max(4, columns - head.length - width - 2 - tail.length - 1);
+  const label = `${kind}${f.status && f.method ? " " + oneLine(f.method) : ""}`;
+  return {
+    parts: [["soft", head], [isStray ? "bad" : f.leg === "server" ? "leg-server" : "leg-client", pad(side, width) + "  "],
+      [isStray ? "bad" : f.status ? pegOf(f.status)[1] : "", pad(label, Math.min(body, label.length))], ["soft", pad(body > label.length + 1 ? " " + oneLine(f.what ?? "") : "", Math.max(0, body - label.length))], ["tail", " " + tail]],
+    level: isChild ? 2 : 1, label: `${side} ${kind} ${oneLine(f.what ?? "")}`, className: isChild ? "child" : "",
+  };
+}
+
+export class WireScreen extends HTMLElement {
+  #stop = new AbortController();
+  #bar = el("div", { class: "bar" });
+  #empty = el("div", { class: "empty over" });
+  #selection = "";
+  #seen = 0; // rows of the store that are in the list
+
+  connectedCallback() {
+    this.#stop = new AbortController();
+    const { signal } = this.#stop;
+    this.list = new List("Operations", draw, {
+      select: (row, isOpen) => this.#select(row, isOpen), toggle: (row, open) => this.#toggle(row, open), moved: () => this.#drawBar(),
+    });
+    this.append(el("h1", { class: "sr" }, "Wire"), this.#bar, el("div", { class: "wire" }, this.list.node, this.#empty));
+    store.addEventListener("rows", () => this.#draw(), { signal });
+    store.addEventListener("connection", () => this.#drawBar(), { signal });
+    store.addEventListener("cleared", () => { this.#reset(); this.#draw(); }, { signal });
+    store.addEventListener("dropped", () => this.#reset(), { signal });
+    this.#reset();
+  }
+
+  disconnectedCallback() {
+    this.#stop.abort();
+    this.list?.resized.disconnect();
+  }
+
+  #reset() {
+    if (!this.list) return;
+    this.list.rows = [];
+    this.#seen = 0;
+    for (const row of store.rows) row.open = false;
+    this.list.selected = store.rows.includes(this.list.selected) ? this.list.selected : null;
+  }
+
+  /** @param {string[]} _ @param {URLSearchParams} query */
+  show(_, query) {
+    store.choose(query.get("q") ?? "", query.get("rows") === "frames");
+    this.#selection = query.get("sel") ?? "";
+    this.#draw();
+    this.#showSelection();
+  }
+
+  /** @param {number} by */
+  move(by) { this.list?.move(by); this.list?.node.focus(); }
+
+  /** @param {string} key @returns {boolean} */
+  key(key) {
+    const row = this.list?.selected;
+    if (key === " ") store.pause(!store.paused);
+    else if (key === "y" && row) this.#copy(row);
+    else if (key === "f") set({ rows: store.frames ? undefined : "frames" });
+    else if ((key === "[" || key === "]") && row) this.list?.move(key === "]" ? 1 : -1);
+    else if (key === "G") this.list?.toEnd();
+    else return false;
+    return true;
+  }
+
+  #draw() {
+    const list = this.list;
+    if (!list) return;
+    if (this.#seen < store.rows.length) {
+      for (const row of store.rows.slice(this.#seen)) list.rows.push(row);
+      this.#seen = store.rows.length;
+    }
+    list.refresh();
+    this.#drawBar();
+    this.#drawEmpty();
+    if (this.#selection && !list.selected) this.#showSelection();
+  }
+
+  #drawBar() {
+    const n = store.rows.filter((r) => r.k !== "gap").length;
+    const paused = store.paused;
+    const held = store.held.filter((r) => r.k === "op" || r.k === "frame").length;
+    fill(this.#bar,
+      el("div", { class: "choice", role: "group", "aria-label": "Rows" },
+        el("button", { type: "button", "aria-pressed": String(!store.frames), click: () => set({ rows: undefined, sel: undefined }) }, "Operations"),
+        el("button", { type: "button", "aria-pressed": String(store.frames), click: () => set({ rows: "frames", sel: undefined }) }, "Messages")),
+      el("span", { class: "soft number" }, plural(n, store.frames ? "message" : "operation"), store.dropped ? `, ${store.dropped.toLocaleString("en")} older ones are dropped here` : ""),
+      el("span", { class: "grow" }),
+      this.list && !this.list.follows && n > 0 ? el("button", { type: "button", class: "quiet", title: "Go to the newest and follow (G)", click: () => this.list?.toEnd() }, "newest ↓") : null,
+      el("button", { type: "button", "aria-pressed": String(paused), title: "Hold new rows back (Space)", class: paused ? "strong" : "", click: () => store.pause(!paused) }, paused ? `Go on${held ? `, ${held} new` : ""}` : "Pause"));
+  }
+
+  #drawEmpty() {
+    this.#empty.hidden = store.rows.length > 0 && !store.filterError;
+    if (this.#empty.hidden) return;
+    if (store.filterError) fill(this.#empty, el("p", {}, "dowel does not understand this filter."), el("p", { class: "bad" }, reveal(store.filterError)));
+    else if (!store.complete) fill(this.#empty, el("p", {}, "Reading what dowel has kept…"));
+    else if (store.filter) fill(this.#empty, el("p", {}, "Nothing that dowel has kept matches this filter. New matches appear here."), el("p", {}, el("a", { class: "button", href: link("wire") }, "Show all")));
+    else fill(this.#empty, el("p", {}, "Nothing has passed yet. Each call of a client appears here, with what dowel made of it for the server. Try one:"), el("p", {}, command("dowel tools")));
+  }
+
+  /** @param {any} row @param {boolean} isOpen */
+  #select(row, isOpen) {
+    const id = idOf(row);
+    if (!id) return;
+    if (isOpen || this.#selection) {
+      this.#selection = id;
+      set({ sel: id }, true);
+    }
+  }
+
+  async #showSelection() {
+    const [kind, number] = this.#selection.split(":");
+    if (!number) return;
+    const row = this.list?.rows.find((r) => idOf(r) === this.#selection);
+    if (row && this.list && this.list.selected !== row) {
+      this.list.selected = row;
+      this.list.follows = this.list.follows && row === this.list.rows.at(-1);
+      this.list.refresh();
+      requestAnimationFrame(() => this.list?.reveal());
+    }
+    if (kind === "op") await this.#inspectOperation(number);
+    else if (kind === "frame") await this.#inspectFrame(number);
+  }
+
+  #closed = () => {
+    this.#selection = "";
+    set({ sel: undefined }, true);
+    this.list?.node.focus();
+  };
+
+  /** @param {string} id */
+  async #inspectOperation(id) {
+    const selection = this.#selection;
+    try {
+      const { operation: o, frames } = await get("/v1/operations/" + id);
+      if (selection !== this.#selection) return;
+      const op = o ?? {}, [glyph, kind, word] = pegOf(op.status ?? "");
+      inspect(selection, [el("span", { class: "peg " + kind, "aria-hidden": "true" }, glyph), " ", oneLine(op.name || op.method || "operation")], el("div", { class: "part" },
+        el("p", { class: "mono lead" }, oneLine(op.client ?? "–"), el("span", { class: kind, "aria-hidden": "true" }, ` ──${glyph}── `), oneLine(op.server ?? "–")),
+        op.error ? el("p", { class: "reason" }, reveal(op.error)) : null, timeBar(op),
+        facts([["Operation", `${id} · ${word}`], ["Method", el("code", {}, reveal(op.method ?? ""))], ["Client", op.client ? filterLink("client", op.client) : ""], ["Server", op.server ? filterLink("server", op.server) : ""],
+          ["Started", op.start ? clock(op.start) : ""], ["Took", took(op.ms)], ["Size", `${size(op.received)} in, ${size(op.sent)} out`],
+          ["Rounds", op.rounds > 1 ? op.rounds : ""], ["Calls", op.calls > 1 ? op.calls : ""], ["Questions", op.questions], ["Progress", op.progress]]),
+        el("h3", {}, "Messages", el("span", { class: "count" }, frames.length)), el("ol", { class: "frames" }, frames.map((/** @type {any} */ f) => frameLink(f))),
+        o && frames.length < o.frames ? el("p", { class: "soft" }, `${plural(o.frames - frames.length, "message")} of it are not kept any more.`) : null), this.#closed);
+    } catch (e) {
+      this.#gone(selection, /** @type {Error} */ (e));
+    }
+  }
+
+  /** @param {string} seq */
+  async #inspectFrame(seq) {
+    const selection = this.#selection;
+    if (isShown(selection)) return;
+    try {
+      const text = await getText("/v1/frames/" + seq);
+      if (selection !== this.#selection) return;
+      const f = parse(text), [, kind] = pegOf(f.status ?? "");
+      const body = f.frame === undefined ? f.text ?? "" : JSON.stringify(JSON.parse(text).frame, null, 2);
+      inspect(selection, oneLine(f.method ? f.method : f.kind), el("div", { class: "part" },
+        el("p", { class: "mono lead" }, f.leg === "server" ? `dowel ${arrow(f)} ${oneLine(f.server ?? "–")}` : `${oneLine(f.client ?? "–")} ${arrow(f)} dowel`),
+        facts([["Message", `${seq} · ${f.kind}`], ["Status", f.status ? el("span", { class: kind }, f.status) : ""], ["Operation", f.op ? el("a", { href: link("wire", { ...Object.fromEntries(new URLSearchParams(location.search)), sel: "op:" + f.op }) }, String(f.op?.text ?? f.op)) : ""],
+          ["Time", clock(f.t)], ["Took", f.ms ? took(Number(f.ms?.text ?? f.ms)) : ""], ["Size", size(Number(f.size))], ["Leg", f.leg], ["Connection", f.conn], ["Revision", f.revision], ["Id", f.id === undefined ? "" : el("code", {}, reveal(JSON.stringify(f.id?.text ?? f.id)))]]),
+        f.header ? el("details", {}, el("summary", {}, "HTTP fields ", el("span", { class: "count" }, Object.keys(f.header).length)), el("dl", { class: "facts mono" }, Object.entries(f.header).sort().map(([name, values]) => [el("dt", {}, reveal(name)), el("dd", {}, reveal(/** @type {string[]} */ (values).join(", ")))]))) : null,
+        el("div", { class: "buttons spread" }, el("h3", {}, f.kind === "stray" ? "Printed text" : "JSON"), el("button", { type: "button", class: "quiet", click: () => copy(body) }, "Copy")),
+        f.frame === undefined ? el("pre", {}, reveal(f.text ?? "")) : tree(f.frame)), this.#closed);
+    } catch (e) {
+      this.#gone(selection, /** @type {Error} */ (e));
+    }
+  }
+
+  /** @param {string} selection @param {Error} e */
+  #gone(selection, e) {
+    if (selection === this.#selection) inspect(selection, "Not kept", el("p", { class: "part" }, reveal(e.message)), this.#closed);
+  }
+
+  /** Folds or unfolds an operation. @param {any} row @param {boolean} open */
+  async #toggle(row, open) {
+    const list = this.list;
+    if (!list) return;
+    if (row.parent && !open) { list.selected = row.parent; row = row.parent; }
+    if (row.k !== "op" || !!row.open === open) { list.refresh(); return; }
+    if (!open) {
+      row.open = false;
+      list.rows = list.rows.filter((r) => r.parent !== row);
+      list.refresh();
+      return;
+    }
+    try {
+      const { frames } = await get("/v1/operations/" + row.op);
+      if (row.open || !list.rows.includes(row)) return;
+      row.open = true;
+      list.rows.splice(list.rows.indexOf(row) + 1, 0, ...frames.map((/** @type {any} */ f, /** @type {number} */ i) => ({ ...f, parent: row, last: i === frames.length - 1 })));
+      list.follows = false;
+      list.refresh();
+      this.#drawBar();
+    } catch (e) {
+      toast(/** @type {Error} */ (e).message, true);
+    }
+  }
+
+  /** @param {any} row */
+  async #copy(row) {
+    if (row.k !== "frame") return copy(`op:${row.op}`);
+    try { copy(JSON.stringify(JSON.parse(await getText("/v1/frames/" + row.seq)).frame, null, 2)); } catch (e) { toast(/** @type {Error} */ (e).message, true); }
+  }
+}
+
+/** @param {any} row */
+const idOf = (row) => (row.k === "op" ? "op:" + row.op : row.k === "frame" ? "frame:" + row.seq : "");
+
+/** @param {string} key @param {string} value */
+const filterLink = (key, value) => el("a", { href: link("wire", { q: `${key}:${quote(value)}` }), title: "Show only this" }, oneLine(value));
+
+/** @param {any} f */
+function frameLink(f) {
+  const query = { ...Object.fromEntries(new URLSearchParams(location.search)), sel: "frame:" + f.seq };
+  const peer = oneLine((f.leg === "server" ? f.server : f.client) ?? "–");
+  return el("li", {}, el("a", { href: link("wire", query), class: "mono" }, el("span", { class: f.kind === "stray" ? "bad" : "leg-" + f.leg }, f.leg === "server" ? `dowel ${arrow(f)} ${peer}` : `${peer} ${arrow(f)} dowel`),
+    el("span", { class: f.status ? pegOf(f.status)[1] : "" }, f.status || oneLine(f.method ?? f.kind)), el("span", { class: "soft number" }, f.ms === undefined ? size(f.size) : took(f.ms))));
+}
+
+/** The time of an operation, split. @param {any} op */
+function timeBar(op) {
+  const all = [["server", op.serverMs ?? 0], ["user", op.userMs ?? 0], ["dowel", op.dowelMs ?? 0]].filter(([, ms]) => /** @type {number} */ (ms) > 0);
+  if (all.length === 0) return null;
+  return el("figure", { class: "time" }, el("div", { class: "time-bar", "aria-hidden": "true" }, all.map(([who, ms]) => {
+    const part = el("i", { class: "time-" + who });
+    part.style.flexGrow = String(ms);
+    return part;
+  })), el("figcaption", {}, all.map(([who, ms]) => el("span", {}, el("i", { class: "time-" + who, "aria-hidden": "true" }), `${who} ${took(/** @type {number} */ (ms))}`))));
+}
+
+customElements.define("dowel-wire", WireScreen);

@@ -1,0 +1,53 @@
+package control
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+
+	"github.com/dowel-mcp/dowel/hub"
+	"github.com/dowel-mcp/dowel/internal/doctor"
+)
+
+// DoctorStep is a step of an examination in its JSON form.
+type DoctorStep struct {
+	Step   string        `json:"step"`
+	Status doctor.Status `json:"status"`
+	Detail string        `json:"detail,omitzero"`
+	Advice string        `json:"advice,omitzero"`
+	Error  string        `json:"error,omitzero"`
+	Stderr []string      `json:"stderr,omitempty"`
+	MS     float64       `json:"ms"`
+}
+
+// streamDoctor examines a server, with a process or connection of its own, and answers with the steps
+// as they happen, one JSON object a line. A server that must not start has one skipped step.
+func streamDoctor(w http.ResponseWriter, r *http.Request, h *hub.Hub, life context.Context) {
+	u := h.Upstream(r.PathValue("name"))
+	if u == nil {
+		writeOutcome(w, ErrNoServer)
+		return
+	}
+	ctx, stop := context.WithCancel(r.Context())
+	defer stop()
+	defer context.AfterFunc(life, stop)()
+	out, flush := json.NewEncoder(w), http.NewResponseController(w).Flush
+	d := u.Definition()
+	if d.Hold.Status != 0 {
+		_ = out.Encode(DoctorStep{Step: d.Hold.Status.String(), Status: doctor.Skipped, Detail: d.Hold.Reason})
+		return
+	}
+	_ = flush()
+	for s := range doctor.Examine(ctx, doctor.Server{Name: d.Name, Target: d.Target, Options: d.Options, Mask: d.Mask}) {
+		step := DoctorStep{Step: s.Name, Status: s.Status, Detail: s.Detail, Advice: s.Advice, MS: float64(s.Took.Microseconds()) / 1000}
+		if s.Err != nil {
+			step.Error = s.Err.Error()
+		}
+		if s.Diagnosis != nil {
+			step.Stderr = s.Diagnosis.Stderr
+		}
+		if out.Encode(step) != nil || flush() != nil {
+			return
+		}
+	}
+}

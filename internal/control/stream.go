@@ -1,0 +1,231 @@
+package control
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/dowel-mcp/dowel/internal/journal"
+	"github.com/dowel-mcp/dowel/internal/journal/filter"
+	"github.com/dowel-mcp/dowel/internal/version"
+)
+
+// Intervals of a stream: between two lines of an idle one, between two statuses, and between two
+// flushes of rows.
+const (
+	beatInterval   = 15 * time.Second
+	statusInterval = 200 * time.Millisecond
+	flushInterval  = 50 * time.Millisecond
+)
+
+// noteLine is a line of a stream besides the lines of records.
+type noteLine struct {
+	K      string  `json:"k"`
+	Status *Status `json:"status,omitempty"`
+	// Server has written to stderr or changed its state.
+	Server string `json:"server,omitzero"`
+	// Seq is the last record that was considered.
+	Seq   uint64 `json:"seq,omitzero"`
+	Error string `json:"error,omitzero"`
+}
+
+// serveStream answers with everything that the console follows, one JSON object a line:
+//
+//	boot    the first line: the journal that numbers belong to
+//	status  the whole status, at the beginning and when it has changed
+//	log     a server has an entry more in its logs
+//	op      an operation, again when it has changed
+//	frame   a frame, with ?rows=frames instead of operations
+//	gap     records are lost
+//	seq     the rows so far are complete up to a number
+//	beat    nothing has happened
+//	filter  the filter has an error, and rows are left out
+//
+// Rows are those behind ?after that ?filter accepts, or all that are kept if ?boot names another
+// journal. A reader that is too slow gets a gap, and nothing waits for it.
+func (d Running) serveStream(w http.ResponseWriter, r *http.Request) {
+	query := r.URL.Query()
+	ctx, stop := context.WithCancel(r.Context())
+	defer stop()
+	defer context.AfterFunc(d.Life, stop)()
+	after, _ := strconv.ParseUint(query.Get("after"), 10, 64) // else from the beginning
+	if query.Get("boot") != d.Recorder.Boot() {
+		after = 0
+	}
+	batches := make(chan []byte)
+	accept, err := filter.Parse(query.Get("filter"), time.Now())
+	if err == nil {
+		rows := newRowReader(accept, query.Get("filter") != "", query.Get("rows") == "frames")
+		go rows.follow(ctx, d.Recorder.Cursor(after), batches)
+	}
+	notes := followHub(d.Hub.Events(ctx))
+	w.Header().Set("Content-Type", "application/x-ndjson")
+	out := json.NewEncoder(w)
+	out.SetEscapeHTML(false)
+	flush := http.NewResponseController(w).Flush
+	_ = out.Encode(d.Recorder.BootLine(version.Number()))
+	_ = out.Encode(d.statusLine())
+	if err != nil {
+		_ = out.Encode(noteLine{K: "filter", Error: err.Error()})
+	}
+	if flush() != nil {
+		return
+	}
+	beat := time.NewTicker(beatInterval)
+	defer beat.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case batch := <-batches:
+			_, err = w.Write(batch)
+		case <-notes.due:
+			err = d.writeNotes(out, notes)
+		case <-beat.C:
+			err = out.Encode(noteLine{K: "beat"})
+		}
+		if err != nil || flush() != nil {
+			return
+		}
+	}
+}
+
+func (d Running) statusLine() noteLine {
+	s := d.Controller.Status()
+	return noteLine{K: "status", Status: &s}
+}
+
+// writeNotes writes the status if it has changed, and the names of servers with new logs.
+func (d Running) writeNotes(out *json.Encoder, n *notes) error {
+	changed, logged := n.take()
+	for _, name := range logged {
+		if err := out.Encode(noteLine{K: "log", Server: name}); err != nil {
+			return err
+		}
+	}
+	if !changed {
+		return nil
+	}
+	return out.Encode(d.statusLine())
+}
+
+// rowReader turns records into lines of a stream.
+type rowReader struct {
+	accept  filter.Filter
+	filters bool // accept may refuse something
+	frames  bool // are rows, instead of operations
+	open    map[uint64]*openRow
+	order   []uint64 // of open, to forget the oldest
+}
+
+// openRow is an operation that has not ended.
+type openRow struct {
+	what   string
+	frames []*journal.Frame // empty unless the filter may look into them
+	state  *journal.Operation
+	shown  bool
+}
+
+// Limits of the memory of a stream: operations, and frames of one.
+const (
+	maxOpenRows  = 2000
+	maxRowFrames = 50
+)
+
+func newRowReader(accept filter.Filter, filters, frames bool) *rowReader {
+	return &rowReader{accept: accept, filters: filters, frames: frames, open: map[uint64]*openRow{}}
+}
+
+// follow sends lines until ctx ends. It reads on when the last lines have been taken.
+func (rr *rowReader) follow(ctx context.Context, cursor *journal.Cursor, to chan<- []byte) {
+	for {
+		records, gap, err := cursor.Next(ctx, journalBatch)
+		if err != nil {
+			return
+		}
+		var batch []byte
+		if gap != (journal.Gap{}) {
+			batch = appendLine(batch, journal.GapLine(gap))
+		}
+		for _, r := range records {
+			if line, ok := rr.row(r); ok {
+				batch = appendLine(batch, line)
+			}
+		}
+		batch = appendLine(batch, noteLine{K: "seq", Seq: cursor.Position()})
+		select {
+		case to <- batch:
+		case <-ctx.Done():
+			return
+		}
+		if len(records) < journalBatch {
+			select {
+			case <-time.After(flushInterval):
+			case <-ctx.Done():
+				return
+			}
+		}
+	}
+}
+
+func appendLine(to []byte, line any) []byte {
+	text, err := json.Marshal(line)
+	if err != nil {
+		return to // lines have only encodable members
+	}
+	return append(append(to, text...), '\n')
+}
+
+// row returns the line of a record, if it has one.
+func (rr *rowReader) row(r journal.Record) (line rowLine, ok bool) {
+	if r.Frame != nil {
+		return rr.frameRow(r)
+	}
+	o := rr.operation(r.Operation.ID)
+	o.state = r.Operation
+	if !r.Operation.IsOpen() {
+		delete(rr.open, r.Operation.ID)
+	}
+	if rr.frames || !o.shown && rr.filters && !rr.accept.MatchOperation(r.Operation, o.frames) {
+		return rowLine{}, false
+	}
+	o.shown = true
+	return rowLine{Line: journal.LineOf(r), What: o.what}, true
+}
+
+// frameRow returns the line of a frame: in a stream of operations only if it belongs to none.
+func (rr *rowReader) frameRow(r journal.Record) (line rowLine, ok bool) {
+	f := r.Frame
+	var state *journal.Operation
+	if f.Operation != 0 {
+		o := rr.operation(f.Operation)
+		if state = o.state; o.what == "" && f.Kind == journal.Request {
+			o.what = describeRequest(f)
+		}
+		if rr.filters && !rr.frames && len(o.frames) < maxRowFrames {
+			o.frames = append(o.frames, f)
+		}
+	}
+	alone := f.Operation == 0 && (f.Kind == journal.Stray || f.Status == journal.Late)
+	if !rr.frames && !alone || !rr.accept.Match(filter.Item{Frame: f, Operation: state}) {
+		return rowLine{}, false
+	}
+	return summarize(r), true
+}
+
+// operation returns the memory of an operation.
+func (rr *rowReader) operation(id uint64) *openRow {
+	o := rr.open[id]
+	if o == nil {
+		for len(rr.order) >= maxOpenRows {
+			delete(rr.open, rr.order[0])
+			rr.order = rr.order[1:]
+		}
+		o = &openRow{}
+		rr.open[id] = o
+		rr.order = append(rr.order, id)
+	}
+	return o
+}
