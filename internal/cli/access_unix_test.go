@@ -74,7 +74,9 @@ func TestUpRefusesStrangers(t *testing.T) {
 		{"another site reads", "GET", "/status.json", with("Sec-Fetch-Site", "cross-site", "Sec-Fetch-Mode", "no-cors"), 403, "--origin"},
 		{"another port reads", "GET", "/sse", with("Sec-Fetch-Site", "same-site"), 403, "--origin"},
 		{"a link to the data", "GET", "/status.json", with("Sec-Fetch-Site", "cross-site", "Sec-Fetch-Mode", "navigate", "Sec-Fetch-Dest", "document"), 403, ""},
-		{"a link to the page", "GET", "/", http.Header{"Sec-Fetch-Site": {"cross-site"}, "Sec-Fetch-Mode": {"navigate"}, "Sec-Fetch-Dest": {"document"}}, 200, "<html"},
+		{"a link to the page", "GET", "/", http.Header{"Sec-Fetch-Site": {"cross-site"}, "Sec-Fetch-Mode": {"navigate"}, "Sec-Fetch-Dest": {"document"}}, 302, "/console/"},
+		{"a fetch of the console by another port", "GET", "/console/", http.Header{"Sec-Fetch-Site": {"same-site"}}, 403, "dowel console"},
+		{"the console's API with the gateway's token", "GET", "/console/api/v1/status", own, 401, "dowel console"},
 		{"its own page", "GET", "/status.json", with("Origin", url, "Sec-Fetch-Site", "same-origin"), 200, "everything"},
 		{"the token", "GET", "/status.json", own, 200, "everything"},
 	} {

@@ -75,7 +75,8 @@ func TestConsent(t *testing.T) {
 		{"trust", "y\n", "dowel/state.json", "command evil"},
 		{"trust", "\n", "dowel/state.json", ""},
 		{"trust", "\x04", "dowel/state.json", ""},
-		{"import", "yes\n", "dowel/dowel.json", "npx"},
+		{"import", "yes\nno\n", "dowel/dowel.json", "npx"},
+		{"import", "yes\ny\n", "dowel/dowel.json", `"trustAnnotations": true`},
 		{"import", "no\n", "dowel/dowel.json", ""},
 		{"import", "\x04", "dowel/dowel.json", ""},
 	} {
@@ -86,7 +87,12 @@ func TestConsent(t *testing.T) {
 				p.expect("npx")
 			}
 			p.expect("[y/N] ")
-			p.typeText(test.answer)
+			for answer := range strings.Lines(test.answer) {
+				p.typeText(answer)
+				if strings.HasPrefix(answer, "yes") {
+					p.expect("declare read-only without asking? [y/N] ")
+				}
+			}
 			p.expectExit(exit.OK)
 			text, err := os.ReadFile(filepath.Join(home, test.file))
 			if test.Contains == "" && err == nil || !strings.Contains(string(text), test.Contains) {

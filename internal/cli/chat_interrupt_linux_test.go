@@ -2,6 +2,7 @@ package cli
 
 import (
 	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
 
@@ -62,6 +63,29 @@ func TestChatInterruptOfReply(t *testing.T) {
 	p.expect(prompt)
 	p.typeText("and now\r")
 	p.expect("we go on\r\n")
+	p.endChat()
+}
+
+// Keys that are typed during a reply are not in it, and become the next line.
+func TestChatKeysDuringReply(t *testing.T) {
+	ownState(t)
+	m := newModel(t, `{"turns": [{"calls": [{"name": "cli-test__wait"}]}, {"expectBody": ["typed early and late"], "text": "the answer"}]}`)
+	p := startChat(t, m, "--approve", "all")
+	p.typeText("go\r")
+	p.expect("1/100 waiting")
+	before := len(p.output())
+	p.typeText("typed early")
+	if err := p.cmd.Process.Signal(syscall.SIGINT); err != nil { // Ctrl-C would discard the keys
+		t.Fatal(err)
+	}
+	p.expect("stopped; the conversation until then is kept")
+	if out := p.output()[before:p.seen]; strings.Contains(out, "typed") {
+		t.Errorf("the keys are in the reply: %q", out)
+	}
+	p.expect(prompt)
+	p.expect("typed early")
+	p.typeText(" and late\r")
+	p.expect("the answer\r\n")
 	p.endChat()
 }
 

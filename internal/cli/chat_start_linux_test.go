@@ -4,7 +4,10 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
+
+	"github.com/dowel-mcp/dowel/internal/cli/exit"
 )
 
 // The first message waits visibly for servers that are starting.
@@ -30,4 +33,67 @@ func TestChatAwaitsServers(t *testing.T) {
 	}
 	p.expect("good morning")
 	p.endChat()
+}
+
+// A warning about the configuration is shown once.
+func TestChatWarnsOnce(t *testing.T) {
+	t.Parallel()
+	user := newTestUser(t)
+	user.writeFile(user.projectFile(), `{"models": {}}`)
+	m := startModel(t, `{"turns": []}`)
+	p := startOnTerminal(t, user.newCommand("chat", "--model", "gpt-test", "--base-url", m.url, "--server", "everything"), 80, 24)
+	p.expect("servers: everything (")
+	p.endChat()
+	if n := strings.Count(p.output(), "models has no effect in a project"); n != 1 {
+		t.Errorf("warned %d times: %s", n, p.output())
+	}
+}
+
+// The first prompt does not wait for servers. The model learns later which servers became ready.
+func TestChatSlowServer(t *testing.T) {
+	ownState(t)
+	gate := filepath.Join(t.TempDir(), "gate")
+	m := newModel(t, `{"turns": [{"expect": ["hello"], "text": "Hello."}, {"expect": ["These tools have become available: sh__", "and now"], "expectBody": ["Be gentle."], "calls": [{"name": "sh__echo", "arguments": {"message": "hi"}}]}, {"expect": ["hi"], "text": "done"}]}`)
+	slow := "while [ ! -e '" + gate + "' ]; do sleep 0.05; done; exec '" + testBinary(t) + "' " + serverWord
+	p := onTerminal(t, "chat", "--trust-annotations", "--model", "gpt-test", "--base-url", m.url, "--", "sh", "-c", slow)
+	p.expect(prompt)
+	p.typeText("hello\r")
+	p.expect("Hello.\r\n")
+	p.expect(prompt)
+	if err := os.WriteFile(gate, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	p.expect("servers: sh (17 tools)")
+	p.typeText("and now\r")
+	p.expect("new: sh (17 tools)")
+	p.expect("sh.echo")
+	p.expect("done\r\n")
+	p.endChat()
+}
+
+// The problem of a server appears above the line that is being typed, which stays.
+func TestChatMissingServer(t *testing.T) {
+	ownState(t)
+	m := newModel(t, `{"turns": [{"expect": ["half a line, and the rest"], "text": "done"}]}`)
+	p := onTerminal(t, "chat", "--model", "gpt-test", "--base-url", m.url, "--", "sh", "-c", "sleep 0.3; echo out of cheese >&2; exit 3")
+	p.expect(prompt)
+	p.typeText("half a line")
+	p.expect("the tools of sh are missing")
+	p.expect("servers: none is ready") // the last message before the prompt
+	p.expect(prompt + "half a line")
+	p.typeText(", and the rest\r")
+	p.expect("done\r\n")
+	p.endChat()
+}
+
+// Without a model, chat fails and leaves the terminal unchanged.
+func TestChatWithoutModel(t *testing.T) {
+	ownState(t)
+	unsetModels(t)
+	p := onTerminal(t, "chat", "--server", "everything")
+	p.expect("there is no model to work with")
+	p.expectExit(exit.Usage)
+	if text := p.output(); strings.Contains(text, "what you type") || strings.Contains(text, "****") {
+		t.Errorf("it greets first, or hides an example: %s", text)
+	}
 }

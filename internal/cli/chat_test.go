@@ -29,7 +29,7 @@ func TestChatPiped(t *testing.T) {
 		{name: "lines", turns: `{"expect": ["one"], "text": "First."}, {"expect": ["two\nthree"], "text": "Second.\nAnd more."}`, stdin: "one\n\ntwo\\\nthree", stdout: "First.\nSecond.\nAnd more.\n"},
 		{
 			name: "a call", turns: `{"text": "Let me see.", "calls": [{"name": "cli-test__echo", "arguments": {"message": "hi"}}]}, {"expect": ["hi"], "text": "It said hi."}`,
-			stdin: "echo hi\n", stdout: "Let me see.\nIt said hi.\n", stderr: "✓ cli-test.echo message=hi · ",
+			stdin: "echo hi\n", words: []string{"--trust-annotations"}, stdout: "Let me see.\nIt said hi.\n", stderr: "✓ cli-test.echo message=hi · ",
 		},
 		{
 			name: "nobody to ask", turns: addCall("1", "2") + `, {"expect": ["This tool was not run: the user has to approve this tool, and cannot be asked."], "text": "I may not."}`,

@@ -116,7 +116,7 @@ func TestChangedHintsDoNotCount(t *testing.T) {
 			t.Parallel()
 			p := newTestUser(t)
 			m := startModel(t, `{"turns": [{"calls": [{"name": "a__env", "arguments": {}}]}`+tt.answer+`]}`)
-			entry, tools := p.changingEntry("")
+			entry, tools := p.changingEntry(`, "trustAnnotations": true`)
 			p.writeFile(tools, tt.first)
 			p.writeFile(p.userFile(), `{"mcpServers": {"a": `+entry+`}}`)
 			p.startDaemon()

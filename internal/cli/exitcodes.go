@@ -24,8 +24,8 @@ dowel run uses the same codes and gives 2 and 3 a second meaning. Its message te
        was cut off at its maximal length
     2  the limit of --max-steps is reached; or, before the task begins, the command
        line is wrong, or no model is configured
-    3  the model called a tool that --approve does not allow; or, before the task
-       begins, a named server cannot be reached
+    3  the model called a tool that --approve does not allow, and dowel could not ask;
+       or, before the task begins, a named server cannot be reached
 
 If a tool fails, the model reads its error; the exit code does not change.
 

@@ -85,10 +85,10 @@ func TestAgentAtURL(t *testing.T) {
 		{"calls": [{"name": "server__echo", "arguments": {"message": "from afar"}}]}, {"expect": ["from afar"], "text": "It said so."},
 		{"calls": [{"name": "server__echo", "arguments": {"message": "from there"}}]}, {"expect": ["from there"], "text": "So again."}]}`)
 	base, stop := serveOverHTTP(t, "everything", "--open")
-	if out := runDowel(t, "", "run", "Say it.", "--model", "gpt-test", "--base-url", m.url, "--url", base+"/mcp"); out.code != exit.OK || out.stdout != "It said so.\n" {
+	if out := runDowel(t, "", "run", "Say it.", "--trust-annotations", "--model", "gpt-test", "--base-url", m.url, "--url", base+"/mcp"); out.code != exit.OK || out.stdout != "It said so.\n" {
 		t.Errorf("%+v", out)
 	}
-	if out := runDowel(t, "Say it.\n", "chat", "--no-save", "--model", "gpt-test", "--base-url", m.url, "--url", base+"/sse"); out.code != exit.OK || !strings.Contains(out.stdout, "So again.") {
+	if out := runDowel(t, "Say it.\n", "chat", "--no-save", "--trust-annotations", "--model", "gpt-test", "--base-url", m.url, "--url", base+"/sse"); out.code != exit.OK || !strings.Contains(out.stdout, "So again.") {
 		t.Errorf("%+v", out)
 	}
 	stop()

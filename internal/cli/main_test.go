@@ -38,6 +38,7 @@ func TestMain(m *testing.M) {
 	switch {
 	case os.Getenv(childVariable) == "":
 		os.Setenv(childVariable, "1")
+		os.Setenv("DOWEL_KEYRING", "off") // the keyring of the machine is not a part of the tests
 		home := clitest.EmptyHome()
 		os.Setenv("GORACE", "atexit_sleep_ms=0 "+os.Getenv("GORACE")) // otherwise each child of a -race run sleeps for a second
 		code := runWireChecked(m.Run)

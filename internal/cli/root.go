@@ -3,8 +3,8 @@
 //
 // Each command, or group of commands that shares types, is a package below this one:
 //
-//	up down service status           the running dowel
-//	servers trust doctor             the user's servers
+//	up down service status console   the running dowel
+//	servers login trust doctor       the user's servers
 //	configcmd importcmd exportcmd    their configuration
 //	discover tools resources prompts what a server offers; resources has dowel read, too
 //	call prompts watch               using it
@@ -50,6 +50,7 @@ import (
 	"github.com/dowel-mcp/dowel/internal/cli/chat"
 	"github.com/dowel-mcp/dowel/internal/cli/configcmd"
 	"github.com/dowel-mcp/dowel/internal/cli/connect"
+	"github.com/dowel-mcp/dowel/internal/cli/console"
 	"github.com/dowel-mcp/dowel/internal/cli/discover"
 	"github.com/dowel-mcp/dowel/internal/cli/doctor"
 	"github.com/dowel-mcp/dowel/internal/cli/down"
@@ -57,6 +58,7 @@ import (
 	"github.com/dowel-mcp/dowel/internal/cli/exportcmd"
 	"github.com/dowel-mcp/dowel/internal/cli/factory"
 	"github.com/dowel-mcp/dowel/internal/cli/importcmd"
+	"github.com/dowel-mcp/dowel/internal/cli/login"
 	"github.com/dowel-mcp/dowel/internal/cli/models"
 	"github.com/dowel-mcp/dowel/internal/cli/prompts"
 	"github.com/dowel-mcp/dowel/internal/cli/resources"
@@ -148,7 +150,7 @@ func newRoot(f *factory.Factory) *cobra.Command {
 	root.AddGroup(&cobra.Group{ID: own, Title: "Your servers:"}, &cobra.Group{ID: look, Title: "What a server offers:"}, &cobra.Group{ID: use, Title: "Using it:"},
 		&cobra.Group{ID: model, Title: "Working with a model:"}, &cobra.Group{ID: offer, Title: "Serving:"})
 	for group, commands := range map[string][]*cobra.Command{
-		own:   {up.NewCommand(f), down.NewCommand(f), service.NewCommand(f), status.NewCommand(f), servers.NewCommand(f), trust.NewCommand(f), wire.NewCommand(f), doctor.NewCommand(f), configcmd.NewCommand(f), importcmd.NewCommand(f), exportcmd.NewCommand(f)},
+		own:   {up.NewCommand(f), down.NewCommand(f), service.NewCommand(f), status.NewCommand(f), console.NewCommand(f), servers.NewCommand(f), login.NewLoginCommand(f), login.NewLogoutCommand(f), login.NewAuthCommand(f), trust.NewCommand(f), wire.NewCommand(f), doctor.NewCommand(f), configcmd.NewCommand(f), importcmd.NewCommand(f), exportcmd.NewCommand(f)},
 		look:  {discover.NewCommand(f), tools.NewCommand(f), resources.NewCommand(f), prompts.NewCommand(f)},
 		use:   {call.NewCommand(f), resources.NewReadCommand(f), prompts.NewPromptCommand(f), prompts.NewCompleteCommand(f), watch.NewCommand(f)},
 		model: {chat.NewCommand(f), run.NewCommand(f), models.NewCommand(f)},

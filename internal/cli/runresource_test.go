@@ -108,7 +108,7 @@ func TestRunResourceChanges(t *testing.T) {
 		io.WriteString(w, "data: [DONE]\n\n")
 	}))
 	defer front.Close()
-	out := runDowel(t, "", withTestServer(t, "run", "--json", "--max-steps", "100000", "--model", "m-test", "--base-url", front.URL+"/v1", "Watch @cli-test:test://ticking")...)
+	out := runDowel(t, "", withTestServer(t, "run", "--json", "--trust-annotations", "--max-steps", "100000", "--model", "m-test", "--base-url", front.URL+"/v1", "Watch @cli-test:test://ticking")...)
 	if out.code != exit.OK {
 		t.Fatalf("%+v", out)
 	}

@@ -32,15 +32,51 @@ func TestRunTaskTyped(t *testing.T) {
 	p.expectExit(exit.OK)
 }
 
-// A call that needs an approval is shown once, with a flag that allows it.
-func TestRunTaskApprovalOnTerminal(t *testing.T) {
-	m := newModel(t, `{"turns": [{"text": "I add.", "calls": [{"name": "cli-test__add", "arguments": {"a": 1, "b": 2}}]}]}`)
-	p := onTerminal(t, m.args(t, "Add")...)
-	p.expect("I add.\r\n")
-	p.expect("the model called cli-test.add")
-	p.expect("--approve all")
-	p.expectExit(exit.Approval)
-	if n := strings.Count(p.output(), "cli-test.add"); n != 1 { // no advice: a server of the command line cannot be trusted for good
-		t.Errorf("the tool is named %d times: %q", n, p.output())
+// With --approve a call that needs an approval is shown once, with a flag that allows it. Neither
+// then nor with --json is there a question on the terminal.
+func TestRunTaskApprovalWithoutQuestion(t *testing.T) {
+	for _, word := range []string{"--approve=read-only", "--json"} {
+		m := newModel(t, `{"turns": [{"text": "I add.", "calls": [{"name": "cli-test__add", "arguments": {"a": 1, "b": 2}}]}]}`)
+		p := onTerminal(t, m.args(t, "Add", word)...)
+		p.expect("the model called cli-test.add")
+		if word != "--json" {
+			p.expect("--approve all")
+		}
+		p.expectExit(exit.Approval)
+		if strings.Contains(p.output(), "Run cli-test.add?") {
+			t.Errorf("%s: there was a question: %q", word, p.output())
+		}
+		if n := strings.Count(p.output(), "cli-test.add"); n != 1 && word != "--json" { // no advice: a server of the command line cannot be trusted for good
+			t.Errorf("the tool is named %d times: %q", n, p.output())
+		}
+	}
+}
+
+// On a terminal, run asks about a call like chat does. Keys typed before the question do not answer
+// it.
+func TestRunTaskAsksOnTerminal(t *testing.T) {
+	const question = "Run cli-test.add? [y/s/server/a/e/n/?]"
+	for name, tt := range map[string]struct {
+		turns string
+		steps []string // pairs for converse
+		shows string
+		code  int
+	}{
+		"once":      {addCall("1", "2") + `,{"expect": ["3"], "text": "It is 3."}`, []string{"a: 1", "", question, "y\r"}, "It is 3.", exit.OK},
+		"session":   {addCall("1", "2") + "," + addCall("3", "4") + `,{"expect": ["7"], "text": "It is 7."}`, []string{question, "s\r"}, "It is 7.", exit.OK},
+		"edited":    {addCall("1", "2") + `,{"expect": ["42"], "text": "It is 42."}`, []string{question, "e\r", "Arguments:", "\x15" + `{"a":40,"b":2}` + "\r", "a: 40", "", question, "y\r"}, "It is 42.", exit.OK},
+		"refused":   {addCall("1", "2") + `,{"expect": ["refused: use a calculator"], "text": "I did not."}`, []string{question, "n use a calculator\r"}, "I did not.", exit.OK},
+		"Ctrl-D":    {addCall("1", "2") + `,{"expect": ["the user refused"], "text": "I did not."}`, []string{question, "\x04"}, "I did not.", exit.OK},
+		"Ctrl-C":    {addCall("1", "2"), []string{question, "\x03"}, "the task was interrupted", 130},
+		"typeahead": {addCall("1", "2") + `,{"expect": ["3"], "text": "It is 3."}`, []string{"", "n too early\r", question, "y\r"}, "It is 3.", exit.OK},
+	} {
+		t.Run(name, func(t *testing.T) {
+			ownState(t)
+			m := newModel(t, `{"turns": [`+tt.turns+`]}`)
+			p := onTerminal(t, m.args(t, "Add")...)
+			p.converse(tt.steps...)
+			p.expect(tt.shows)
+			p.expectExit(tt.code)
+		})
 	}
 }

@@ -87,7 +87,7 @@ func TestRunTask(t *testing.T) {
 			name: "a call",
 			script: `{"turns": [{"text": "Let me see.", "calls": [{"name": "cli-test__echo", "arguments": {"message": "hi"}}]},
 				{"expect": ["hi"], "text": "It said hi."}]}`,
-			words: []string{"Echo", "hi"}, stdout: "It said hi.\n",
+			words: []string{"Echo", "hi", "--trust-annotations"}, stdout: "It said hi.\n",
 		},
 		{
 			name:   "the task is piped in",
@@ -106,6 +106,12 @@ func TestRunTask(t *testing.T) {
 			stderr: "dowel: the model called cli-test.add, which needs an approval: it may destroy something, or declares no effect\n  allow all tools with --approve all\n",
 		},
 		{
+			name:   "a server's word is no approval",
+			script: `{"turns": [{"calls": [{"name": "cli-test__echo", "arguments": {"message": "hi"}}]}]}`,
+			words:  []string{"Echo"}, code: exit.Approval,
+			stderr: "dowel: the model called cli-test.echo, which needs an approval: only its server says that it is read-only\n  if you believe its server which of its tools are read-only, allow these for this run with --trust-annotations\n",
+		},
+		{
 			name:   "no tool may run",
 			script: `{"turns": [{"calls": [{"name": "cli-test__echo", "arguments": {"message": "hi"}}]}]}`,
 			words:  []string{"Echo", "--approve", "none"}, code: exit.Approval, stderr: "allow it with --approve read-only",
@@ -120,7 +126,7 @@ func TestRunTask(t *testing.T) {
 			name: "the budget is spent",
 			script: `{"turns": [{"text": "One.", "calls": [{"name": "cli-test__echo", "arguments": {"message": "1"}}]},
 				{"text": "Two.", "calls": [{"name": "cli-test__echo", "arguments": {"message": "2"}}]}]}`,
-			words: []string{"Echo", "--max-steps", "2"}, stdout: "Two.\n", code: exit.Budget,
+			words: []string{"Echo", "--trust-annotations", "--max-steps", "2"}, stdout: "Two.\n", code: exit.Budget,
 			stderr: "dowel: the model did not finish within 2 steps\n  raise the limit with --max-steps\n",
 		},
 		{
@@ -168,7 +174,7 @@ func TestRunTask(t *testing.T) {
 			name: "what happens is told with -v",
 			script: `{"turns": [{"calls": [{"name": "cli-test__echo", "arguments": {"message": "hi"}}]},
 				{"expect": ["hi"], "text": "It said hi."}]}`,
-			words: []string{"Echo", "-v"}, stdout: "It said hi.\n", stderr: "cli-test.echo message=hi",
+			words: []string{"Echo", "-v", "--trust-annotations"}, stdout: "It said hi.\n", stderr: "cli-test.echo message=hi",
 		},
 	} {
 		t.Run(test.name, func(t *testing.T) {

@@ -22,7 +22,7 @@ import (
 func (u *testUser) writeConfig(m *model) (audit string) {
 	audit = filepath.Join(u.home, "audit", "log.jsonl")
 	u.writeFile(u.userFile(), `{
-		"mcpServers": {"mine": `+u.builtInEntry("everything", `, "alwaysAllow": ["test_trigger_resource_update"]`)+`, "keys": {"command": "`+testBinary(u.t)+`", "args": ["serve", "kv", "memory=true"]}},
+		"mcpServers": {"mine": `+u.builtInEntry("everything", `, "trustAnnotations": true, "alwaysAllow": ["test_trigger_resource_update"]`)+`, "keys": {"command": "`+testBinary(u.t)+`", "args": ["serve", "kv", "memory=true"], "trustAnnotations": true}},
 		"models": {"scripted": {"provider": "openai", "model": "gpt-test", "url": "`+m.url+`"}}, "model": "scripted",
 		"gateway": {"audit": "`+audit+`", "auditArguments": true}
 	}`)

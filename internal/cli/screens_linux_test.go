@@ -11,6 +11,9 @@ import (
 	"strings"
 	"testing"
 	"unicode/utf8"
+
+	"github.com/dowel-mcp/dowel/hub"
+	"github.com/dowel-mcp/dowel/internal/polltest"
 )
 
 var updateScreens = flag.Bool("update", false, "write testdata/screens anew")
@@ -26,6 +29,12 @@ func checkScreen(t *testing.T, name string, columns uint16, rows []string) {
 			t.Errorf("a row of %s has %d characters: %s", name, n, row)
 		}
 	}
+	compareScreen(t, name, columns, rows)
+}
+
+// compareScreen is checkScreen for rows that may reach the last column.
+func compareScreen(t *testing.T, name string, columns uint16, rows []string) {
+	t.Helper()
 	got := strings.Join(rows, "\n") + "\n"
 	path := filepath.Join("testdata", "screens", fmt.Sprintf("%s-%d.txt", name, columns))
 	if *updateScreens {
@@ -125,6 +134,8 @@ func TestImportScreen(t *testing.T) {
 		terminal := startOnTerminal(t, p.newCommand("import"), columns, 24)
 		terminal.expect("[y/N]")
 		terminal.typeText("y\r")
+		terminal.expect("without asking? [y/N]")
+		terminal.typeText("n\r")
 		terminal.expect("dowel up")
 		terminal.expectExit(0)
 		<-terminal.ended
@@ -184,6 +195,50 @@ func TestUpScreen(t *testing.T) {
 				t.Fatalf("the table is not drawn once:\n%s", strings.Join(rows, "\n"))
 			}
 			checkScreen(t, fmt.Sprintf("up-%d-rows", height), columns, rows[first:last+1])
+		}
+	}
+}
+
+// The parts of a screen that differ between runs: an age with the spaces after it, a duration in
+// parentheses, a process, the port of the gateway, a time.
+var (
+	screenAge      = regexp.MustCompile(`\b\d+[smhd]\b *`)
+	screenDuration = regexp.MustCompile(` \([\d.]+m?s\)`)
+	screenProcess  = regexp.MustCompile(`process \d+`)
+	screenNumber   = regexp.MustCompile(`(127\.0\.0\.1):\d+|\d\d:\d\d:\d\d`)
+)
+
+// maskVolatile replaces the parts that differ between runs.
+func maskVolatile(rows []string) []string {
+	for i, row := range rows {
+		row = screenDuration.ReplaceAllString(row, "")
+		row = screenProcess.ReplaceAllString(row, "process #")
+		row = screenNumber.ReplaceAllString(row, "$1#")
+		row = screenAge.ReplaceAllStringFunc(row, func(found string) string { return fmt.Sprintf("%-*s", len(found), "#s") })
+		rows[i] = strings.TrimRight(row, " ")
+	}
+	return rows
+}
+
+// The commands that show lists and states look as their files say. The terminal itself breaks lines
+// that are too long for it.
+func TestCommandScreens(t *testing.T) {
+	t.Parallel()
+	p := newTestUser(t)
+	p.writeFile(p.userFile(), fmt.Sprintf(`{"mcpServers": {"kv": {"command": %q, "args": ["serve", "kv", "memory=true"]},
+		"a": {"command": "/no/such/program"}, "off": {"command": "x", "disabled": true}, "needy": {"command": "x", "env": {"TOKEN": "${NO_SUCH_TOKEN}"}}}}`, testBinary(t)))
+	p.startDaemon()
+	p.awaitStates(map[string]hub.Status{"kv": hub.Ready, "a": hub.Failed, "needy": hub.NeedsConfiguration, "off": hub.Disabled})
+	polltest.Until(t, "the last attempt of a", func() bool { return p.serverStates()["a"].Next.IsZero() })
+	for name, words := range map[string][]string{
+		"help": {"--help"}, "status": {"status"}, "status-failed": {"status", "a"}, "servers": {"servers", "list"}, "tools": {"tools", "kv"}, "models": {"models"}, "doctor-failed": {"doctor", "a"},
+	} {
+		for _, columns := range screenWidths {
+			terminal := startOnTerminal(t, p.newCommand(words...), columns, 24)
+			_ = terminal.cmd.Wait() // some end with an error
+			<-terminal.ended
+			text := strings.NewReplacer(p.home, "~", p.project, "/project", testBinary(t), "/bin/dowel").Replace(terminal.output())
+			compareScreen(t, name, columns, maskVolatile(renderScreen(text, int(columns), 24)))
 		}
 	}
 }

@@ -36,7 +36,7 @@ func TestUsage(t *testing.T) {
 		{"tools everything --timeout soon", "--timeout soon: write a duration such as 5s"},
 		{"tools everything --timeout", "--timeout needs a value: write a duration such as 5s"},
 		{"watch everything --count many", "--count many: write a whole number"},
-		{"tools --wire=maybe", "--wire maybe: write true or false"},
+		{"tools --json=maybe", "--json maybe: write true or false"},
 		{"tools --url", "--url needs a value: write --url URL"},
 		{"tols", `unknown command "tols"; did you mean tools?`},
 		{"servers lst", `unknown command "lst"; did you mean list?`},

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/dowel-mcp/dowel/hub"
+	"github.com/dowel-mcp/dowel/internal/cli/exit"
 )
 
 // --wire with a server of the running dowel shows the messages to dowel and those to the server.
@@ -61,5 +62,40 @@ func TestWireLegsAsJSON(t *testing.T) {
 	}
 	if len(calls) != 2 || calls["command sent dowel"] != 1 || calls["dowel sent ev"] != 1 {
 		t.Errorf("%v:\n%s", calls, out.stderr)
+	}
+}
+
+// A filter chooses frames on both legs, in the language of dowel wire.
+func TestWireFilter(t *testing.T) {
+	t.Parallel()
+	p := newTestUser(t)
+	p.writeFile(p.userFile(), `{"mcpServers": {"ev": `+p.builtInEntry("everything", "")+`}}`)
+	out := p.runDowel("call", "ev.echo", "message=hi", "--wire=tool:echo kind:response")
+	if lines := strings.Split(strings.TrimSpace(out.stderr), "\n"); out.code != 0 || len(lines) != 1 || !strings.HasPrefix(lines[0], "← ") {
+		t.Errorf("without a running dowel: %+v", out)
+	}
+	p.startDaemon()
+	p.awaitStates(map[string]hub.Status{"ev": hub.Ready})
+	for text, want := range map[string][]string{
+		"method:tools/call":                 {"command → dowel", "dowel → ev", "dowel ← ev", "command ← dowel"},
+		"method:tools/call kind:request":    {"command → dowel", "dowel → ev"},
+		"method:tools/call leg:client":      {"command → dowel", "command ← dowel"},
+		"method:tools/call leg:server":      {"dowel → ev", "dowel ← ev"},
+		"method:tools/call dir:in":          {"command → dowel", "dowel ← ev"},
+		"args.message:hi kind:request":      {"command → dowel", "dowel → ev"},
+		"method:tools/call args.message:no": nil,
+	} {
+		out := p.runDowel("call", "ev.echo", "message=hi", "--wire="+text)
+		if n := strings.Count(out.stderr, "ms {"); out.code != 0 || n != len(want) {
+			t.Errorf("%s: %d messages, want %d:\n%s", text, n, len(want), out.stderr)
+		}
+		for _, leg := range want {
+			if !strings.Contains(out.stderr, leg) {
+				t.Errorf("%s: no line of %s:\n%s", text, leg, out.stderr)
+			}
+		}
+	}
+	if out := p.runDowel("call", "ev.echo", "message=hi", "--wire=serverr:x"); out.code != exit.Usage || !strings.Contains(out.stderr, `unknown key "serverr"`) {
+		t.Errorf("a wrong filter: %+v", out)
 	}
 }

@@ -1,12 +1,13 @@
 // Package agentcmd is shared by the commands that run an agent, dowel run and dowel chat.
-// [NewRuntime] makes an agent from the model and the servers that the [Flags] name: all servers
-// through the running dowel, or named servers that it starts for the command. It also applies
-// permanent approvals, passes the servers' instructions to the model, and writes decisions to the
-// audit log.
+// [Setup.NewRuntime] makes an agent from the model and the servers that the [Flags] name: all
+// servers through the running dowel, or named servers that it starts for the command. It also
+// applies permanent approvals, passes the servers' instructions to the model, and writes decisions
+// to the audit log.
 //
 //	opts.AddFlags(cmd)
 //	o, err := agentcmd.ClientOptions(f, &opts)
-//	r, err := agentcmd.NewRuntime(ctx, f, &opts, agent.Options{Mode: agent.ModeAsk}, o)
+//	setup, err := agentcmd.ReadSetup(f, &opts)
+//	r, err := setup.NewRuntime(ctx, f, &opts, agent.Options{Mode: agent.ModeAsk}, o)
 //	defer r.Close()
 //	for event, err := range r.Run(ctx, mcp.Text("…")) { … }
 package agentcmd
@@ -39,6 +40,8 @@ type Flags struct {
 	// AwaitServers makes [NewRuntime] wait for servers that are starting: all servers for at most
 	// 15 seconds, named servers for at most --connect-timeout.
 	AwaitServers bool
+	// TrustAnnotations believes every server which of its tools are read-only.
+	TrustAnnotations bool
 }
 
 // AddFlags registers the flags with a command, which fills in opts when it parses its arguments.
@@ -50,6 +53,7 @@ func (opts *Flags) AddFlags(cmd *cobra.Command) {
 	flags.StringVarP(&opts.Model, "model", "m", "", "the `model`: a name from your configuration, or the provider's name for it")
 	flags.StringVar(&opts.Provider, "provider", "", "API of the --model: openai, for every server with OpenAI's chat completions, or anthropic")
 	flags.StringVar(&opts.ModelFlags.Url, "base-url", "", "URL of the --model's API: the `URL` before /chat/completions or /v1/messages")
+	flags.BoolVar(&opts.TrustAnnotations, "trust-annotations", false, "believe all servers which of their tools are read-only")
 	opts.AddCallFlags(flags, "the servers'", "the servers", "a server")
 	flags.Lookup("answer").Usage = "answer questions of servers (`key=value`, or SERVER.key=value for one server; repeatable)"
 }
@@ -96,6 +100,9 @@ type Runtime struct {
 	// returns an error for servers of a project or the command line, and for a name that would
 	// allow other tools too.
 	Always func(tool string) error
+	// TrustServer stores in dowel's state that the user believes which of its tools a server calls
+	// read-only. It returns an error for servers of a project or the command line.
+	TrustServer func(server string) error
 	// Change returns how a tool, given by its wire name, differs from its accepted definition, or nil.
 	// wasAllowed says that the user had allowed the accepted one for good.
 	Change func(tool string) (change *control.Changed, wasAllowed bool)
@@ -127,43 +134,46 @@ func (r *Runtime) Run(ctx context.Context, input ...mcp.Content) iter.Seq2[agent
 	}
 }
 
-// CheckModel returns the error with which [NewRuntime] would fail for lack of a model, or nil. It
-// starts nothing.
-func CheckModel(f *factory.Factory, opts *Flags) error {
-	setup, err := readEnvironment(f, opts)
-	if err == nil {
-		_, _, err = setup.Choose(opts.ModelFlags)
-	}
-	return err
+// Setup is the configuration and the model of a [Runtime] that has not started yet.
+type Setup struct {
+	*environment
+	model  agent.Model
+	chosen modelregistry.Choice
 }
 
-// NewRuntime makes an agent with the model and the servers that the flags name, and starts or joins
-// the servers. It sets o.Allowed, o.Effect and o.Instructions. c comes from [ClientOptions]. The
+// ReadSetup reads the configuration and chooses the model. It starts nothing.
+func ReadSetup(f *factory.Factory, opts *Flags) (*Setup, error) {
+	e, err := readEnvironment(f, opts)
+	if err != nil {
+		return nil, err
+	}
+	model, chosen, err := e.Choose(opts.ModelFlags)
+	if err != nil {
+		return nil, err
+	}
+	return &Setup{e, model, chosen}, nil
+}
+
+// NewRuntime makes an agent with the model, and starts or joins the servers that the flags name. It
+// sets o.Allowed, o.Effect, o.TrustAnnotations and o.Instructions. c comes from [ClientOptions]. The
 // caller must close the runtime.
-func NewRuntime(ctx context.Context, f *factory.Factory, opts *Flags, o agent.Options, c client.Options) (*Runtime, error) {
-	setup, err := readEnvironment(f, opts)
+func (setup *Setup) NewRuntime(ctx context.Context, f *factory.Factory, opts *Flags, o agent.Options, c client.Options) (*Runtime, error) {
+	servers, err := openServers(ctx, f, opts, setup.environment)
 	if err != nil {
 		return nil, err
 	}
-	model, chosen, err := setup.Choose(opts.ModelFlags)
-	if err != nil {
-		return nil, err
-	}
-	servers, err := openServers(ctx, f, opts, setup)
-	if err != nil {
-		return nil, err
-	}
-	audit, err := openDecisionLog(f, setup)
-	r := &Runtime{Model: chosen, Mode: o.Mode, Models: setup.modelNames, Servers: servers.listServers}
+	audit, err := openDecisionLog(f, setup.environment)
+	r := &Runtime{Model: setup.chosen, Mode: o.Mode, Models: setup.modelNames, Servers: servers.listServers}
 	r.Choose = func(name string) (agent.Model, modelregistry.Choice, error) { return setup.chooseNamed(name, opts) }
 	r.Close = func() { r.closeParts(ctx, f, servers, audit) }
 	r.recordDecision = func(e agent.Approval) { audit.writeDecision(e, r.splitToolName) }
-	approved := &approvals{state: setup.state, set: setup.Set, servers: servers, splitToolName: r.splitToolName}
+	approved := &approvals{state: setup.state, set: setup.Set, servers: servers, splitToolName: r.splitToolName, trustAll: opts.TrustAnnotations}
 	o.Allowed, o.Effect, r.Always = approved.isAllowed, approved.effectOf, approved.allowAlways
+	o.TrustAnnotations, r.TrustServer = approved.trustsAnnotations, approved.trustServer
 	r.Change = approved.describeChange
 	r.Trusted = func(tool string) string { return trustArgument(f, approved, tool) }
 	if err == nil {
-		err = r.startAgent(ctx, model, servers, o, c)
+		err = r.startAgent(ctx, setup.model, servers, o, c)
 	}
 	if err != nil {
 		r.Close()

@@ -9,6 +9,7 @@ import (
 	"github.com/dowel-mcp/dowel/agent"
 	"github.com/dowel-mcp/dowel/client"
 	"github.com/dowel-mcp/dowel/internal/cli/approval"
+	"github.com/dowel-mcp/dowel/internal/cli/connect"
 	"github.com/dowel-mcp/dowel/internal/cli/factory"
 	"github.com/dowel-mcp/dowel/internal/config"
 	"github.com/dowel-mcp/dowel/internal/config/state"
@@ -26,6 +27,8 @@ type approvals struct {
 	servers *serverSet
 	// splitToolName splits a wire name into the server and the tool. ok is false if it cannot.
 	splitToolName func(wire string) (server, tool string, ok bool)
+	// trustAll believes the annotations of all servers.
+	trustAll bool
 
 	mu      sync.Mutex
 	changes map[string]*control.Changed // by wire name, as at the last decision; nil if accepted
@@ -80,6 +83,30 @@ func (a *approvals) effectOf(t *mcp.Tool) agent.Effect {
 		return agent.Destructive
 	}
 	return effect
+}
+
+// trustsAnnotations reports whether the user believes which of its tools a server calls read-only.
+// Built-in servers are a part of dowel.
+func (a *approvals) trustsAnnotations(server string) bool {
+	if a.trustAll {
+		return true
+	}
+	switch a.servers.lookupSource(server) {
+	case connect.BuiltInSource:
+		return true
+	case string(config.User):
+		s := a.set.Server(server)
+		return a.state.TrustsAnnotations(server) || s != nil && s.Scope == config.User && s.TrustAnnotations
+	}
+	return false
+}
+
+// trustServer stores that the user believes which of its tools a server calls read-only.
+func (a *approvals) trustServer(server string) error {
+	if !a.servers.isUserServer(server) {
+		return fmt.Errorf("%s is not a server of your own configuration", server)
+	}
+	return a.state.SetTrustAnnotations(server, true)
 }
 
 // isApproved reports whether the user has allowed a tool for good, whatever its definition was then.

@@ -114,43 +114,45 @@ func awaitAll(ctx context.Context, f *factory.Factory, c *serverSet) {
 	ctx, cancel := context.WithTimeout(ctx, maxServerWait)
 	defer cancel()
 	defer f.Stderr.SetStatus("")
-	for ctx.Err() == nil {
-		servers, err := c.listServers(ctx)
-		if err != nil {
-			return // the agent's connection reports the error
-		}
-		var awaited []string
-		for _, s := range servers {
-			if s.Status == hub.Starting && s.Attempt == 0 {
-				awaited = append(awaited, s.Name)
-			}
-		}
-		if awaited == nil {
-			WarnMissing(f, servers)
-			return
-		}
-		showAwaited(f, awaited)
-		select {
-		case <-time.After(SettlePause):
-		case <-ctx.Done():
-			WarnMissing(f, servers)
-		}
+	servers, err := AwaitFirstStarts(ctx, c.listServers, func(names string) { showStatus(f, "waiting for "+names) })
+	if err == nil { // else the agent's connection reports the error
+		WarnMissing(f, servers)
 	}
 }
 
 // SettlePause is the time between two looks at servers that are starting.
 const SettlePause = 25 * time.Millisecond
 
+// AwaitFirstStarts waits until no server is starting for the first time, or ctx ends, and returns
+// the servers. show is called repeatedly with the awaited servers, as text for a terminal.
+func AwaitFirstStarts(ctx context.Context, list func(context.Context) ([]Server, error), show func(names string)) ([]Server, error) {
+	for {
+		servers, err := list(ctx)
+		if err != nil {
+			return nil, err
+		}
+		var awaited []string
+		for _, s := range servers {
+			if s.Status == hub.Starting && s.Attempt == 0 {
+				awaited = append(awaited, term.Line(s.Name))
+			}
+		}
+		if awaited == nil {
+			return servers, nil
+		}
+		show(strings.Join(awaited, ", "))
+		select {
+		case <-time.After(SettlePause):
+		case <-ctx.Done():
+			return servers, nil
+		}
+	}
+}
+
 // showStatus shows work in progress on stderr.
 func showStatus(f *factory.Factory, text string) {
 	if !f.JSON {
 		f.Stderr.SetStatus(f.Stderr.Dim(text))
-	}
-}
-
-func showAwaited(f *factory.Factory, names []string) {
-	if !f.JSON {
-		f.Stderr.SetStatus(f.Stderr.Dim("waiting for " + term.Line(strings.Join(names, ", "))))
 	}
 }
 
@@ -166,6 +168,8 @@ func WarnMissing(f *factory.Factory, servers []Server) {
 			f.Warn("%s is being installed: its tools are added when it is ready", s.Name)
 		case s.Status == hub.Starting:
 			f.Warn("%s is still starting: its tools are added when it is ready", s.Name)
+		case s.Status == hub.NeedsLogin && s.Advice != "":
+			f.Warn("the tools of %s are missing, since it needs a login. %s", s.Name, s.Advice)
 		default:
 			why, look := cmp.Or(s.Problem, s.Cause), "dowel doctor "+s.Name
 			if s.Source == connect.CommandLine {
@@ -241,7 +245,7 @@ func awaitNamed(ctx context.Context, f *factory.Factory, h *hub.Hub, opts *Flags
 	defer cancel()
 	defer f.Stderr.SetStatus("")
 	for _, u := range h.Upstreams() {
-		showAwaited(f, []string{u.Name()})
+		showStatus(f, "waiting for "+term.Line(u.Name()))
 		u.Settle(waiting)
 		if !opts.IsWaitLimited() {
 			connect.AwaitInstalls(ctx, h, func(text string) { showStatus(f, text) })

@@ -52,7 +52,7 @@ func (r *Renderer) showDecision(e agent.Approval) {
 
 func (r *Renderer) writeRefusal(c *shownCall, why string) {
 	const notRun = "· not run: "
-	room := r.Side.Width() - utf8.RuneCountInString(c.tool+notRun) - min(utf8.RuneCountInString(why), 40) - len("–   ")
+	room := r.Side.Width() - term.TextWidth(c.tool+notRun) - min(term.TextWidth(why), 40) - len("–   ")
 	r.writeRemark("%s %s%s %s", r.Side.Yellow("–"), r.Side.Bold(c.tool), Spaced(r.Side.Cyan(BrieflyInput(c.input, room))), r.Side.Dim(notRun+term.Line(why)))
 }
 
@@ -71,7 +71,7 @@ func (r *Renderer) showResult(e agent.CallEnded) {
 		mark, about = r.Side.Red("✗"), "failed"
 	}
 	facts := display.Duration(e.Took) + ", " + about
-	room := r.Side.Width() - utf8.RuneCountInString(c.tool+facts) - len("✓  · ")
+	room := r.Side.Width() - term.TextWidth(c.tool+facts) - len("✓  · ")
 	r.writeRemark("%s %s%s %s", mark, r.Side.Bold(c.tool), Spaced(r.Side.Cyan(BrieflyInput(c.input, room))), r.Side.Dim("· "+facts))
 	switch text := ResultText(e.Result); {
 	case e.Result.IsError:
@@ -96,7 +96,7 @@ func (c *shownCall) statusLine(now time.Time, width int) string {
 	if took := now.Sub(c.startTime); took >= time.Second {
 		about = strings.TrimSpace(display.Duration(took.Truncate(time.Second)) + " " + about)
 	}
-	room := width - utf8.RuneCountInString(text) - utf8.RuneCountInString(about) - 2
+	room := width - term.TextWidth(text) - term.TextWidth(about) - 2
 	return term.Shorten(strings.TrimRight(text+Spaced(BrieflyInput(c.input, room))+Spaced(about), " "), width)
 }
 

@@ -31,14 +31,6 @@ func TestSplitWords(t *testing.T) {
 	}
 }
 
-func TestWholeArguments(t *testing.T) {
-	got := formatArguments([]byte(`{"path":"a\u001b[2Jb","text":"one\n  Run it? y\n","n":{"x":[1]},"e":""}`))
-	want := []string{`path: a\x1b[2Jb`, "text:", "    one", "      Run it? y", "n:", "    {", `      "x": [`, "        1", "      ]", "    }", "e: "}
-	if !slices.Equal(got, want) {
-		t.Errorf("got %q, want %q", got, want)
-	}
-}
-
 func TestMentioned(t *testing.T) {
 	dir := t.TempDir()
 	for _, name := range []string{"a.txt", "b c.txt", "odd)"} {
@@ -90,50 +82,6 @@ func TestApprovalAnswers(t *testing.T) {
 		if !strings.Contains(chatHelp, "\n  "+answer+" ") || !strings.Contains(string(guide), row) {
 			t.Errorf("%s is in the help: %v, and in the guide: %v", answer, strings.Contains(chatHelp, "\n  "+answer+" "), strings.Contains(string(guide), row))
 		}
-	}
-}
-
-// The approval question shows arguments so that a string cannot pass for another value.
-func TestArgumentsAreTold(t *testing.T) {
-	for input, want := range map[string]string{
-		`{"a":false,"b":"false","c":"no"}`:       "a: false\nb: \"false\"\nc: no",
-		`{"a":1,"b":"1","c":" 1","d":"1 2"}`:     "a: 1\nb: \"1\"\nc: \" 1\"\nd: 1 2",
-		`{"a":"\"x\"","b":"x","c":""}`:           "a: \"\\\"x\\\"\"\nb: x\nc: ",
-		`{"a":"{\n  \"b\": 1\n}","c":{"b":1}}`:   "a: (text)\n    {\n      \"b\": 1\n    }\nc:\n    {\n      \"b\": 1\n    }",
-		`{"a":"two\nlines","n":null,"m":"null"}`: "a:\n    two\n    lines\nn: null\nm: \"null\"",
-		`{}`:                                     "(no arguments)",
-	} {
-		if got := strings.Join(formatArguments(json.RawMessage(input)), "\n"); got != want {
-			t.Errorf("%s: got\n%s\nwant\n%s", input, got, want)
-		}
-	}
-}
-
-// A sampling request is shown completely, with tools and their results.
-func TestSamplingLines(t *testing.T) {
-	result := mcp.ToolResultContent{ToolUseID: "1", IsError: true, Content: []mcp.Content{mcp.Text("first\nsec\u200bond"), mcp.Image(make([]byte, 3), "image/png")}}
-	got := strings.Join(formatSampling(&mcp.CreateMessageParams{
-		SystemPrompt: "Be brief.", MaxTokens: 10,
-		Messages: []mcp.SamplingMessage{
-			{Role: mcp.RoleUser, Content: mcp.SamplingContent{mcp.Text("go")}},
-			{Role: mcp.RoleAssistant, Content: mcp.SamplingContent{mcp.UseTool("1", "look", []byte(`{"x":1}`))}},
-			{Role: mcp.RoleUser, Content: mcp.SamplingContent{{Type: mcp.ContentToolResult, ToolResult: &result},
-				{Type: mcp.ContentToolResult, ToolResult: &mcp.ToolResultContent{ToolUseID: "2", StructuredContent: []byte(`{"y":2}`)}}}},
-		},
-		Tools: []mcp.Tool{{Name: "look", Description: "Looks."}, {Name: "wi\u200bpe"}},
-	}), "\n")
-	want := `system: Be brief.
-user: go
-assistant: [call of look: {"x":1}]
-result of 1: failed: first
-    sec\u200bond
-    [image, image/png, 3 bytes]
-result of 2: {"y":2}
-tool look: Looks.
-tool wi\u200bpe: 
-at most 10 tokens`
-	if got != want {
-		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
 }
 
@@ -211,7 +159,8 @@ func TestChatNotBegun(t *testing.T) {
 	for range 50 {
 		f := &factory.Factory{Stdin: strings.NewReader(""), Stdout: term.NewScreen(&strings.Builder{}, nil), Stderr: term.NewScreen(&strings.Builder{}, nil)}
 		opts := &Options{approve: "ask", noSave: true}
-		opts.Flags.Servers = []string{"everything"}
+		opts.Flags.Servers = []string{"no-such-server"}
+		opts.Flags.Model, opts.Flags.ModelFlags.Url = "gpt-test", "http://127.0.0.1:1/v1"
 		c, err := newConversation(t.Context(), f, opts)
 		if err != nil {
 			t.Fatal(err)
@@ -230,6 +179,16 @@ func TestChatNotBegun(t *testing.T) {
 		c.releaseParts()
 		if ended == nil {
 			t.Fatal("the conversation has not ended")
+		}
+	}
+}
+
+// The greeting has the version, but not the word for a build without one.
+func TestProgramTitle(t *testing.T) {
+	t.Parallel()
+	for number, want := range map[string]string{"devel": "dowel", "v1.2.3": "dowel v1.2.3", "devel-0123456789ab": "dowel devel-0123456789ab"} {
+		if got := programTitle(number); got != want {
+			t.Errorf("%s: %q, want %q", number, got, want)
 		}
 	}
 }

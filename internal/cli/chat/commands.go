@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/dowel-mcp/dowel/agent"
 	"github.com/dowel-mcp/dowel/internal/cli/connect"
@@ -86,7 +85,7 @@ func (c *conversation) showHelp(context.Context, string) error {
 func (c *conversation) writeColumns(rows [][2]string) {
 	out, width := c.app.Stdout, 0
 	for _, r := range rows {
-		width = max(width, utf8.RuneCountInString(r[0]))
+		width = max(width, term.TextWidth(r[0]))
 	}
 	width = min(width, 28)
 	for _, r := range rows {
@@ -95,7 +94,7 @@ func (c *conversation) writeColumns(rows [][2]string) {
 		if len(about) > 0 {
 			first, about = about[0], about[1:]
 		}
-		fmt.Fprintf(out, "  %s%s  %s\n", out.Cyan(r[0]), strings.Repeat(" ", max(width-utf8.RuneCountInString(r[0]), 0)), first)
+		fmt.Fprintf(out, "  %s%s  %s\n", out.Cyan(r[0]), strings.Repeat(" ", max(width-term.TextWidth(r[0]), 0)), first)
 		for _, more := range about {
 			fmt.Fprintf(out, "  %s  %s\n", strings.Repeat(" ", width), more)
 		}

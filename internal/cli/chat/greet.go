@@ -60,27 +60,10 @@ func (c *conversation) awaitServers(ctx context.Context, rt *agentcmd.Runtime) {
 	ctx, cancel := context.WithTimeout(ctx, startWait)
 	defer cancel()
 	defer c.view.Side.SetStatus("")
-	for {
-		servers, err := rt.Servers(ctx)
-		if err != nil {
-			return // the next call of a tool reports the error
-		}
-		var awaited []string
-		for _, s := range servers {
-			if s.Status == hub.Starting && s.Attempt == 0 {
-				awaited = append(awaited, term.Line(s.Name))
-			}
-		}
-		if awaited == nil {
-			return
-		}
-		c.view.Side.SetStatus(c.view.Side.Dim("waiting for " + strings.Join(awaited, ", ") + " to start …"))
-		select {
-		case <-time.After(agentcmd.SettlePause):
-		case <-ctx.Done():
-			return
-		}
+	show := func(names string) {
+		c.view.Side.SetStatus(c.view.Side.Dim("waiting for " + names + " to start …"))
 	}
+	_, _ = agentcmd.AwaitFirstStarts(ctx, rt.Servers, show) // the next call of a tool reports an error
 }
 
 // groupServers describes the ready servers, returns the servers without tools, and reports whether

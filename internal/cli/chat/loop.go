@@ -113,6 +113,9 @@ func (c *conversation) handleInput(text string) error {
 func (c *conversation) sendMessage(content []mcp.Content) error {
 	ctx, done := c.interrupts.startWork(c.ctx)
 	defer done()
+	if c.term != nil {
+		defer c.term.HideKeys()()
+	}
 	rt, err := c.awaitRuntime(ctx)
 	if err != nil {
 		return c.reportStopped(ctx, err)

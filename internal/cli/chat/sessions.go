@@ -48,11 +48,15 @@ func listSessions(f *factory.Factory) error {
 	return nil
 }
 
-// truncateStart returns the last width characters of a text, with … in place of its start if it is
-// longer.
+// truncateStart returns the end of a text that fits into width columns, with … in place of its start
+// if it is longer.
 func truncateStart(text string, width int) string {
-	if n := utf8.RuneCountInString(text); n > width {
-		return "…" + string([]rune(text)[n-width+1:])
+	if term.TextWidth(text) <= width {
+		return text
 	}
-	return text
+	for term.TextWidth(text) > width-1 && text != "" {
+		_, size := utf8.DecodeRuneInString(text)
+		text = text[size:]
+	}
+	return "…" + text
 }

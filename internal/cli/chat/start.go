@@ -134,16 +134,17 @@ func (c *conversation) startRuntime() error {
 	case c.pendingSession != nil:
 		options.Results = c.pendingSession.Results()
 	}
+	setup, err := agentcmd.ReadSetup(c.app, &c.flags.Flags)
+	if err != nil {
+		return err // before the user types a message
+	}
 	if c.term != nil {
-		if err := agentcmd.CheckModel(c.app, &c.flags.Flags); err != nil {
-			return err // before the user types a message
-		}
 		options.Approve = c.askApproval
-		c.view.Note("dowel %s: what you type goes to the model; /help lists commands, Ctrl-D ends.", version.Number())
+		c.view.Note("%s: what you type goes to the model; /help lists commands, Ctrl-D ends.", programTitle(version.Number()))
 	}
 	c.showLastExchange()
 	c.background.Go(func() {
-		rt, err := agentcmd.NewRuntime(c.ctx, c.app, &c.flags.Flags, options, o)
+		rt, err := setup.NewRuntime(c.ctx, c.app, &c.flags.Flags, options, o)
 		c.runtime, c.runtimeErr = rt, err
 		if err != nil {
 			c.cancel(startError{err}) // before runtimeReady, so that a waiting command does not report the error too
@@ -157,6 +158,14 @@ func (c *conversation) startRuntime() error {
 		}
 	})
 	return nil
+}
+
+// programTitle names dowel with its version, unless it was built without one.
+func programTitle(number string) string {
+	if number == "devel" {
+		return "dowel"
+	}
+	return "dowel " + number
 }
 
 // startError is the cause of a conversation that ended because its agent could not start.

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/dowel-mcp/dowel/agent"
 	"github.com/dowel-mcp/dowel/internal/cli/display"
@@ -66,7 +65,7 @@ func (c *conversation) writeToolLine(t *mcp.Tool) {
 	}
 	about := term.FirstLine(t.Description)
 	if out.IsTerminal() {
-		about = term.Shorten(about, max(out.Columns()-utf8.RuneCountInString(name+effect)-2, 10))
+		about = term.Shorten(about, max(out.Columns()-term.TextWidth(name+effect)-2, 10))
 	}
 	fmt.Fprintf(out, "%s %s%s\n", out.Bold(name), out.Yellow(effect), about)
 }
@@ -148,7 +147,7 @@ func (c *conversation) listResources(ctx context.Context, words string) error {
 			about += ": " + description
 		}
 		if out.IsTerminal() {
-			about = term.Shorten(about, max(out.Columns()-utf8.RuneCountInString(name+kind)-4, 10))
+			about = term.Shorten(about, max(out.Columns()-term.TextWidth(name+kind)-4, 10))
 		}
 		fmt.Fprintf(out, "@%s %s %s\n", out.Bold(name), out.Dim(kind), about)
 	}

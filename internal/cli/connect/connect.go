@@ -24,6 +24,7 @@ import (
 	"github.com/dowel-mcp/dowel/internal/cli/exit"
 	"github.com/dowel-mcp/dowel/internal/cli/factory"
 	"github.com/dowel-mcp/dowel/internal/cli/toolargs"
+	"github.com/dowel-mcp/dowel/internal/configured"
 	"github.com/dowel-mcp/dowel/internal/mcpwire"
 	"github.com/dowel-mcp/dowel/internal/term"
 	"github.com/dowel-mcp/dowel/internal/version"
@@ -39,7 +40,7 @@ import (
 type Connection struct {
 	*factory.Factory
 	TargetFlags
-	wire           bool
+	wire           string   // the filter of --wire, wireAll for all frames, or "" without the flag
 	wireLog        *wireLog // nil without --wire
 	revision       string
 	ConnectTimeout time.Duration
@@ -50,13 +51,15 @@ type Connection struct {
 	Answers        []string
 	sampleText     string
 	flags          *pflag.FlagSet
+	stdinLines     *term.Lines // of the terminal; nil until it is read
 }
 
 // AddFlags registers the flags of a command that talks to one server.
 func (conn *Connection) AddFlags(cmd *cobra.Command) {
 	conn.TargetFlags.AddFlags(cmd)
 	flags := cmd.Flags()
-	flags.BoolVar(&conn.wire, "wire", false, "show the messages on the wire on stderr, as they pass, those of the running dowel too")
+	flags.StringVar(&conn.wire, "wire", "", "show the messages on the wire on stderr, as they pass, also between the running dowel and its server; --wire=`FILTER` as in dowel wire")
+	flags.Lookup("wire").NoOptDefVal = wireAll
 	flags.StringVar(&conn.revision, "revision", "", "speak this protocol `revision` (default: what the server speaks)")
 	conn.AddCallFlags(flags, "the server's", "the server", "the server")
 }
@@ -93,8 +96,13 @@ func (conn *Connection) DialOptions(t Target) (client.Options, error) {
 		o.HTTP.Header = func(context.Context) (http.Header, error) { return t.Header, nil }
 	}
 	t.applyDefinition(&o)
-	if conn.wire {
-		conn.wireLog = newWireLog(conn.Stderr, conn.JSON)
+	if err := conn.addUserLogin(&o, t); err != nil {
+		return o, err
+	}
+	if conn.wire != "" {
+		if conn.wireLog, err = newWireLog(conn.Stderr, conn.JSON, conn.wire, t.Name); err != nil {
+			return o, err
+		}
 		o.Wire.Tap = conn.wireLog.logFrame
 	}
 	if WatchWire != nil {
@@ -153,14 +161,36 @@ func (conn *Connection) setAnswers(o *client.Options, t Target) error {
 	if err != nil {
 		return exit.Usagef("--answer: %w", err)
 	}
-	talk := term.Terminal(conn.Stdin) != nil && conn.Stderr.IsTerminal()
+	talk := conn.IsAttended()
 	if talk || len(answers) > 0 {
 		q := &elicit.Asker{Out: conn.Stderr, Origin: t.Origin, Answers: answers, Warn: conn.Warn}
 		if talk {
-			q.In = term.NewLines(conn.Stdin)
+			q.In = conn.lines()
 		}
 		o.Answers.Elicit, o.Answers.ElicitURL = q.Ask, talk
 	}
+	return nil
+}
+
+// lines returns the lines of stdin, which questions of the server and logins share.
+func (conn *Connection) lines() *term.Lines {
+	if conn.stdinLines == nil {
+		conn.stdinLines = term.NewLines(conn.Stdin)
+	}
+	return conn.stdinLines
+}
+
+// addUserLogin lets a user at a terminal log in at a --url without credentials.
+func (conn *Connection) addUserLogin(o *client.Options, t Target) error {
+	at, isURL := t.Dial.(string)
+	if !isURL || t.Options.HTTP.Client == nil || !conn.IsAttended() {
+		return nil
+	}
+	login, err := configured.NewURLLogin(at, conn.OpenLogins(), conn.UserLogin(conn.lines()))
+	if err != nil {
+		return err
+	}
+	o.HTTP.Client = &http.Client{Transport: login}
 	return nil
 }
 
@@ -231,7 +261,7 @@ func (conn *Connection) followServer(ctx context.Context, t Target) (stop func()
 	if conn.wireLog == nil || t.running == nil {
 		return func() {}
 	}
-	conn.wireLog.nameLegs(t.Name)
+	conn.wireLog.nameLegs()
 	stop, err := t.running.FollowFrames(ctx, t.Name, conn.wireLog.logFarFrame)
 	if err != nil {
 		conn.Warn("the messages between the running dowel and %s are not shown: %v", t.Name, err)

@@ -81,7 +81,7 @@ func readDefinitions() []hub.Definition {
 	if store, err := factory.OpenState(func(error) {}); err == nil {
 		choices = store
 	}
-	s := configured.New(hub.New(nil), configured.Options{Config: o, Choices: choices, Logger: slog.New(slog.DiscardHandler)})
+	s := configured.New(hub.New(nil), configured.Options{Config: o, Choices: choices, Logins: factory.OpenLogins(func(error) {}), Logger: slog.New(slog.DiscardHandler)})
 	return s.Look()
 }
 
@@ -178,6 +178,9 @@ const settleTimeout = 15 * time.Second
 func (t Target) applyDefinition(o *client.Options) {
 	if t.Options.HTTP.Header != nil {
 		o.HTTP.Header = t.Options.HTTP.Header
+	}
+	if t.Options.HTTP.Client != nil {
+		o.HTTP.Client = t.Options.HTTP.Client
 	}
 	if o.Wire.Revision == "" {
 		o.Wire.Revision = t.Options.Wire.Revision

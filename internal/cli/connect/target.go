@@ -15,6 +15,8 @@ import (
 	"github.com/dowel-mcp/dowel/internal/builtin"
 	"github.com/dowel-mcp/dowel/internal/builtin/shell"
 	"github.com/dowel-mcp/dowel/internal/cli/exit"
+	"github.com/dowel-mcp/dowel/internal/cli/factory"
+	"github.com/dowel-mcp/dowel/internal/configured"
 	"github.com/dowel-mcp/dowel/internal/control"
 	"github.com/dowel-mcp/dowel/internal/modelkeys"
 	"github.com/dowel-mcp/dowel/internal/secretmask"
@@ -246,7 +248,18 @@ func (f *TargetFlags) ByURL() (Target, error) {
 	if err == nil {
 		addOwnToken(u, header)
 	}
-	return Target{Origin: secretmask.Text(u.String()), Dial: f.Url, Header: header}, err
+	if err != nil {
+		return Target{}, err
+	}
+	t := Target{Origin: secretmask.Text(u.String()), Dial: f.Url, Header: header}
+	if header.Get("Authorization") == "" && u.User == nil {
+		login, err := configured.NewURLLogin(f.Url, factory.OpenLogins(func(error) {}), nil)
+		if err != nil {
+			return Target{}, exit.Usagef("--url %s: %w", secretmask.URL(f.Url), err)
+		}
+		t.Options.HTTP.Client = &http.Client{Transport: login}
+	}
+	return t, nil
 }
 
 // parseHeaders parses the values of --header.

@@ -2,32 +2,43 @@ package connect
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"sync"
 	"time"
 
+	"github.com/dowel-mcp/dowel/internal/cli/exit"
 	"github.com/dowel-mcp/dowel/internal/cli/factory"
+	"github.com/dowel-mcp/dowel/internal/framesink"
+	"github.com/dowel-mcp/dowel/internal/journal"
+	"github.com/dowel-mcp/dowel/internal/journal/filter"
 	"github.com/dowel-mcp/dowel/internal/rawjson"
 	"github.com/dowel-mcp/dowel/internal/secretmask"
 	"github.com/dowel-mcp/dowel/internal/term"
 	"github.com/dowel-mcp/dowel/transport"
 )
 
+// wireAll is the value of --wire without a filter.
+const wireAll = "all"
+
 // wireLog writes the frames of a command as they pass, without secrets: one line for each, with its
 // direction and the time since the first frame. With --json each line is a JSON object. If the
 // command uses a server of the running dowel, each line names its leg: from the command to dowel,
-// or from dowel to the server.
+// or from dowel to the server. A filter chooses frames as in dowel wire.
 type wireLog struct {
-	out  *term.Screen
-	json bool
+	out    *term.Screen
+	json   bool
+	server string
 
-	mu    sync.Mutex
-	start time.Time
-	near  wireLeg // of this process
-	far   wireLeg // of the running dowel
+	mu     sync.Mutex
+	filter *frameFilter // nil without a filter
+	start  time.Time
+	near   wireLeg // of this process
+	far    wireLeg // of the running dowel
 }
 
 // wireLeg is one connection on the way from the command to the server.
@@ -36,30 +47,93 @@ type wireLeg struct {
 	lastReceived []byte // the latest received frame
 }
 
-func newWireLog(out *term.Screen, json bool) *wireLog { return &wireLog{out: out, json: json} }
+// newWireLog returns a log of the frames that a filter accepts. The error is a usage error.
+func newWireLog(out *term.Screen, json bool, text, server string) (*wireLog, error) {
+	w := &wireLog{out: out, json: json, server: server}
+	if on, err := strconv.ParseBool(text); text == wireAll || err == nil && on {
+		return w, nil
+	}
+	accept, err := filter.Parse(text, time.Now())
+	if err != nil {
+		return nil, exit.Usagef("--wire=%s: %w", text, err)
+	}
+	w.filter = newFrameFilter(accept, server)
+	return w, nil
+}
 
 // nameLegs makes each line name its leg.
-func (w *wireLog) nameLegs(server string) {
+func (w *wireLog) nameLegs() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	w.near = wireLeg{from: "command", to: "dowel"}
-	w.far = wireLeg{from: "dowel", to: server}
+	w.far = wireLeg{from: "dowel", to: w.server}
 }
 
 // logFrame writes a frame of this process. It implements [transport.Tap].
 func (w *wireLog) logFrame(f transport.Frame) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.writeFrame(&w.near, f)
+	if w.filter == nil || w.filter.acceptOwn(f, w.near.from != "") {
+		w.writeFrame(&w.near, f)
+	}
 }
 
-// logFarFrame writes a frame between the running dowel and the server, after a number of frames
-// that were lost.
-func (w *wireLog) logFarFrame(f transport.Frame, missed int) {
+// logFarFrame writes a frame between the running dowel and the server, or that records of the
+// journal are lost.
+func (w *wireLog) logFarFrame(f *journal.Frame, lost journal.Gap) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if missed > 0 && !w.json {
-		fmt.Fprintf(w.out, "(%d messages between %s and %s were too fast to be shown)\n", missed, w.far.from, w.far.to)
+	if n := lost.Len(); n > 0 && !w.json {
+		fmt.Fprintf(w.out, "(%d messages of dowel were too fast to be shown)\n", n)
 	}
-	w.writeFrame(&w.far, f)
+	if f != nil && (w.filter == nil || w.filter.accept.Match(filter.Item{Frame: f})) {
+		w.writeFrame(&w.far, transport.Frame{Time: f.Time, Kind: transport.FrameKind(f.Direction), Data: f.Body, Header: f.Header})
+	}
+}
+
+// frameFilter applies a filter to frames of this process. A journal of its own finds the facts that
+// a frame does not say, such as the method of a response.
+type frameFilter struct {
+	accept   filter.Filter
+	recorder *journal.Recorder
+	conn     *journal.Conn
+	cursor   *journal.Cursor
+}
+
+func newFrameFilter(accept filter.Filter, server string) *frameFilter {
+	const kept = 64 << 10 // a frame is read at once
+	r := journal.New(journal.Options{Bytes: kept})
+	return &frameFilter{accept, r, r.ServerConn(server), r.Cursor(0)}
+}
+
+// acceptOwn reports whether the filter accepts a frame. toDowel says that the frame is between this
+// process and the running dowel: it is on dowel's leg to clients then, and dowel sees the other
+// direction.
+func (a *frameFilter) acceptOwn(f transport.Frame, toDowel bool) (accepted bool) {
+	a.conn.AddFrame(framesink.Direction(f.Kind), f.Data, f.Header)
+	for _, newest := a.recorder.Bounds(); a.cursor.Position() < newest; {
+		records, _, err := a.cursor.Next(context.Background(), 1)
+		if err != nil {
+			return false
+		}
+		for _, r := range records {
+			if r.Frame == nil {
+				continue
+			}
+			seen := *r.Frame
+			if toDowel {
+				seen.Leg = journal.ClientLeg
+				switch seen.Direction {
+				case framesink.Sent:
+					seen.Direction = framesink.Received
+				case framesink.Received:
+					seen.Direction = framesink.Sent
+				}
+			}
+			accepted = a.accept.Match(filter.Item{Frame: &seen})
+		}
+	}
+	return accepted
 }
 
 // writeFrame writes a frame of a leg. w.mu is held.

@@ -72,21 +72,25 @@ func Seconds(d time.Duration) string {
 
 // describeProblems returns the problems of a server, with advice.
 func describeProblems(s control.Server) (lines []string) {
-	switch s.Status {
-	case hub.Ready, hub.Starting:
-	case hub.Failed, hub.NeedsAuthorization:
+	switch {
+	case s.Status == hub.Ready, s.Status == hub.Starting:
+	case s.Status == hub.Failed, s.Status == hub.NeedsAuthorization,
+		s.Status == hub.NeedsLogin && s.Problem != "": // without a problem, its process waits for the login
 		lines = append(lines, term.FirstLine(s.Problem))
 		if s.Advice != "" {
 			lines = append(lines, "→ "+term.Line(s.Advice))
 		}
 		if s.Next.IsZero() && s.Cause != "" {
-			lines = append(lines, term.Line(s.Cause))
+			lines = append(lines, term.Line(s.Cause)+"; dowel servers restart "+term.Line(s.Name)+" tries at once")
 		}
 		if !s.Next.IsZero() {
 			lines = append(lines, fmt.Sprintf("attempt %d failed; the next one is at %s", s.Attempt, s.Next.Local().Format(time.TimeOnly)))
 		}
 	default:
 		lines = append(lines, term.Line(s.Cause))
+		if s.Advice != "" {
+			lines = append(lines, "→ "+term.Line(s.Advice))
+		}
 	}
 	if s.Note != "" {
 		lines = append(lines, term.Line(s.Note))

@@ -3,7 +3,6 @@ package display
 import (
 	"fmt"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/dowel-mcp/dowel/internal/cli/factory"
 	"github.com/dowel-mcp/dowel/internal/cli/toolargs"
@@ -35,7 +34,7 @@ func WriteHeading(f *factory.Factory, name, words string) {
 		fmt.Fprintln(out, out.Bold(name))
 		return
 	}
-	gap := max(out.Columns()-utf8.RuneCountInString(name)-utf8.RuneCountInString(words), 2)
+	gap := max(out.Columns()-term.TextWidth(name)-term.TextWidth(words), 2)
 	fmt.Fprintf(out, "%s%s%s\n", out.Bold(name), strings.Repeat(" ", gap), out.Yellow(words))
 }
 

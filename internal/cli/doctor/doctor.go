@@ -199,7 +199,7 @@ func examineServer(ctx context.Context, d hub.Definition, fix bool) iter.Seq[doc
 		return slices.Values([]doctor.Step{{Name: d.Hold.Status.String(), Status: doctor.Skipped, Detail: d.Hold.Reason}})
 	}
 	server := doctor.Server{Name: d.Name, Target: d.Target, Options: d.Options, Mask: d.Mask}
-	steps := doctor.Examine(ctx, server)
+	steps := withDiscovery(ctx, doctor.Examine(ctx, server), d)
 	if fix {
 		steps = withRepair(ctx, server, steps)
 	}

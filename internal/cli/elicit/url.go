@@ -38,7 +38,7 @@ func (a *Asker) openURL(ctx context.Context, r *client.ElicitRequest) error {
 		}
 		switch strings.ToLower(strings.TrimSpace(answer)) {
 		case "o", "open", "y", "yes":
-			if err := openPage(r.URL); err != nil {
+			if err := OpenPage(r.URL); err != nil {
 				a.printLine("  %v: please open it yourself", err)
 			}
 			return nil
@@ -99,9 +99,9 @@ func urlWarnings(u *url.URL) (all []string) {
 	return all
 }
 
-// openPage opens a URL in the browser of the desktop and does not wait for it. The URL is one
+// OpenPage opens a URL in the browser of the desktop and does not wait for it. The URL is one
 // argument of a process; it never passes through a shell.
-func openPage(page string) error {
+func OpenPage(page string) error {
 	command := []string{"xdg-open", page}
 	switch runtime.GOOS {
 	case "darwin":

@@ -27,11 +27,13 @@ func NewCommand(f *factory.Factory) *cobra.Command {
 		Short: "Make dowel the MCP server of another tool: one entry for all your servers",
 		Long: `Add one entry to another tool's configuration, which starts dowel up --stdio and so offers all your servers as one. The rest
 of the file stays unchanged, and dowel keeps a copy of the old file. Entries that reach the gateway by its URL need its token;
-with --replace they start dowel instead, which needs no token. The tools are:
+with --replace they start dowel instead, which needs no token. With --remove, the entry is
+removed again; entries of your own and entries that were changed since stay. The tools are:
 
   ` + strings.Join(term.Wrap(editing.ToolNames(), 100), "\n  "),
 		Example: `  dowel export --to cursor --dry-run
-  dowel export --to claude-code`,
+  dowel export --to claude-code
+  dowel export --to claude-code --remove`,
 		Args: func(_ *cobra.Command, words []string) error {
 			if len(words) == 0 {
 				return nil
@@ -50,15 +52,18 @@ with --replace they start dowel instead, which needs no token. The tools are:
 	cmd.Flags().StringVar(&opts.tool, "to", "", "the `tool`")
 	cmd.Flags().StringVar(&opts.name, "name", "dowel", "the `name` of the entry")
 	cmd.Flags().BoolVar(&opts.replace, "replace", false, "replace entries that reach dowel's gateway by its URL")
+	cmd.Flags().BoolVar(&opts.remove, "remove", false, "remove the entry that dowel export wrote")
+	cmd.MarkFlagsMutuallyExclusive("replace", "remove")
 	cmd.Flags().BoolVar(&opts.dry, "dry-run", false, "show the change, and write nothing")
 	return cmd
 }
 
 // options are the flags of dowel export.
 type options struct {
-	where        factory.Places
-	tool, name   string
-	replace, dry bool
+	where      factory.Places
+	tool, name string
+
+	replace, remove, dry bool
 }
 
 func runExport(ctx context.Context, f *factory.Factory, opts *options) error {
@@ -73,11 +78,14 @@ func runExport(ctx context.Context, f *factory.Factory, opts *options) error {
 	if err != nil {
 		return err
 	}
+	file := userFile(d, o)
+	if opts.remove {
+		return removeExport(f, d, file, opts)
+	}
 	self, err := editing.InstalledPath(f, opts.dry)
 	if err != nil {
 		return err
 	}
-	file := userFile(d, o)
 	entries := findURLEntries(opts.tool, o, gatewayAddresses(ctx, o))
 	if opts.replace {
 		if n, err := replaceURLEntries(f, d, self, file, entries, opts.dry); err != nil || n > 0 {

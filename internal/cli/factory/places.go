@@ -114,7 +114,7 @@ func (f *Factory) ReadConfig(where Places) (*configured.Source, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := configured.New(hub.New(nil), configured.Options{Config: o, Choices: store, Logger: slog.New(f.LogHandler())})
+	s := configured.New(hub.New(nil), configured.Options{Config: o, Choices: store, Logins: f.OpenLogins(), Logger: slog.New(f.LogHandler())})
 	s.Look()
 	return s, nil
 }
@@ -141,6 +141,7 @@ func (f *Factory) DaemonOptions(where *Places) daemon.Options {
 	return daemon.Options{
 		ConfigGiven: len(where.Files) > 0 || where.Project != "",
 		Socket:      where.SocketPath(), Config: where.ConfigOptions, State: f.OpenState,
+		Logins: f.OpenLogins(),
 		Logger: slog.New(f.LogHandler()), Warn: f.Warn, Notice: f.Notice,
 	}
 }

@@ -33,6 +33,8 @@ type Options struct {
 	ofProject   bool
 	details     bool
 	dryRun, yes bool
+	// trustAnnotations believes the added servers which of their tools are read-only.
+	trustAnnotations bool
 }
 
 // NewCommand returns the command dowel import.
@@ -67,6 +69,8 @@ dowel cannot ask for VS Code's inputs: replace inputs without a default by envir
 	cmd.Flags().BoolVar(&opts.details, "details", false, "show where each server is from, and everything that it runs and needs")
 	cmd.Flags().BoolVar(&opts.dryRun, "dry-run", false, "show the changes without secrets, and write nothing")
 	cmd.Flags().BoolVar(&opts.yes, "yes", false, "add the servers without asking")
+	cmd.Flags().BoolVar(&opts.trustAnnotations, "trust-annotations", false, "believe the added servers which of their tools are read-only: models call these without asking")
+	cmd.MarkFlagsMutuallyExclusive("trust-annotations", "of-project")
 	return cmd
 }
 
@@ -102,6 +106,9 @@ func runImport(ctx context.Context, f *factory.Factory, names []string, opts Opt
 	nothing := len(all) == 0
 	added := slices.DeleteFunc(all, func(found finding) bool { return found.skipReason != "" })
 	warnOfSecrets(f, added, goal)
+	if opts.trustAnnotations {
+		added = withTrustedAnnotations(added)
+	}
 	switch {
 	case nothing && !f.JSON:
 		showPlaces(f, o, opts.from)
@@ -111,8 +118,18 @@ func runImport(ctx context.Context, f *factory.Factory, names []string, opts Opt
 	case opts.dryRun:
 		return showImport(f, goal, added, o)
 	}
-	if agreed, err := confirmImport(ctx, f, goal, len(added), opts.yes); err != nil || !agreed {
+	in := term.NewLines(f.Stdin)
+	if agreed, err := confirmImport(ctx, f, in, goal, len(added), opts.yes); err != nil || !agreed {
 		return err
+	}
+	if !opts.yes && !opts.trustAnnotations && !goal.ofProject {
+		trusted, err := consent.Ask(ctx, f, in, "Let models call the tools that they declare read-only without asking?")
+		if err != nil {
+			return err
+		}
+		if trusted {
+			added = withTrustedAnnotations(added)
+		}
 	}
 	err = editing.EditFile(f, goal.path, false, true, func(text []byte, format edit.Format) ([]byte, error) {
 		return addEntries(text, format, added, goal)
@@ -328,14 +345,25 @@ func newMask(own *config.Set, added []finding) func(string) string {
 
 // confirmImport asks the user whether to add n servers. It returns true without asking if yes is
 // set, and fails without a terminal.
-func confirmImport(ctx context.Context, f *factory.Factory, to destination, n int, yes bool) (bool, error) {
+func confirmImport(ctx context.Context, f *factory.Factory, in *term.Lines, to destination, n int, yes bool) (bool, error) {
 	switch {
 	case yes:
 		return true, nil
 	case term.Terminal(f.Stdin) == nil:
 		return false, exit.Usagef("nothing was added: without a terminal, use --yes to add the servers or --dry-run to see the change")
 	}
-	return consent.Ask(ctx, f, term.NewLines(f.Stdin), fmt.Sprintf("Add %s to %s?", display.Plural(n, "server"), to.path))
+	return consent.Ask(ctx, f, in, fmt.Sprintf("Add %s to %s?", display.Plural(n, "server"), to.path))
+}
+
+// withTrustedAnnotations returns the servers with entries that believe their annotations.
+func withTrustedAnnotations(added []finding) []finding {
+	added = slices.Clone(added)
+	for i, found := range added {
+		trusted := *found.Server
+		trusted.TrustAnnotations = true
+		added[i].Server = &trusted
+	}
+	return added
 }
 
 // warnOfSecrets warns of secrets that would be written into a project's file.

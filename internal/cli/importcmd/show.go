@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/dowel-mcp/dowel/internal/cli/consent"
 	"github.com/dowel-mcp/dowel/internal/cli/display"
@@ -44,7 +43,7 @@ func showFindings(f *factory.Factory, all []finding, o config.Options, details b
 	const maxName = 24
 	width := 0
 	for _, found := range all {
-		width = max(width, min(utf8.RuneCountInString(term.Line(found.Name)), maxName))
+		width = max(width, min(term.TextWidth(term.Line(found.Name)), maxName))
 	}
 	for len(all) > 0 {
 		first := all[0]
@@ -63,7 +62,7 @@ func showFile(f *factory.Factory, all []finding, o config.Options, width int, de
 	fmt.Fprintf(f.Stdout, "%s: %s in %s\n", f.Stdout.Bold(cmp.Or(d.Title, all[0].Dialect)), display.Plural(len(all), "server"), shortPath(all[0].Path, o))
 	for _, found := range all {
 		name := term.Shorten(term.Line(found.Name), width)
-		name += strings.Repeat(" ", width-utf8.RuneCountInString(name))
+		name += strings.Repeat(" ", width-term.TextWidth(name))
 		room := f.Stdout.Width() - width - len("  + ") - len("  ")
 		reason := term.Shorten(strings.ReplaceAll(term.Line(found.skipReason), o.Variables().Home+"/", "~/"), room)
 		switch {
@@ -76,7 +75,7 @@ func showFile(f *factory.Factory, all []finding, o config.Options, width int, de
 			if notes != "" {
 				notes += " · "
 			}
-			what = term.Shorten(what, max(room-utf8.RuneCountInString(notes), 0))
+			what = term.Shorten(what, max(room-term.TextWidth(notes), 0))
 			fmt.Fprintf(f.Stdout, "  %s %s  %s%s\n", f.Stdout.Green("+"), f.Stdout.Bold(name), f.Stdout.Yellow(notes), what)
 		}
 		if details {

@@ -67,7 +67,7 @@ func (v *lineViewer) showEvent(e agent.Event) {
 	if ended, ok := e.(agent.CallEnded); ok && ended.Refusal != "" && v.progress.missingApproval != nil {
 		return // the task's error reports it
 	}
-	if decided, ok := e.(agent.Approval); ok && !decided.Allowed && decided.Call.Name != "" {
+	if decided, ok := e.(agent.Approval); ok && !decided.Allowed && decided.Call.Name != "" && v.progress.mode != agent.ModeAsk {
 		return
 	}
 	v.renderer.Event(e)

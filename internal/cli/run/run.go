@@ -1,5 +1,5 @@
 // Package run implements dowel run: a model carries out one task with the tools of the user's
-// servers, without asking the user. A viewer shows the events of the run, as lines for a person or
+// servers. On a terminal the user is asked about calls that need an approval. A viewer shows the events of the run, as lines for a person or
 // as JSON for a program. taskProgress follows the same events and decides the exit code.
 package run
 
@@ -38,6 +38,8 @@ type Options struct {
 	maxSteps int
 	maxTime  time.Duration
 	approve  string
+	// approveGiven says that the user chose the mode: dowel does not ask then.
+	approveGiven bool
 }
 
 // NewCommand returns the command dowel run. f must not be nil.
@@ -46,11 +48,12 @@ func NewCommand(f *factory.Factory) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "run TASK [-- COMMAND…]",
 		Short: "Have a model carry out a task with the tools of your servers, and print its answer",
-		Long: `Give a task to a language model that works with the tools of your servers, and print its answer. dowel run never asks you:
---approve decides which tools may run.
+		Long: `Give a task to a language model that works with the tools of your servers, and print its answer. Read-only tools run,
+and tools that you have allowed for good (dowel trust --tool). On a terminal dowel asks about each other call, as dowel chat does.
+Without a terminal, with --json, or with --approve it never asks:
 
-  read-only   read-only tools run, and tools that you have allowed for good (dowel trust --tool). If the model calls another
-              tool, dowel names it and ends with exit code 3. This is the default.
+  read-only   as without --approve, but if the model calls another tool, dowel names it and ends with exit code 3. This is the
+              default without a terminal and with --json.
   all         all tools run, whatever they do, with your rights on this machine
   none        no tool runs; a call ends dowel with exit code 3
 
@@ -81,6 +84,7 @@ Exit codes: 0 the model answered, 1 failure or incomplete answer, 2 the steps of
 		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			f.Parsed = true
+			opts.approveGiven = cmd.Flags().Changed("approve")
 			words, err := opts.TakeCommand(cmd, args)
 			if err != nil {
 				return err
@@ -94,7 +98,7 @@ Exit codes: 0 the model answered, 1 failure or incomplete answer, 2 the steps of
 	flags.StringVar(&opts.system, "system", "", "the system prompt, instead of dowel's (`TEXT`, or @FILE)")
 	flags.IntVar(&opts.maxSteps, "max-steps", agent.DefaultMaxSteps, "how many replies the model may use")
 	flags.DurationVar(&opts.maxTime, "max-time", 0, "limit of the task's time after its servers have started; 0: no limit. --timeout limits each call of a tool")
-	flags.StringVar(&opts.approve, "approve", string(agent.ModeReadOnly), "which `tools` run: read-only, all or none")
+	flags.StringVar(&opts.approve, "approve", string(agent.ModeReadOnly), "which `tools` run, without a question: read-only, all or none")
 	return cmd
 }
 
@@ -121,7 +125,16 @@ func runTask(ctx context.Context, f *factory.Factory, opts *Options, words []str
 		o.Results = results
 		defer os.RemoveAll(results)
 	}
-	r, err := agentcmd.NewRuntime(ctx, f, &opts.Flags, o, c)
+	setup, err := agentcmd.ReadSetup(f, &opts.Flags)
+	if err != nil {
+		return err
+	}
+	asker, release := newApprover(f, opts)
+	defer release()
+	if asker != nil {
+		o.Mode, o.Approve = agent.ModeAsk, asker.askApproval
+	}
+	r, err := setup.NewRuntime(ctx, f, &opts.Flags, o, c)
 	if err != nil {
 		return err
 	}
@@ -129,7 +142,7 @@ func runTask(ctx context.Context, f *factory.Factory, opts *Options, words []str
 	if err := input.attachResources(ctx, f, r); err != nil {
 		return err
 	}
-	return watchTask(ctx, f, r, input, opts.maxTime)
+	return watchTask(ctx, f, r, input, opts.maxTime, asker)
 }
 
 // agentOptions validates the flags and returns the agent's options.
@@ -236,6 +249,7 @@ func (errTime) Advice() string { return "raise the limit with --max-time" }
 // errApproval is the error of a call that needs an approval.
 type errApproval struct {
 	tool   string
+	server string
 	effect agent.Effect
 	mode   agent.Mode
 	trust  string // argument of dowel trust --tool; "" if trust cannot allow exactly this tool
@@ -252,6 +266,9 @@ func (e errApproval) Error() string {
 		return fmt.Sprintf("the model called %s, which has changed since you allowed it (seen %s) and needs an approval again: %s\n  %s",
 			toolname.Display(e.tool), e.change.Time.Local().Format("2006-01-02 15:04"), effect, strings.Join(revealLines(e.change.Lines), "\n  "))
 	}
+	if e.isUntrusted() {
+		effect = "only its server says that it is read-only"
+	}
 	return fmt.Sprintf("the model called %s, which needs an approval: %s", toolname.Display(e.tool), effect)
 }
 
@@ -263,6 +280,12 @@ func revealLines(lines []string) (shown []string) {
 	return shown
 }
 
+// isUntrusted reports whether the call is refused since the user does not believe the annotations of
+// the tool's server.
+func (e errApproval) isUntrusted() bool {
+	return e.effect == agent.ReadOnly && e.mode == agent.ModeReadOnly && e.change == nil
+}
+
 // ExitStatus tells package exit the code.
 func (errApproval) ExitStatus() int { return exit.Approval }
 
@@ -271,6 +294,10 @@ func (e errApproval) Advice() string {
 	switch {
 	case e.mode == agent.ModeNone && e.effect == agent.ReadOnly:
 		return "allow it with --approve read-only"
+	case e.isUntrusted() && e.trust != "":
+		return fmt.Sprintf("if you believe %[1]s which of its tools are read-only, allow these for good with dowel trust --annotations %[1]s, or for this run with --trust-annotations", e.server)
+	case e.isUntrusted():
+		return "if you believe its server which of its tools are read-only, allow these for this run with --trust-annotations"
 	case e.change != nil && e.trust != "":
 		return "look at the change, and allow the tool as it is now with dowel trust --tool " + e.trust
 	case e.mode == agent.ModeNone, e.trust == "": // ModeNone ignores permanent approvals
@@ -292,8 +319,8 @@ func (e errTask) Unwrap() error { return e.err }
 func (errTask) ExitStatus() int { return exit.Failed }
 
 // watchTask runs the task and shows its events. limit bounds the run; 0 means no limit. A call that
-// needs an approval ends the run.
-func watchTask(ctx context.Context, f *factory.Factory, r *agentcmd.Runtime, input taskInput, limit time.Duration) error {
+// needs an approval ends the run unless asker, which may be nil, asks the user.
+func watchTask(ctx context.Context, f *factory.Factory, r *agentcmd.Runtime, input taskInput, limit time.Duration, asker *approver) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	if limit > 0 {
@@ -301,7 +328,7 @@ func watchTask(ctx context.Context, f *factory.Factory, r *agentcmd.Runtime, inp
 		defer timer.Stop()
 	}
 	p := &taskProgress{startTime: time.Now(), mode: r.Mode, trustArgument: r.Trusted, changeOf: r.Change, references: input.references}
-	view := newViewer(ctx, f, r, p)
+	view := newViewer(ctx, f, r, p, asker)
 	var err error
 	for e, failed := range r.Run(ctx, input.content...) {
 		if failed != nil {
@@ -325,11 +352,15 @@ type viewer interface {
 	showEnd(err error)
 }
 
-func newViewer(ctx context.Context, f *factory.Factory, r *agentcmd.Runtime, p *taskProgress) viewer {
+func newViewer(ctx context.Context, f *factory.Factory, r *agentcmd.Runtime, p *taskProgress, asker *approver) viewer {
 	if f.JSON {
 		return newJSONViewer(ctx, f, r, p)
 	}
-	return newLineViewer(f, p)
+	v := newLineViewer(f, p)
+	if asker != nil {
+		asker.runtime, asker.renderer = r, v.renderer
+	}
+	return v
 }
 
 // taskProgress collects the state of a run from its events.
@@ -360,8 +391,8 @@ func (p *taskProgress) recordEvent(e agent.Event) {
 			p.recordReply(e.Message)
 		}
 	case agent.Approval:
-		if !e.Allowed && e.Call.Name != "" && p.missingApproval == nil {
-			p.missingApproval = &errApproval{tool: e.Call.Name, effect: e.Effect, mode: p.mode, trust: p.trustArgument(e.Call.Name)}
+		if !e.Allowed && e.Call.Name != "" && p.missingApproval == nil && p.mode != agent.ModeAsk {
+			p.missingApproval = &errApproval{tool: e.Call.Name, server: e.Server, effect: e.Effect, mode: p.mode, trust: p.trustArgument(e.Call.Name)}
 			if change, wasAllowed := p.changeOf(e.Call.Name); wasAllowed && p.mode != agent.ModeNone {
 				p.missingApproval.change = change
 			}

@@ -14,6 +14,7 @@ import (
 	"github.com/dowel-mcp/dowel/internal/builtin"
 	"github.com/dowel-mcp/dowel/internal/cli/exit"
 	"github.com/dowel-mcp/dowel/internal/cli/factory"
+	"github.com/dowel-mcp/dowel/internal/config"
 	"github.com/dowel-mcp/dowel/internal/daemon"
 	"github.com/dowel-mcp/dowel/internal/term"
 	"github.com/dowel-mcp/dowel/transport"
@@ -39,11 +40,17 @@ program and user of this machine may use the server, so files and shell can be o
 must address this machine by an IP address or localhost. Allow other names with --host; without this rule, web pages could
 reach the server by a name of their own.
 
+With --auth clients send access tokens of an OAuth authorization server instead of your token, and find it by themselves. Name
+its issuer: --auth issuer=https://login.example.com. url is the address that clients use, if it is not the one of --http, as
+behind a proxy with TLS; tokens must be for that address, or for an audience that you name. Every request needs the scopes
+that you name with scope. dpop=offered or dpop=required binds tokens to a key of the client, and requireType=true refuses
+signed tokens without the type at+jwt. Repeat issuer, audience and scope for more than one, separated by commas.
+
 ` + describeBuiltins(),
 		Example: `  dowel serve files roots=. read-only=true
   dowel serve shell sandbox=true
   dowel serve everything --http 8080
-  dowel serve kv path=notes.db`,
+  dowel serve kv --http 8080 --auth issuer=https://login.example.com,url=https://kv.example.com`,
 		Args: cobra.ArbitraryArgs,
 		ValidArgsFunction: func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 			return completeArgs(args), cobra.ShellCompDirectiveNoFileComp
@@ -57,6 +64,7 @@ reach the server by a name of their own.
 	cmd.Flags().StringSliceVar(&opts.Hosts, "host", nil, "with --http, a `name` that requests may use for this machine; * allows any")
 	cmd.Flags().StringSliceVar(&opts.Origins, "origin", nil, "with --http, an `origin` of web pages that may use the server, such as https://app.example.com; * allows any")
 	cmd.Flags().BoolVar(&opts.open, "open", false, "with --http, serve every program and user of this machine, without a token")
+	cmd.Flags().StringVar(&opts.auth, "auth", "", "with --http, accept access tokens of an authorization server: `issuer=URL`[,url=URL][,audience=AUD][,scope=NAME][,dpop=offered][,requireType=true]")
 	return cmd
 }
 
@@ -64,6 +72,7 @@ reach the server by a name of their own.
 type options struct {
 	daemon.ListenOptions
 	open bool
+	auth string
 }
 
 // isLoopback reports whether only this machine can reach an address. The address must have a port.
@@ -108,6 +117,17 @@ func runServe(ctx context.Context, f *factory.Factory, args []string, opts *opti
 	if opts.open && opts.Address != "" && daemon.IsLocal(args[0]) && !isLoopback(daemon.LocalAddress(opts.Address)) {
 		return exit.Usagef("--open at %s: %s acts on this machine, and other machines could use it: serve it at 127.0.0.1, or without --open", opts.Address, args[0])
 	}
+	var auth config.GatewayAuth
+	switch {
+	case opts.auth == "":
+	case opts.open:
+		return exit.Usagef("--open lets everyone in, and --auth asks for access tokens: use one of them")
+	default:
+		var err error
+		if auth, err = parseAuth(opts.auth); err != nil {
+			return err
+		}
+	}
 	options, err := builtin.ParseOptions(args[1:])
 	if err != nil {
 		return exit.UsageError{Err: err}
@@ -122,9 +142,9 @@ func runServe(ctx context.Context, f *factory.Factory, args []string, opts *opti
 	defer s.Close()
 	switch {
 	case opts.Address != "":
-		return serveHTTP(ctx, f, args[0], s, opts)
-	case len(opts.Hosts)+len(opts.Origins) > 0 || opts.open:
-		return exit.Usagef("--host, --origin and --open need --http")
+		return serveHTTP(ctx, f, args[0], s, opts, auth)
+	case len(opts.Hosts)+len(opts.Origins) > 0 || opts.open || auth.IsSet():
+		return exit.Usagef("--host, --origin, --open and --auth need --http")
 	}
 	if term.Terminal(f.Stdin) != nil {
 		f.Notice("Serving " + args[0] + ": reading JSON-RPC from this terminal; Ctrl-D stops it. Clients start it by themselves: dowel tools " + args[0])

@@ -1,6 +1,7 @@
 package servers
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -121,7 +122,7 @@ func otherBuiltIn(name string) string {
 	return names[slices.IndexFunc(names, func(other string) bool { return other != name })]
 }
 
-// Addition is the JSON output of dowel servers add.
+// Addition is the JSON output of dowel servers add and set.
 type Addition struct {
 	File    string `json:"file"`
 	Changed bool   `json:"changed"`
@@ -129,9 +130,10 @@ type Addition struct {
 	Notes []string `json:"notes,omitempty"`
 }
 
-// showAddition reloads the running daemon, if any, and shows the state of the added server.
+// showAddition reloads the running daemon, if any, and shows the state of the added or
+// changed server.
 func showAddition(ctx context.Context, f *factory.Factory, name string, added Addition) error {
-	added.Server, added.Did = name, "add"
+	added.Server, added.Did = name, cmp.Or(added.Did, "add")
 	state, err := awaitAdded(ctx, f, name, &added.Outcome)
 	if err != nil {
 		return err

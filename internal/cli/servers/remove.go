@@ -41,20 +41,9 @@ func removeServer(ctx context.Context, f *factory.Factory, name string, where fa
 	if err != nil {
 		return err
 	}
-	set := config.Load(o)
-	s := set.Server(name)
-	if s == nil {
-		var names []string
-		for _, known := range set.Servers {
-			names = append(names, known.Name)
-		}
-		if daemon.IsLocal(name) {
-			return exit.Usagef("%s is built into dowel and not in your configuration; it only runs when a command names it", name)
-		}
-		if slices.Contains(builtin.Names(), name) {
-			return exit.Usagef("%s is built into dowel and not in your configuration; switch it off with dowel servers disable %[1]s", name)
-		}
-		return exit.Usagef("the configuration has no server named %s%s", name, suggest.Hint(name, names))
+	s, err := findEntry(config.Load(o), name)
+	if err != nil {
+		return err
 	}
 	d, err := config.LookupDialect(s.Dialect)
 	if err != nil {
@@ -67,4 +56,22 @@ func removeServer(ctx context.Context, f *factory.Factory, name string, where fa
 		editing.ReloadDaemon(ctx, f)
 	}
 	return err
+}
+
+// findEntry returns the effective entry of a server.
+func findEntry(set *config.Set, name string) (*config.Server, error) {
+	if s := set.Server(name); s != nil {
+		return s, nil
+	}
+	if daemon.IsLocal(name) {
+		return nil, exit.Usagef("%s is built into dowel and not in your configuration; it only runs when a command names it", name)
+	}
+	if slices.Contains(builtin.Names(), name) {
+		return nil, exit.Usagef("%s is built into dowel and not in your configuration; switch it off with dowel servers disable %[1]s", name)
+	}
+	var names []string
+	for _, known := range set.Servers {
+		names = append(names, known.Name)
+	}
+	return nil, exit.Usagef("the configuration has no server named %s%s", name, suggest.Hint(name, names))
 }

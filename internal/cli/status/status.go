@@ -40,7 +40,7 @@ Servers are in one of these states:
   needs configuration  its entry is wrong, or a variable has no value
   needs trust          it belongs to a project: dowel trust NAME
   needs authorization  it got no credentials, or refuses them
-  needs login          its process waits until you have logged in at the address below it`,
+  needs login          you must log in: dowel login NAME, or at the address below it for which its process waits`,
 		Example: `  dowel status
   dowel status everything
   dowel status --json
@@ -85,7 +85,7 @@ func runStatus(ctx context.Context, f *factory.Factory) error {
 	}
 	fmt.Fprintf(f.Stdout, "dowel %s, process %d, has been running for %s\n", term.Line(s.Version), s.PID, display.Age(time.Since(s.Started)))
 	if s.Gateway != "" {
-		fmt.Fprintf(f.Stdout, "The gateway is at %s, its page at %s\n", s.Gateway, s.Page)
+		fmt.Fprintf(f.Stdout, "The gateway is at %s; dowel console shows it\n", s.Gateway)
 	}
 	if s.Open {
 		fmt.Fprintln(f.Stdout, "It is open: every program and user of this machine may use it without a token")
@@ -172,6 +172,9 @@ func entryPosition(s control.Status, name string) string {
 	return entry.At.String()
 }
 
+// keyIndent is the width of a fact's key with its spaces, and one more.
+const keyIndent = 13
+
 // writeServer writes a server's status for a person, one row for each fact.
 func writeServer(f *factory.Factory, s FullStatus) {
 	row := func(key, value string) {
@@ -179,12 +182,18 @@ func writeServer(f *factory.Factory, s FullStatus) {
 			fmt.Fprintf(f.Stdout, "  %s %s\n", f.Stdout.Dim(fmt.Sprintf("%-9s", key)), strings.ReplaceAll(f.Stdout.Clean(strings.TrimSpace(value)), "\n", "\n            "))
 		}
 	}
+	wrapped := func(key, value string) {
+		if f.Stdout.IsTerminal() {
+			value = strings.Join(term.Wrap(strings.Fields(value), f.Stdout.Width()-keyIndent), "\n")
+		}
+		row(key, value)
+	}
 	fmt.Fprintln(f.Stdout, f.Stdout.Bold(term.Line(s.Name)))
 	row("state", describeAge(s.Server))
-	row("cause", s.Cause)
+	wrapped("cause", s.Cause)
 	if s.Status != hub.Ready {
-		row("problem", s.Problem)
-		row("advice", s.Advice)
+		wrapped("problem", s.Problem)
+		wrapped("advice", s.Advice)
 	}
 	if !s.Next.IsZero() {
 		row("attempts", fmt.Sprintf("%d failed; the next one is at %s", s.Attempt, s.Next.Local().Format(time.TimeOnly)))
@@ -249,6 +258,8 @@ func currentToken(ctx context.Context, f *factory.Factory, renew bool) (string, 
 		return "", err
 	case access.Open():
 		return "", daemon.ErrOpen
+	case access.UsesAuth():
+		return "", daemon.ErrAuth
 	case access.HasTemporaryToken():
 		return "", errors.New("no dowel is running, and dowel cannot store a token for the next one: set XDG_STATE_HOME to a folder that dowel can write to")
 	case renew:

@@ -28,6 +28,12 @@ func selectApprovals(store *state.State, names []string) (all []state.Approval) 
 // showApprovals shows the tools of each server that a model may call without asking.
 func showApprovals(f *factory.Factory, all []state.Approval) {
 	for _, p := range all {
+		if p.Annotations {
+			fmt.Fprintf(f.Stdout, "%s: a model calls the tools that it calls read-only without an approval\n", f.Stdout.Bold(term.Line(p.Server)))
+		}
+		if len(p.Tools) == 0 {
+			continue
+		}
 		tools := strings.Join(p.Tools, ", ")
 		if slices.Contains(p.Tools, approval.EveryTool) {
 			tools = "all of its tools"

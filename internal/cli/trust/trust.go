@@ -40,11 +40,14 @@ With --tool, allow tools that a model may then call without asking (dowel run, d
 tools of a server. This works for your own servers, not for servers of a project. It counts for the definition that the tool has
 now: if its description, schema or hints change, the next call asks again.
 
+With --annotations, believe which of its tools a server of yours calls read-only: a model then calls these without asking.
+Built-in servers are believed.
+
 With --definitions, show the tools, prompts, resource templates and instructions of servers that have changed, and ask whether
 you accept them as they are now. A server with "definitions": "hold" offers changed ones again when you have accepted them.`,
-		Example: `  dowel trust
-  dowel trust --folder
+		Example: `  dowel trust --folder
   dowel trust --tool files.write
+  dowel trust --annotations github
   dowel trust --definitions`,
 		RunE: func(cmd *cobra.Command, names []string) error {
 			f.Parsed = true
@@ -54,14 +57,15 @@ you accept them as they are now. A server with "definitions": "hold" offers chan
 	where.AddFlags(cmd)
 	cmd.Flags().BoolVar(&opts.yes, "yes", false, "allow the named servers without asking")
 	cmd.Flags().BoolVar(&opts.folder, "folder", false, "allow the servers whatever the code in the project's folder becomes")
-	cmd.Flags().BoolVar(&opts.list, "list", false, "show the allowed servers and tools")
+	cmd.Flags().BoolVar(&opts.list, "list", false, "show the allowed servers and tools, and the servers whose annotations you believe")
 	cmd.Flags().BoolVar(&opts.revoke, "revoke", false, "no longer allow the named servers or tools")
 	cmd.Flags().BoolVar(&opts.tool, "tool", false, "let a model call the named tools without an approval")
+	cmd.Flags().BoolVar(&opts.annotations, "annotations", false, "believe which of its tools a named server calls read-only")
 	cmd.Flags().BoolVar(&opts.definitions, "definitions", false, "accept the changed definitions of the named servers, or of all")
 	cmd.MarkFlagsMutuallyExclusive("yes", "list", "revoke")
-	cmd.MarkFlagsMutuallyExclusive("yes", "tool")
+	cmd.MarkFlagsMutuallyExclusive("yes", "tool", "annotations")
 	cmd.MarkFlagsMutuallyExclusive("folder", "definitions")
-	for _, other := range []string{"list", "revoke", "tool"} {
+	for _, other := range []string{"list", "revoke", "tool", "annotations"} {
 		cmd.MarkFlagsMutuallyExclusive("definitions", other)
 		cmd.MarkFlagsMutuallyExclusive("folder", other)
 	}
@@ -69,7 +73,7 @@ you accept them as they are now. A server with "definitions": "hold" offers chan
 }
 
 // Options are the flags of dowel trust.
-type Options struct{ yes, folder, list, revoke, tool, definitions bool }
+type Options struct{ yes, folder, list, revoke, tool, annotations, definitions bool }
 
 func runTrust(ctx context.Context, f *factory.Factory, where factory.Places, names []string, opts Options) error {
 	if opts.list {
@@ -81,6 +85,8 @@ func runTrust(ctx context.Context, f *factory.Factory, where factory.Places, nam
 	switch {
 	case opts.tool:
 		return trustTools(ctx, f, names, opts.revoke)
+	case opts.annotations:
+		return trustAnnotations(f, where, names, opts.revoke)
 	case opts.definitions:
 		return acceptDefinitions(ctx, f, where, names, opts)
 	case (opts.yes || opts.revoke) && len(names) == 0:
@@ -168,6 +174,8 @@ type GrantLine struct {
 	// Folder means that files of the project's folder may change.
 	Folder bool     `json:"folder,omitzero"`
 	Tools  []string `json:"tools,omitzero"`
+	// Annotations means that the server is believed which of its tools are read-only.
+	Annotations bool `json:"annotations,omitzero"`
 }
 
 func newGrantLine(g state.Grant) GrantLine {
@@ -190,7 +198,7 @@ func listTrusted(f *factory.Factory, names []string) error {
 	approved := selectApprovals(store, names)
 	if f.JSON {
 		for _, t := range approved {
-			all = append(all, GrantLine{Name: t.Server, Tools: t.Tools})
+			all = append(all, GrantLine{Name: t.Server, Tools: t.Tools, Annotations: t.Annotations})
 		}
 		return f.WriteValue(all)
 	}

@@ -39,7 +39,6 @@ func detachedArgs(flags *pflag.FlagSet) []string {
 type Detached struct {
 	PID     int    `json:"pid"`
 	Gateway string `json:"gateway"`
-	Page    string `json:"page"`
 	Log     string `json:"log"`
 }
 
@@ -68,10 +67,10 @@ func startDetached(ctx context.Context, f *factory.Factory, opts Options, args [
 		return fmt.Errorf("%w:\n%s\nThe whole log is %s", err, lastLines(log.Name()), log.Name())
 	}
 	if f.JSON {
-		return f.WriteValue(Detached{s.PID, s.Gateway, s.Page, log.Name()})
+		return f.WriteValue(Detached{s.PID, s.Gateway, log.Name()})
 	}
 	fmt.Fprintf(f.Stdout, "dowel runs in the background, process %d. Its gateway is at %s, its log is %s.\n", s.PID, s.Gateway, log.Name())
-	fmt.Fprintln(f.Stdout, "dowel status shows the servers, dowel down ends it.")
+	fmt.Fprintln(f.Stdout, "dowel status and dowel console show the servers, dowel down ends it.")
 	return nil
 }
 

@@ -5,7 +5,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/dowel-mcp/dowel/hub"
 	"github.com/dowel-mcp/dowel/internal/cli/display"
@@ -86,8 +85,8 @@ func (v *statusView) formatTable(all []control.Server, width, rows int) []string
 	const maxName = 32
 	nameWidth, stateWidth := 0, 0
 	for _, s := range all {
-		nameWidth = max(nameWidth, min(utf8.RuneCountInString(term.Line(s.Name)), maxName))
-		stateWidth = max(stateWidth, utf8.RuneCountInString(describeState(s)))
+		nameWidth = max(nameWidth, min(term.TextWidth(term.Line(s.Name)), maxName))
+		stateWidth = max(stateWidth, term.TextWidth(describeState(s)))
 	}
 	var lines []string
 	for i, s := range all {
@@ -96,9 +95,9 @@ func (v *statusView) formatTable(all []control.Server, width, rows int) []string
 		state := describeState(s)
 		row := fmt.Sprintf("%-*s  %-*s  %s", nameWidth, name, stateWidth, state, what)
 		row = strings.TrimRight(term.Shorten(row, width), " ")
-		lines = append(lines, v.paintState(s, row, nameWidth+2, utf8.RuneCountInString(state)))
+		lines = append(lines, v.paintState(s, row, nameWidth+2, term.TextWidth(state)))
 		arrow := "    → "
-		for _, text := range term.Wrap(strings.Fields(advice), width-utf8.RuneCountInString(arrow)) {
+		for _, text := range term.Wrap(strings.Fields(advice), width-term.TextWidth(arrow)) {
 			lines = append(lines, v.Stdout.Dim(term.Shorten(arrow+text, width)))
 			arrow = "      "
 		}

@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"time"
 
@@ -29,6 +30,7 @@ type Options struct {
 	stdio      bool
 	toolSearch bool
 	record     string
+	console    string
 	detach     bool
 }
 
@@ -41,7 +43,7 @@ func NewCommand(f *factory.Factory) *cobra.Command {
 		Long: `Run all servers of your configuration until Ctrl-C, and serve them through one MCP server, the gateway. All servers together
 are at http://` + daemon.DefaultAddress + `/mcp, a single server is at /mcp/NAME. Clients of the 2024 protocol use /sse,
 clients of WebSocket /ws and /ws/NAME.
-The page at http://` + daemon.DefaultAddress + `/ shows the state of the servers.
+dowel console shows all of it in a browser; at an address that other machines can reach it is off without --console.
 
 The servers come from dowel.json in the current folder and in your configuration folder, and from .mcp.json in the current
 folder. If these files define no servers, dowel runs its built-in ones. Servers of a project wait until you allow them with
@@ -60,6 +62,9 @@ dowel up --stdio need no token, and dowel's own commands need none. dowel export
   claude mcp add dowel -- dowel up --stdio`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if opts.console != "" && !slices.Contains(daemon.ConsoleModes, opts.console) {
+				return exit.Usagef("--console %s: want %s", opts.console, strings.Join(daemon.ConsoleModes, ", "))
+			}
 			if opts.detach && opts.stdio {
 				return exit.Usagef("--detach and --stdio exclude each other: a client talks to dowel up --stdio over the streams that it has opened")
 			}
@@ -77,6 +82,7 @@ dowel up --stdio need no token, and dowel's own commands need none. dowel export
 	flags.BoolVarP(&opts.detach, "detach", "d", false, "start dowel in the background and return when it serves; dowel down ends it")
 	flags.BoolVar(&opts.toolSearch, "tool-search", false, "offer the pinned tools and a search, instead of all tools")
 	flags.StringVar(&opts.record, "record", "", "write all messages to a new file in this `folder`, at most 1 GiB; dowel wire FILE shows it")
+	flags.StringVar(&opts.console, "console", "", "the `mode` of the page of dowel console: on, read (it changes nothing) or off")
 	flags.StringSliceVar(&opts.Hosts, "host", nil, "a host `name` that clients use for the gateway; * allows any")
 	flags.StringSliceVar(&opts.Origins, "origin", nil, "allow web pages of this `origin` to use the gateway, such as https://app.example.com; * allows any")
 	return cmd
@@ -84,7 +90,7 @@ dowel up --stdio need no token, and dowel's own commands need none. dowel export
 
 func runUp(ctx context.Context, f *factory.Factory, opts Options) error {
 	o := f.DaemonOptions(&opts.Places)
-	o.ListenOptions, o.ToolSearch, o.Record = opts.ListenOptions, opts.toolSearch, opts.record
+	o.ListenOptions, o.ToolSearch, o.Record, o.Console = opts.ListenOptions, opts.toolSearch, opts.record, daemon.ConsoleMode(opts.console)
 	if opts.stdio {
 		return serveStdio(ctx, f, o)
 	}
@@ -182,10 +188,13 @@ func (v *statusView) isNews(lastShown map[string]string, e hub.Event) bool {
 
 func (v *statusView) startMessage() string {
 	w := v.daemon.Web.Load()
-	text := "The gateway is at " + w.Url + "/mcp, its page at " + w.Url + "/. Ctrl-C ends it."
-	if w.Open {
+	text := "The gateway is at " + w.Url + "/mcp. dowel console shows it in a browser. Ctrl-C ends it."
+	switch {
+	case w.Auth:
+		text = "The gateway is at " + w.Url + "/mcp. Ctrl-C ends it.\nClients send access tokens of the authorization servers in gateway.auth."
+	case w.Open:
 		text += "\nEveryone on this machine may use it: gateway.open is set."
-	} else {
+	default:
 		text += "\nHTTP clients send its token: dowel status --token. Clients that start dowel up --stdio need none: dowel export --to TOOL."
 	}
 	if files := v.daemon.Files(); len(files) > 0 && len(v.daemon.Hub.Upstreams()) == 0 {

@@ -5,7 +5,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/dowel-mcp/dowel/internal/cli/factory"
 	"github.com/dowel-mcp/dowel/internal/framesink"
@@ -50,12 +49,12 @@ func show(text string) string {
 // pad returns text with exactly n characters.
 func pad(text string, n int) string {
 	text = term.Shorten(text, n)
-	return text + strings.Repeat(" ", max(0, n-utf8.RuneCountInString(text)))
+	return text + strings.Repeat(" ", max(0, n-term.TextWidth(text)))
 }
 
 func padLeft(text string, n int) string {
 	text = term.Shorten(text, n)
-	return strings.Repeat(" ", max(0, n-utf8.RuneCountInString(text))) + text
+	return strings.Repeat(" ", max(0, n-term.TextWidth(text))) + text
 }
 
 // pegs show the status of an operation.

@@ -100,8 +100,8 @@ func TestGoldenScreens(t *testing.T) {
 			t.Errorf("%s: %v\ngot\n%swant\n%s", tt.file, err, got, want)
 		}
 		for _, line := range strings.Split(got, "\n") {
-			if n := utf8.RuneCountInString(line); n > tt.width {
-				t.Errorf("%s: a line has %d characters: %s", tt.file, n, line)
+			if n := term.TextWidth(line); n > tt.width {
+				t.Errorf("%s: a line takes %d columns: %s", tt.file, n, line)
 			}
 		}
 	}
@@ -227,5 +227,107 @@ func TestHAR(t *testing.T) {
 	e := archive.Log.Entries[0]
 	if e.Request.URL != "mcp://dowel/tools/call" || !strings.Contains(e.Request.PostData.Text, "create_issue") || !strings.Contains(e.Response.Content.Text, `"number":7`) {
 		t.Errorf("%+v", e)
+	}
+}
+
+// linesOf returns the lines of a recorder.
+func linesOf(t *testing.T, r *journal.Recorder) (lines []journal.Line) {
+	t.Helper()
+	_, newest := r.Bounds()
+	for cursor := r.Cursor(0); cursor.Position() < newest; {
+		records, _, err := cursor.Next(t.Context(), 100)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, one := range records {
+			lines = append(lines, journal.LineOf(one))
+		}
+	}
+	return lines
+}
+
+// Names and messages of wide characters do not move the columns behind them.
+func TestWideCharacters(t *testing.T) {
+	t.Parallel()
+	r := journal.New(journal.Options{})
+	defer r.Close()
+	c, s := r.ClientConn(), r.ServerConn("天気予報サーバー日本")
+	for i, title := range []string{"short", strings.Repeat("大きい問題", 40), strings.Repeat("🚀e\u0301", 60)} {
+		c.AddFrame(framesink.Received, fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"予報","arguments":{"title":%q},"_meta":{"io.modelcontextprotocol/clientInfo":{"name":"クライアントソフト"}}}}`, i, title), nil)
+		c.AddFrame(framesink.Sent, fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%d,"result":{"content":[]}}`, i), nil)
+	}
+	s.AddFrame(framesink.Malformed, []byte("起動しました"), nil)
+	for _, width := range []int{80, 120} {
+		got := strings.Split(strings.TrimSpace(showLines(t, textOf(width, false), "", linesOf(t, r))), "\n")
+		if len(got) != 4 {
+			t.Fatalf("%d lines, want 3 calls and a stray line: %q", len(got), got)
+		}
+		for _, line := range got[:3] {
+			if n := term.TextWidth(line); n != width {
+				t.Errorf("a line takes %d columns, want %d: %s", n, width, line)
+			}
+		}
+		for _, line := range strings.Split(strings.TrimSpace(showLines(t, textOf(width, true), "", linesOf(t, r))), "\n") {
+			if n := term.TextWidth(line); n > width {
+				t.Errorf("a line takes %d columns of %d: %s", n, width, line)
+			}
+		}
+	}
+}
+
+// Both exports are valid JSON, in one line each record, whatever a message holds; values come back
+// as they were, except for bytes outside UTF-8.
+func TestExportsEscape(t *testing.T) {
+	t.Parallel()
+	const text = "<script>\u2028 \\ \"q\" \x00 \x7f 大 \u202e </script>&"
+	quoted, _ := json.Marshal(text)
+	r := journal.New(journal.Options{})
+	defer r.Close()
+	c, s := r.ClientConn(), r.ServerConn("s")
+	header := map[string][]string{"X-Note": {"a\"b\\c\n<"}}
+	c.AddFrame(framesink.Received, fmt.Appendf(nil, `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"t","arguments":{"a":%s}}}`, quoted), header)
+	c.AddFrame(framesink.Sent, fmt.Appendf(nil, `{"jsonrpc":"2.0","id":1,"result":{"a":%s}}`, quoted), nil)
+	s.AddFrame(framesink.Received, []byte("{\"jsonrpc\":\"2.0\",\"method\":\"m\",\"params\":{\"a\":\"\xff \\ud83d\"}}"), nil)
+	s.AddFrame(framesink.Malformed, []byte("\xff\xfe \x1b[31m \" \\ \n end"), nil)
+	lines := linesOf(t, r)
+	jsonl := showLines(t, func(f *factory.Factory) writer { return &jsonWriter{f: f, frames: true, operations: true} }, "", lines)
+	rows := strings.Split(strings.TrimSpace(jsonl), "\n")
+	if len(rows) != 5 || !utf8.ValidString(jsonl) { // the beginning of the operation is not exported
+		t.Errorf("%d lines, want 5: %s", len(rows), jsonl)
+	}
+	for i, row := range rows {
+		l, err := journal.ParseLine([]byte(row), i+1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if l.Frame != nil && l.Wire == "received" {
+			var m struct {
+				Params struct{ Arguments struct{ A string } }
+			}
+			if err := json.Unmarshal(l.Frame, &m); err != nil || m.Params.Arguments.A != text || l.Header["X-Note"][0] != header["X-Note"][0] {
+				t.Errorf("%v: the request came back as %s", err, row)
+			}
+		}
+		if l.Wire == "stray" && l.Text != "\uFFFD \x1b[31m \" \\ \n end" {
+			t.Errorf("the stray line came back as %q", l.Text)
+		}
+	}
+	har := showLines(t, func(f *factory.Factory) writer { return &harWriter{f: f} }, "", lines)
+	var archive struct {
+		Log struct {
+			Entries []struct {
+				Request struct {
+					Headers  []harField
+					PostData struct{ Text string }
+				}
+			}
+		}
+	}
+	if err := json.Unmarshal([]byte(har), &archive); err != nil || len(archive.Log.Entries) != 1 || strings.Count(har, "\n") != 1 {
+		t.Fatalf("%v in %s", err, har)
+	}
+	request := archive.Log.Entries[0].Request
+	if !json.Valid([]byte(request.PostData.Text)) || !strings.Contains(request.PostData.Text, string(quoted)) || request.Headers[0].Value != header["X-Note"][0] {
+		t.Errorf("the archive has %+v", request)
 	}
 }

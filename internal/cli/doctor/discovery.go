@@ -1,0 +1,61 @@
+package doctor
+
+import (
+	"context"
+	"errors"
+	"iter"
+
+	"github.com/dowel-mcp/dowel/auth"
+	"github.com/dowel-mcp/dowel/hub"
+	"github.com/dowel-mcp/dowel/internal/configured"
+	"github.com/dowel-mcp/dowel/internal/doctor"
+)
+
+// stepDiscovery is the name of the steps that show how the authorization server was looked for.
+const stepDiscovery = "discovery"
+
+// withDiscovery shows, before the step that fails for a login, each address that was asked for the
+// authorization server.
+func withDiscovery(ctx context.Context, steps iter.Seq[doctor.Step], d hub.Definition) iter.Seq[doctor.Step] {
+	login := configured.LoginOf(d.Options.HTTP.Client)
+	if login == nil {
+		return steps
+	}
+	return func(yield func(doctor.Step) bool) {
+		for s := range steps {
+			if s.Status == doctor.Failed && isLoginFailure(s.Err) && !showDiscovery(ctx, login, yield) {
+				return
+			}
+			if !yield(s) {
+				return
+			}
+		}
+	}
+}
+
+func isLoginFailure(err error) bool {
+	_, needsLogin := errors.AsType[*auth.NeedsLogin](err)
+	_, isUnknown := errors.AsType[*auth.DiscoveryError](err)
+	return needsLogin || isUnknown
+}
+
+// showDiscovery makes one discovery, and returns false if the examination must stop.
+func showDiscovery(ctx context.Context, login *configured.LoginTransport, yield func(doctor.Step) bool) bool {
+	issuer, tried, err := login.Discover(ctx)
+	for _, a := range tried {
+		s := doctor.Step{Name: stepDiscovery, Status: doctor.OK, Detail: a.String()}
+		if a.Problem != "" {
+			s.Status = doctor.Skipped
+		}
+		if !yield(s) {
+			return false
+		}
+	}
+	s := doctor.Step{Name: stepDiscovery, Status: doctor.OK, Detail: "the authorization server is " + issuer}
+	if err != nil {
+		failed, _ := errors.AsType[*auth.DiscoveryError](err)
+		s.Status, s.Detail = doctor.Warning, "no authorization server can be used: "+failed.Reason
+		s.Advice = "If you know it, set oauth.issuer or oauth.metadataUrl in the server's entry."
+	}
+	return yield(s)
+}

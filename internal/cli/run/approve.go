@@ -1,0 +1,73 @@
+package run
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+
+	"github.com/dowel-mcp/dowel/agent"
+	"github.com/dowel-mcp/dowel/internal/cli/agentcmd"
+	"github.com/dowel-mcp/dowel/internal/cli/agentview"
+	"github.com/dowel-mcp/dowel/internal/cli/exit"
+	"github.com/dowel-mcp/dowel/internal/cli/factory"
+	"github.com/dowel-mcp/dowel/internal/cli/question"
+	"github.com/dowel-mcp/dowel/internal/term"
+)
+
+// approver asks the user on the terminal whether a call may run. Set runtime and renderer before the
+// run begins.
+type approver struct {
+	out      *term.Screen
+	console  *term.Console
+	runtime  *agentcmd.Runtime
+	renderer *agentview.Renderer
+}
+
+// newApprover returns an approver, or nil if the user cannot be asked or has decided with --approve.
+// The caller calls release.
+func newApprover(f *factory.Factory, opts *Options) (a *approver, release func()) {
+	in := term.Terminal(f.Stdin)
+	if in == nil || !f.Stderr.IsTerminal() || f.JSON || opts.approveGiven {
+		return nil, func() {}
+	}
+	a = &approver{out: f.Stderr, console: term.NewConsole(in, f.Stderr.File)}
+	restore := []func(){f.Stderr.Divert(a.console)}
+	if f.Stdout.IsTerminal() {
+		restore = append(restore, f.Stdout.Divert(a.console))
+	}
+	return a, func() {
+		for _, end := range restore {
+			end()
+		}
+	}
+}
+
+// askApproval implements [agent.Options.Approve].
+func (a *approver) askApproval(ctx context.Context, q agent.Question) (agent.Decision, error) {
+	a.renderer.Hold(true)
+	defer a.renderer.Hold(false)
+	asker := question.Asker{Out: a.out, Runtime: a.runtime, Ask: a.askUser, EditText: a.editText}
+	return asker.AskApproval(ctx, q)
+}
+
+// askUser shows a prompt and reads one answer. Ctrl-C ends the task.
+func (a *approver) askUser(ctx context.Context, prompt string) (string, error) {
+	return a.readAnswer(ctx, term.Question{Prompt: a.out.Bold(prompt) + " ", Answer: true, Fresh: true})
+}
+
+// editText lets the user edit JSON on one line.
+func (a *approver) editText(ctx context.Context, text string) (string, error) {
+	if compact, err := json.Marshal(json.RawMessage(text)); err == nil {
+		text = string(compact)
+	}
+	return a.readAnswer(ctx, term.Question{Prompt: a.out.Bold("Arguments:") + " ", Prefill: text, Answer: true, Fresh: true})
+}
+
+func (a *approver) readAnswer(ctx context.Context, q term.Question) (string, error) {
+	text, err := a.console.ReadLine(ctx, q)
+	if errors.Is(err, term.ErrInterrupted) {
+		err = &exit.Interruption{Signal: os.Interrupt} // the terminal is raw, so no signal has come
+	}
+	return text, err
+}
