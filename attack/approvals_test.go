@@ -80,6 +80,7 @@ func TestReadOnlyClaims(t *testing.T) {
 	v, tools := newListedVictim(t)
 	code, output := v.runTask()
 	wantApproval(t, code, output, "evil.good")
+	v.succeed("", "trust", "--annotations", "evil")
 	v.write(tools, readOnlyTool)
 	code, output = v.runTask()
 	wantApproval(t, code, output, "a definition has changed")

@@ -215,11 +215,17 @@ func TestBombsOverHTTP(t *testing.T) {
 	}
 }
 
-// Attack 41: the server's 401 names metadata at another port. Expected: nothing there is asked for.
+// Attack 41: the server's 401 names metadata at another port. Expected: nothing there is asked for if
+// the user has given a credential. Otherwise the metadata is read a few times, as the specification
+// wants, without any credential.
 func TestForeignMetadata(t *testing.T) {
 	t.Parallel()
 	var asked atomic.Int64
-	other := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked.Add(1) }))
+	other := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		if asked.Add(1); r.Method != http.MethodGet || r.Header.Get("Authorization") != "" || r.Header.Get("Cookie") != "" {
+			t.Errorf("%s %s with %v", r.Method, r.URL, r.Header)
+		}
+	}))
 	defer other.Close()
 	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("WWW-Authenticate", `Bearer resource_metadata="`+other.URL+`/.well-known/oauth-protected-resource"`)
@@ -227,9 +233,13 @@ func TestForeignMetadata(t *testing.T) {
 	}))
 	defer web.Close()
 	v := newVictim(t)
-	v.fail("401", "tools", "--url", web.URL+"/mcp")
-	v.run("doctor", "--url", web.URL+"/mcp")
+	v.fail("401", "tools", "--url", web.URL+"/mcp", "-H", "Authorization: Bearer secret")
 	if asked.Load() > 0 {
-		t.Errorf("%d requests for the metadata", asked.Load())
+		t.Errorf("%d requests for the metadata although there is a configured credential", asked.Load())
+	}
+	v.run("tools", "--url", web.URL+"/mcp")
+	v.run("doctor", "--url", web.URL+"/mcp")
+	if n := asked.Load(); n == 0 || n > 10 {
+		t.Errorf("%d requests for the metadata, want a few", n)
 	}
 }

@@ -203,15 +203,15 @@ func TestSlowHeads(t *testing.T) {
 	}
 }
 
-// Attack 11: servers, tools and clients have names with markup. Expected: the status page is a
-// fixed document that builds its text without parsing markup, and its data are JSON.
+// Attack 11: servers, tools and clients have names with markup. Expected: the console is a
+// fixed document that holds no data, and data are JSON.
 func TestMarkupInNames(t *testing.T) {
 	t.Parallel()
 	v := newVictim(t)
 	const markup = "<img src=x onerror=alert(1)>"
 	v.write(v.userFile(), fmt.Sprintf(`{"mcpServers": {"every": %s, %q: {"command": "</script>%s"}}}`, builtIn("everything"), "x"+markup, markup))
 	v.start()
-	code, page, header := v.exchange("GET", "/", "")
+	code, page, header := v.exchange("GET", "/console/", "")
 	if code != http.StatusOK || strings.Contains(page, "onerror") || strings.Contains(page, "innerHTML") || !strings.Contains(header.Get("Content-Security-Policy"), "default-src 'none'") {
 		t.Errorf("%d %v\n%s", code, header, page)
 	}

@@ -19,7 +19,7 @@ fails if one of its checks failed or warned, if none succeeded, if it did not ru
 skipped check is a failure too, unless `+"`conformance/expected`"+` gives a reason. `+"`go run ./conformance -help`"+` says more.
 
 The server is `+"`dowel serve everything`"+`, with both eras at one URL. The client is `+"`conformance/client`"+`, which uses only the
-public interface of package client. Before 2026-07-28, a revision selects the scenarios rather than the revision on the
+public interface of packages client and auth. Before 2026-07-28, a revision selects the scenarios rather than the revision on the
 wire: to a server, nearly all of them offer 2025-11-25.
 
 `, version)

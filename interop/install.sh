@@ -11,6 +11,6 @@ if [ "${1-}" = long ]; then
 	cd node_modules/opencode-ai
 	exec node postinstall.mjs
 fi
-for folder in node refused/few; do
+for folder in node oidc refused/few; do
 	(cd "$folder" && npm ci --ignore-scripts --no-audit --no-fund)
 done

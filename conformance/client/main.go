@@ -47,7 +47,12 @@ func runScenario(ctx context.Context, target string) error {
 	if u, err := url.Parse(target); err != nil || u.Host == "" || len(os.Args) < 2 {
 		return errors.New("usage: client URL")
 	}
+	settings, err := authorize(target)
+	if err != nil {
+		return err
+	}
 	c, err := client.Dial(ctx, target, &client.Options{
+		HTTP: settings,
 		Info: mcp.Implementation{Name: "dowel-conformance-client", Version: "1.0.0"},
 		Answers: client.Answers{
 			Elicit: acceptForm,
