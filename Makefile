@@ -11,9 +11,9 @@ FUZZTIME ?= 40000x
 PLATFORMS := linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64
 # The packages of the unit stages: make unit PACKAGES=./hub
 PACKAGES ?= ./...
-STAGES := check vet unit allocations mutate-sample fuzz archives attack interop conformance
+STAGES := check vet unit allocations mutate-sample fuzz archives attack browser interop conformance
 
-.PHONY: test long check vet unit unit-busy unit-single allocations mutate mutate-sample fuzz archives release attack attack-long refused interop interop-deps conformance conformance-deps redis nginx bubblewrap bench floor build clean help
+.PHONY: test long check vet unit unit-busy unit-single allocations mutate mutate-sample fuzz archives release attack attack-long browser browser-deps console-shots refused interop interop-deps conformance conformance-deps redis nginx bubblewrap bench floor build clean help
 
 test: ## everything: all stages run, also after a failure
 	@go run ./internal/testall $(STAGES)
@@ -46,6 +46,7 @@ vet: ## go vet: everything on Linux, and what differs on macOS and Windows
 	done
 	cd interop && go vet ./...
 	cd ../attack && go vet ./...
+	cd ../browser && go vet ./...
 	cd ../bench && go vet ./...
 	cd ../tools && go vet ./...
 
@@ -101,7 +102,7 @@ fuzz: ## each fuzz target for $(FUZZTIME)
 			tail -40 $$log; failed=1
 			echo "go test -run '^$$' -fuzz '^$$target$$' -fuzztime $(FUZZTIME) $$dir" >> "$${DOWEL_TEST_REPEAT:-/dev/null}"
 		fi
-	done < <(grep -roE '^func Fuzz\w+' --include='*_test.go' . | grep -vE '^./(attack|interop|bench)/' | sed -E 's#/[^/]*:func # #' | sort -u)
+	done < <(grep -roE '^func Fuzz\w+' --include='*_test.go' . | grep -vE '^./(attack|browser|interop|bench)/' | sed -E 's#/[^/]*:func # #' | sort -u)
 	[ -z "$$failed" ]
 
 archives: bin/gotestsum ## what a release ships, in dist/: archives, checksums, SBOM, completions, man pages, npm packages; npx is tried
@@ -122,6 +123,19 @@ attack: bin/gotestsum ## attacks on a real dowel, and a soak of ten seconds
 attack-long: bin/gotestsum
 	@export DOWEL_ATTACK=whole DOWEL_SOAK=$${DOWEL_SOAK:-5m}
 	$(run_attacks)
+
+browser: browser-deps bin/gotestsum ## the console in Chromium: journeys, attacks by other pages, a hostile server, accessibility
+	@cd browser && ../bin/gotestsum --format testname --jsonfile "$${DOWEL_TEST_EVENTS:-$$(mktemp -d)}/browser.json" -- -timeout 10m ./...
+
+# axe-core and Debian's Chromium.
+browser-deps:
+	@command -v chromium >/dev/null || { echo "installing chromium"; apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium >/dev/null; }
+	cd browser
+	if [ ! node_modules/.package-lock.json -nt package-lock.json ]; then npm ci --ignore-scripts --no-audit --no-fund --loglevel=error; fi
+
+console-shots: browser-deps ## the screenshots of docs/console.md
+	@mkdir -p docs/console
+	cd browser && DOWEL_SHOTS=$(CURDIR)/docs/console go test -count=1 -run 'TestScreens|TestLoggedOut' .
 
 interop: interop-deps bin/gotestsum ## real peers: npm's reference servers, the SDKs' clients, badly behaved servers
 	@cd interop && ../bin/gotestsum --format testname --hide-summary=skipped --jsonfile "$${DOWEL_TEST_EVENTS:-$$(mktemp -d)}/interop.json" -- -timeout 20m ./...
@@ -155,7 +169,7 @@ bench: ## dowel compared with other implementations and a floor: writes docs/per
 	@cd bench && go run . -o ../docs/performance.md -svg ../docs/performance.svg $(BENCH)
 
 floor: ## dowel beside its floor alone, as ratios
-	@go test -run '^$$' -bench . -benchmem ./mcptest/...
+	@go test -run '^$$' -bench . -benchmem ./mcptest/... ./auth/...
 
 clean:
 	@rm -rf bin dist interop/node/node_modules interop/refused/*/node_modules conformance/suite/node_modules

@@ -29,13 +29,13 @@ func TestAttacksHaveTests(t *testing.T) {
 			}
 			last = max(last, n)
 		}
-		found := namedTest.FindAllStringSubmatch(columns[3], -1)
+		found := FindTests(columns[3])
 		if found == nil && !strings.Contains(columns[3], "open:") {
 			t.Errorf("the row names no test: %s", line)
 		}
-		for _, m := range found {
-			if !hasTest(t, m[1], m[2]) {
-				t.Errorf("%s has no test %s", m[1], m[2])
+		for _, test := range found {
+			if !hasTest(t, test) {
+				t.Errorf("%s has no test %s", test.Folder, test.Function)
 			}
 		}
 	}

@@ -1,6 +1,3 @@
-// Package docs tests the README and the pages in docs against the code: their Go compiles, their
-// command lines run and print the shown output, and their links lead to existing pages and
-// headings.
 package docs
 
 import (

@@ -3,28 +3,24 @@ package docs
 import (
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"testing"
 )
-
-// namedTest is a test that a page names, such as `gateway.TestToken`.
-var namedTest = regexp.MustCompile("`([a-z0-9/]+)\\.((?:Test|Fuzz)\\w+)`")
 
 // Every test that docs/security.md names exists, and every promise names one.
 func TestPromisesHaveTests(t *testing.T) {
 	t.Parallel()
 	n := 0
 	for i, line := range strings.Split(page(t, "docs/security.md"), "\n") {
-		found := namedTest.FindAllStringSubmatch(line, -1)
+		found := FindTests(line)
 		isRow := strings.HasPrefix(line, "| ") && !strings.Contains(line, "| tests |")
 		if isRow && found == nil && !strings.Contains(line, "a limit, not a promise") {
 			t.Errorf("docs/security.md:%d: the row names no test", i+1)
 		}
-		for _, m := range found {
+		for _, test := range found {
 			n++
-			if !hasTest(t, m[1], m[2]) {
-				t.Errorf("docs/security.md:%d: %s has no test %s", i+1, m[1], m[2])
+			if !hasTest(t, test) {
+				t.Errorf("docs/security.md:%d: %s has no test %s", i+1, test.Folder, test.Function)
 			}
 		}
 	}
@@ -33,10 +29,10 @@ func TestPromisesHaveTests(t *testing.T) {
 	}
 }
 
-// hasTest reports whether a package of this module has a test or fuzz test of a name.
-func hasTest(t *testing.T, folder, name string) bool {
+// hasTest reports whether this module has a test or fuzz test.
+func hasTest(t *testing.T, test TestName) bool {
 	t.Helper()
-	files, err := filepath.Glob(filepath.Join(root, filepath.FromSlash(folder), "*_test.go"))
+	files, err := filepath.Glob(filepath.Join(root, filepath.FromSlash(test.Folder), "*_test.go"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -45,7 +41,7 @@ func hasTest(t *testing.T, folder, name string) bool {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if strings.Contains(string(text), "\nfunc "+name+"(") {
+		if strings.Contains(string(text), "\nfunc "+test.Function+"(") {
 			return true
 		}
 	}

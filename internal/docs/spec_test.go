@@ -1,7 +1,6 @@
 package docs
 
 import (
-	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -11,7 +10,7 @@ import (
 
 // maxOpenRequirements bounds the rows of docs/spec that are open. It only falls: a change that
 // closes a row lowers it.
-const maxOpenRequirements = 1
+const maxOpenRequirements = 0
 
 // requirements and recommendations are the numbers of rows in docs/spec. None may be lost.
 const (
@@ -19,32 +18,23 @@ const (
 	recommendations = 40 // in should.md
 )
 
-var (
-	requirementRow = regexp.MustCompile(`^\| ([a-z]+\.\d\d) \| (server|client|both|host) \| [^|]+\. \|([^|]*)\|([^|]*)\|$`)
-	namedFile      = regexp.MustCompile("`([a-z0-9/_]+\\.go)`")
-)
+var namedFile = regexp.MustCompile("`([a-z0-9/_]+\\.go)`")
 
 // Every requirement of the specification has a file and a test that exist, or says why not.
 func TestRequirementsHaveTests(t *testing.T) {
 	t.Parallel()
+	all, err := ReadRequirements(os.DirFS(root))
+	if err != nil {
+		t.Fatal(err)
+	}
 	rows, open := map[string]string{}, 0
-	for _, name := range specificationPages(t) {
-		for i, line := range strings.Split(page(t, name), "\n") {
-			if !strings.HasPrefix(line, "| ") || strings.HasPrefix(line, "| id |") {
-				continue
-			}
-			row := requirementRow.FindStringSubmatch(line)
-			if row == nil {
-				t.Errorf("%s:%d: want | id | role | requirement. | file | tests |", name, i+1)
-				continue
-			}
-			if at := rows[row[1]]; at != "" {
-				t.Errorf("%s:%d: the id %s is already in %s: choose another one", name, i+1, row[1], at)
-			}
-			rows[row[1]] = name
-			if checkRequirement(t, row[1], row[3], row[4]) {
-				open++
-			}
+	for _, row := range all {
+		if at := rows[row.ID]; at != "" {
+			t.Errorf("%s: the id %s is already at %s: choose another one", row.At, row.ID, at)
+		}
+		rows[row.ID] = row.At
+		if checkRequirement(t, row) {
+			open++
 		}
 	}
 	recommended := 0
@@ -62,28 +52,19 @@ func TestRequirementsHaveTests(t *testing.T) {
 	}
 }
 
-// specificationPages returns the pages in docs/spec, relative to the module.
-func specificationPages(t *testing.T) []string {
-	t.Helper()
-	names, err := fs.Glob(os.DirFS(root), "docs/spec/*.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return names
-}
-
 // checkRequirement checks the last two columns of a row and reports whether the row is open.
-func checkRequirement(t *testing.T, id, files, tests string) (open bool) {
+func checkRequirement(t *testing.T, row Requirement) (open bool) {
 	t.Helper()
-	foundFiles, foundTests := namedFile.FindAllStringSubmatch(files, -1), namedTest.FindAllStringSubmatch(tests, -1)
+	id, files, tests := row.ID, row.Files, row.Tests
+	foundFiles, foundTests := namedFile.FindAllStringSubmatch(files, -1), FindTests(tests)
 	for _, m := range foundFiles {
 		if _, err := os.Stat(filepath.Join(root, filepath.FromSlash(m[1]))); err != nil {
 			t.Errorf("%s: %v", id, err)
 		}
 	}
-	for _, m := range foundTests {
-		if !hasTest(t, m[1], m[2]) {
-			t.Errorf("%s: %s has no test %s", id, m[1], m[2])
+	for _, test := range foundTests {
+		if !hasTest(t, test) {
+			t.Errorf("%s: %s has no test %s", id, test.Folder, test.Function)
 		}
 	}
 	open = strings.Contains(tests, "open: ")

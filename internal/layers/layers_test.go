@@ -21,11 +21,12 @@ var layers = [][]string{
 	{"cmd", "conformance", "examples"},
 	{"internal/cli"},
 	{
-		"internal/cli/call", "internal/cli/chat", "internal/cli/configcmd", "internal/cli/discover", "internal/cli/doctor",
-		"internal/cli/down", "internal/cli/exportcmd", "internal/cli/importcmd", "internal/cli/models", "internal/cli/prompts",
+		"internal/cli/call", "internal/cli/chat", "internal/cli/configcmd", "internal/cli/console", "internal/cli/discover", "internal/cli/doctor",
+		"internal/cli/down", "internal/cli/exportcmd", "internal/cli/importcmd", "internal/cli/login", "internal/cli/models", "internal/cli/prompts",
 		"internal/cli/resources", "internal/cli/run", "internal/cli/serve", "internal/cli/servers", "internal/cli/service", "internal/cli/status",
 		"internal/cli/tools", "internal/cli/trust", "internal/cli/up", "internal/cli/watch", "internal/cli/wire",
 	},
+	{"internal/cli/question"},
 	{"internal/cli/agentcmd", "internal/cli/agentview"},
 	{"internal/cli/approval", "internal/cli/attach", "internal/cli/modelregistry", "internal/cli/toolname"},
 	{"internal/cli/connect", "internal/cli/consent", "internal/cli/editing"},
@@ -33,7 +34,7 @@ var layers = [][]string{
 	{"internal/cli/factory", "internal/cli/toolargs"},
 	{"internal/cli/exit"},
 	{"internal/daemon"},
-	{"internal/builtin", "internal/configured", "internal/control", "internal/session"},
+	{"internal/builtin", "internal/configured", "internal/console", "internal/control", "internal/session"},
 	{"agent", "console", "gateway", "cluster", "internal/config"},
 	{"hub"},
 	{"internal/catalog"},
@@ -66,8 +67,8 @@ func TestImportsPointDown(t *testing.T) {
 			return err
 		}
 		name := d.Name()
-		if d.IsDir() && path != "../.." && (name[0] == '.' || name == "testdata" || name == "node_modules" || name == "attack" || name == "interop" || name == "bench" || name == "tools") {
-			return filepath.SkipDir // attack, interop, bench and tools are modules of their own
+		if d.IsDir() && path != "../.." && (name[0] == '.' || name == "testdata" || name == "node_modules" || name == "attack" || name == "browser" || name == "interop" || name == "bench" || name == "tools") {
+			return filepath.SkipDir // attack, browser, interop, bench and tools are modules of their own
 		}
 		if !d.IsDir() && strings.HasSuffix(name, ".go") && !strings.HasSuffix(name, "_test.go") {
 			files++

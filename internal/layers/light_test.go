@@ -15,6 +15,7 @@ var (
 	httpPackages = []string{"net", "net/http", "crypto/tls"}
 	fileParsers  = []string{"github.com/goccy/go-yaml", "github.com/pelletier/go-toml/v2", "github.com/tailscale/hujson"}
 	fileWatchers = []string{"github.com/fsnotify/fsnotify", "github.com/gofrs/flock"}
+	loginStores  = []string{"github.com/gofrs/flock", "github.com/zalando/go-keyring"}
 	validators   = []string{"github.com/santhosh-tekuri/jsonschema/v6"}
 )
 
@@ -26,8 +27,9 @@ func TestLinkedPackages(t *testing.T) {
 		without []string
 	}{
 		{"server on standard streams", []string{"./server", "./transport/stdio", "./transport/memory"}, slices.Concat(httpPackages, validators)},
-		{"hub", []string{"./hub"}, slices.Concat(fileParsers, fileWatchers, validators)},
-		{"gateway", []string{"./gateway"}, slices.Concat(fileParsers, fileWatchers, validators)},
+		{"client with logins", []string{"./client", "./auth"}, slices.Concat(fileParsers, loginStores, validators)},
+		{"hub", []string{"./hub"}, slices.Concat(fileParsers, fileWatchers, loginStores, validators)},
+		{"gateway", []string{"./gateway"}, slices.Concat(fileParsers, fileWatchers, loginStores, validators)},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			linked := goLines(t, repository, append([]string{"list", "-deps"}, tt.roots...)...)

@@ -27,6 +27,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"github.com/dowel-mcp/dowel/internal/docs"
 )
 
 //go:embed mutants/*.txt
@@ -80,7 +82,7 @@ func run(ctx context.Context, o options) error {
 	if err != nil {
 		return err
 	}
-	rows, err := readRequirements(os.DirFS("."))
+	rows, err := docs.ReadRequirements(os.DirFS("."))
 	if err != nil {
 		return err
 	}
@@ -91,9 +93,10 @@ func run(ctx context.Context, o options) error {
 	if err != nil {
 		return err
 	}
+	tests := testsOfRows(rows)
 	for i := range chosen {
 		if chosen[i].tests == nil {
-			chosen[i].tests = rows[chosen[i].row].tests
+			chosen[i].tests = tests[chosen[i].row]
 		}
 	}
 	results := tryAll(ctx, chosen, o)
@@ -114,6 +117,15 @@ func run(ctx context.Context, o options) error {
 		return os.WriteFile(resultPage, []byte(formatPage(results)), 0o644)
 	}
 	return nil
+}
+
+// testsOfRows returns the tests that each row names, keyed by its id.
+func testsOfRows(rows []docs.Requirement) map[string][]docs.TestName {
+	tests := map[string][]docs.TestName{}
+	for _, row := range rows {
+		tests[row.ID] = docs.FindTests(row.Tests)
+	}
+	return tests
 }
 
 // tryAll tries the changes with o.workers at once, prints each result, and returns the results in

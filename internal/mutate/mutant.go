@@ -3,9 +3,10 @@ package main
 import (
 	"fmt"
 	"io/fs"
-	"path"
 	"regexp"
 	"strings"
+
+	"github.com/dowel-mcp/dowel/internal/docs"
 )
 
 // A mutant is one change of the source that breaks one requirement of the specification.
@@ -14,22 +15,11 @@ type mutant struct {
 	file  string // the changed file, relative to the module
 	old   string // the text that the change replaces; it occurs once in file
 	new   string
-	tests []testName // the tests that must fail; empty means the tests of the row
-	at    string     // where the change stands, for messages
+	tests []docs.TestName // the tests that must fail; empty means the tests of the row
+	at    string          // where the change stands, for messages
 }
 
-// A testName is a test as docs/spec writes it, such as server.TestListen.
-type testName struct {
-	folder, function string // the folder is relative to the module
-}
-
-func (n testName) String() string { return n.folder + "." + n.function }
-
-var (
-	mutantHead = regexp.MustCompile(`^## ([a-z]+\.\d\d) ([a-z0-9/_]+\.go)$`)
-	testColumn = regexp.MustCompile("`?([a-z0-9/]+)\\.((?:Test|Fuzz)\\w+)`?")
-	ruleRow    = regexp.MustCompile(`^\| ([a-z]+\.\d\d) \| (?:server|client|both|host) \| ([^|]+) \|[^|]*\|([^|]*)\|$`)
-)
+var mutantHead = regexp.MustCompile(`^## ([a-z]+\.\d\d) ([a-z0-9/_]+\.go)$`)
 
 // readMutants reads every *.txt file of folder. See parseMutants for the format.
 func readMutants(folder fs.FS) ([]mutant, error) {
@@ -43,7 +33,7 @@ func readMutants(folder fs.FS) ([]mutant, error) {
 		if err != nil {
 			return nil, err
 		}
-		found, err := parseMutants(path.Base(name), string(text))
+		found, err := parseMutants(name, string(text))
 		if err != nil {
 			return nil, err
 		}
@@ -88,8 +78,8 @@ func parseMutants(name, text string) ([]mutant, error) {
 // addLine adds a line of the list that is neither a head nor a comment.
 func (m *mutant) addLine(l string) error {
 	if list, ok := strings.CutPrefix(l, "tests: "); ok {
-		if m.tests = findTests(list); m.tests == nil {
-			return fmt.Errorf("want tests such as server.TestListen, got %q", list)
+		if m.tests = docs.FindTests(list); m.tests == nil {
+			return fmt.Errorf("want tests in backquotes, such as `server.TestListen`, got %q", list)
 		}
 		return nil
 	}
@@ -114,38 +104,4 @@ func (m mutant) apply(text string) (string, error) {
 		return "", fmt.Errorf("%s: the text that the change of %s replaces occurs %d times in %s, want once: if the code has changed, change the list too", m.at, m.row, n, m.file)
 	}
 	return strings.Replace(text, m.old, m.new, 1), nil
-}
-
-func findTests(text string) (found []testName) {
-	for _, m := range testColumn.FindAllStringSubmatch(text, -1) {
-		found = append(found, testName{m[1], m[2]})
-	}
-	return found
-}
-
-// A requirement is one row of docs/spec.
-type requirement struct {
-	text  string
-	tests []testName
-}
-
-// readRequirements reads the rows of docs/spec, keyed by id.
-func readRequirements(module fs.FS) (map[string]requirement, error) {
-	pages, err := fs.Glob(module, "docs/spec/*.md")
-	if err != nil {
-		return nil, err
-	}
-	rows := map[string]requirement{}
-	for _, name := range pages {
-		text, err := fs.ReadFile(module, name)
-		if err != nil {
-			return nil, err
-		}
-		for l := range strings.Lines(string(text)) {
-			if row := ruleRow.FindStringSubmatch(strings.TrimSpace(l)); row != nil {
-				rows[row[1]] = requirement{row[2], findTests(row[3])}
-			}
-		}
-	}
-	return rows, nil
 }

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/dowel-mcp/dowel/internal/docs"
 )
 
 const root = "../.."
@@ -27,10 +29,11 @@ func readLists(t *testing.T) []mutant {
 
 // Each change applies to the code as it is, and belongs to a requirement with tests.
 func TestMutantsApply(t *testing.T) {
-	rows, err := readRequirements(os.DirFS(root))
+	all, err := docs.ReadRequirements(os.DirFS(root))
 	if err != nil {
 		t.Fatal(err)
 	}
+	rows := testsOfRows(all)
 	for _, m := range readLists(t) {
 		text, err := fs.ReadFile(os.DirFS(root), m.file)
 		if err != nil {
@@ -40,11 +43,11 @@ func TestMutantsApply(t *testing.T) {
 		if _, err := m.apply(string(text)); err != nil {
 			t.Error(err)
 		}
-		if len(rows[m.row].tests) == 0 {
+		if len(rows[m.row]) == 0 {
 			t.Errorf("%s: docs/spec has no requirement %s with a test", m.at, m.row)
 		}
 		for _, test := range m.tests {
-			if !slices.Contains(rows[m.row].tests, test) {
+			if !slices.Contains(rows[m.row], test) {
 				t.Errorf("%s: docs/spec does not name the test %s for %s", m.at, test, m.row)
 			}
 		}
@@ -52,7 +55,7 @@ func TestMutantsApply(t *testing.T) {
 }
 
 func TestParseMutants(t *testing.T) {
-	const list = "# A comment.\n\n## basic.07 a/b.go\ntests: a.TestOne a/c.TestTwo\n \tif x {\n-\t\treturn 1\n+\t\treturn 2\n \t}\n\n## basic.08 c.go\n-gone\n"
+	const list = "# A comment.\n\n## basic.07 a/b.go\ntests: `a.TestOne` `a/c.TestTwo`\n \tif x {\n-\t\treturn 1\n+\t\treturn 2\n \t}\n\n## basic.08 c.go\n-gone\n"
 	all, err := parseMutants("base.txt", list)
 	if err != nil {
 		t.Fatal(err)
@@ -60,7 +63,7 @@ func TestParseMutants(t *testing.T) {
 	if len(all) != 2 || all[0].row != "basic.07" || all[0].file != "a/b.go" || all[0].at != "base.txt:3" || all[1].new != "" {
 		t.Fatalf("%+v", all)
 	}
-	if want := []testName{{"a", "TestOne"}, {"a/c", "TestTwo"}}; !slices.Equal(all[0].tests, want) {
+	if want := docs.FindTests("`a.TestOne` `a/c.TestTwo`"); !slices.Equal(all[0].tests, want) {
 		t.Errorf("the tests are %v, want %v", all[0].tests, want)
 	}
 	got, err := all[0].apply("func f() int {\n\tif x {\n\t\treturn 1\n\t}\n}\n")
@@ -84,7 +87,7 @@ func TestParseMutants(t *testing.T) {
 func TestTry(t *testing.T) {
 	t.Chdir(root)
 	change := func(to string) mutant {
-		return mutant{row: "basic.04", file: "jsonrpc/id.go", old: "\treturn append(dst, \"null\"...)\n", new: to, tests: []testName{{"jsonrpc", "TestKnownMethodsAreNotCopied"}, {"jsonrpc", "TestIDsThatAreNone"}}}
+		return mutant{row: "basic.04", file: "jsonrpc/id.go", old: "\treturn append(dst, \"null\"...)\n", new: to, tests: docs.FindTests("`jsonrpc.TestKnownMethodsAreNotCopied` `jsonrpc.TestIDsThatAreNone`")}
 	}
 	for _, tt := range []struct {
 		name string
@@ -96,7 +99,7 @@ func TestTry(t *testing.T) {
 		{"a harmless change", change("\t_ = 0\n\treturn append(dst, \"null\"...)\n"), survived, "[jsonrpc.TestKnownMethodsAreNotCopied jsonrpc.TestIDsThatAreNone]"},
 		{"no Go", change("\treturn dest\n"), broken, "it does not compile"},
 		{"other code", mutant{row: "basic.04", file: "jsonrpc/id.go", old: "no such code", new: "x", tests: change("").tests}, broken, "occurs 0 times"},
-		{"no test", mutant{row: "basic.04", file: "jsonrpc/id.go", old: "package jsonrpc\n", new: "package jsonrpc\n\n", tests: []testName{{"jsonrpc", "TestMissing"}}}, broken, "TestMissing does not exist"},
+		{"no test", mutant{row: "basic.04", file: "jsonrpc/id.go", old: "package jsonrpc\n", new: "package jsonrpc\n\n", tests: docs.FindTests("`jsonrpc.TestMissing`")}, broken, "TestMissing does not exist"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			r := try(context.Background(), tt.m, time.Hour)

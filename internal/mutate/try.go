@@ -9,6 +9,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"time"
+
+	"github.com/dowel-mcp/dowel/internal/docs"
 )
 
 // A verdict says how the tests reacted to a mutant.
@@ -24,8 +26,8 @@ const (
 type result struct {
 	mutant  mutant
 	verdict verdict
-	by      testName // the tests of this package noticed it
-	reason  string   // why the mutant was not tried
+	by      docs.TestName // the tests of this package noticed it
+	reason  string        // why the mutant was not tried
 	elapsed time.Duration
 }
 
@@ -79,8 +81,8 @@ func try(ctx context.Context, m mutant, limit time.Duration) result {
 }
 
 // runTest runs one test with the changed file.
-func runTest(ctx context.Context, test testName, overlay string, limit time.Duration) ([]byte, error) {
-	cmd := exec.CommandContext(ctx, "go", "test", "-overlay", overlay, "-vet=off", "-failfast", "-count=1", "-timeout", limit.String(), "-run", "^"+test.function+"$", "./"+test.folder)
+func runTest(ctx context.Context, test docs.TestName, overlay string, limit time.Duration) ([]byte, error) {
+	cmd := exec.CommandContext(ctx, "go", "test", "-overlay", overlay, "-vet=off", "-failfast", "-count=1", "-timeout", limit.String(), "-run", "^"+test.Function+"$", "./"+test.Folder)
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) } // the go command ends its test
 	cmd.WaitDelay = 10 * time.Second
 	return cmd.CombinedOutput()
