@@ -130,13 +130,14 @@ func Start(t testing.TB, o *Options) *Server {
 	}
 	s.RotateKey()
 	s.addRoutes()
-	listening := httptest.NewServer(s)
-	t.Cleanup(listening.Close)
-	s.URL = listening.URL
+	listening := httptest.NewUnstartedServer(s)
+	s.URL = "http://" + listening.Listener.Addr().String()
 	s.Issuer = s.URL + o.Path
 	if s.has("issuer-slash") {
 		s.Issuer += "/"
 	}
+	listening.Start()
+	t.Cleanup(listening.Close)
 	return s
 }
 

@@ -29,9 +29,10 @@ type Resource struct {
 func (s *Server) Protect(t testing.TB, handler http.Handler, scopes ...string) *Resource {
 	t.Helper()
 	p := &Resource{handler: handler, issuer: s, scopes: scopes}
-	listening := httptest.NewServer(p)
+	listening := httptest.NewUnstartedServer(p)
+	p.URL = "http://" + listening.Listener.Addr().String() + "/mcp"
+	listening.Start()
 	t.Cleanup(listening.Close)
-	p.URL = listening.URL + "/mcp"
 	return p
 }
 
