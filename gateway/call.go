@@ -83,12 +83,15 @@ func (g *Gateway) awaitItem(ctx context.Context, k catalog.Kind, name string) (i
 // describeFailure says why a call failed without an answer of the upstream. It returns "" if there
 // was an answer, or the client is gone.
 func describeFailure(ctx context.Context, u *hub.Upstream, err error) string {
+	if err == nil { // first, because the targets of errors.As are allocated
+		return ""
+	}
 	var answered *mcp.Error
 	var lacks *mcp.CapabilityError
 	var down *hub.DownError
 	var login *httpwire.RefusalError
 	switch {
-	case err == nil, ctx.Err() != nil, errors.As(err, &answered), errors.As(err, &lacks):
+	case ctx.Err() != nil, errors.As(err, &answered), errors.As(err, &lacks):
 		return ""
 	case errors.As(err, &down):
 		return down.Error()
