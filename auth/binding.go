@@ -4,7 +4,8 @@ import "context"
 
 // bindRecord returns the record for the authorization server that was found. Registrations and
 // tokens of another one are never used there (client-registration: authorization server binding).
-// A client that was registered by hand has no other server: its registration cannot be made again.
+// A client that was registered by hand works at one server only, because dowel cannot register it
+// again.
 func (t *Transport) bindRecord(r *Record, d *discovery) (*Record, error) {
 	issuer := d.server.Issuer
 	fresh := &Record{Server: t.server, Account: t.opts.Account, Issuer: issuer}

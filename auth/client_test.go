@@ -53,7 +53,7 @@ func httpClient(t *testing.T, to string, o auth.Options) client.HTTP {
 	return client.HTTP{Client: &http.Client{Transport: tr}}
 }
 
-// Every request of every transport has the token, after the one that was refused.
+// Every request of every transport has the token, except for the first one, which is refused.
 func TestTransportsOverHTTP(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {

@@ -127,7 +127,8 @@ func waitFor(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// loginParams returns the parameters of a redirect. They are nil after a device flow, which has none.
+// loginParams returns the parameters of a redirect. They are nil after a device flow, which has no
+// redirect.
 func (f *codeFlow) loginParams(ctx context.Context) (url.Values, error) {
 	request := LoginRequest{Server: f.t.server, Account: f.t.opts.Account, Start: f.start}
 	if f.d.server.DeviceAuthorizationEndpoint != "" {

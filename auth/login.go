@@ -5,8 +5,8 @@ import (
 	"net/url"
 )
 
-// Login lets the user log in at an authorization server. It is used concurrently. A program in which
-// no user can be asked has none.
+// Login lets the user log in at an authorization server. It is used concurrently. A program
+// without a user leaves [Options.Login] nil.
 type Login interface {
 	// Login receives one redirect from an authorization server:
 	//
@@ -15,8 +15,8 @@ type Login interface {
 	//     returns the URL that the user must open.
 	//  3. It shows that URL, and opens it in a browser if it can. The URL has scheme http or https.
 	//     Never pass it through a shell.
-	//  4. It waits for a redirect whose parameter state is the state of the URL, and returns all
-	//     parameters of that redirect. Redirects with another state belong to other logins or to
+	//  4. It waits for a redirect with the parameter state of the URL, and returns all parameters of
+	//     that redirect. Redirects with another state belong to other logins or to
 	//     attackers.
 	//
 	// The parameters are checked by the caller. If Login returns an error, such as [*NeedsLogin],

@@ -9,7 +9,7 @@ import (
 // Options configure a [Transport]. The zero value is ready: it finds everything out, keeps tokens in
 // memory, and fails with [*NeedsLogin] where a user must log in.
 type Options struct {
-	// Login lets the user log in. nil means that there is no user.
+	// Login lets the user log in. nil means that no user can log in.
 	Login Login
 	// Store keeps registrations and tokens. nil means the memory of this Transport.
 	Store Store
@@ -24,7 +24,7 @@ type Options struct {
 	// without a user.
 	ClientCredentials bool
 	// Assertion returns a signed assertion with which the client logs in without a user: the token
-	// of a workload's platform, or that of an identity provider ([Enterprise.Assert]). A refused
+	// of a workload's platform, or of an identity provider ([Enterprise.Assert]). A refused
 	// assertion is not retried. nil means another way.
 	Assertion func(ctx context.Context, r AssertionRequest) (string, error)
 	// DPoP binds tokens to a key of the client, even if the server does not ask for it.
@@ -85,7 +85,7 @@ type Server struct {
 	AllowPrivate bool
 }
 
-// AssertionRequest says for whom an assertion must be made.
+// AssertionRequest names the audience of an assertion.
 type AssertionRequest struct {
 	Issuer   string // the authorization server of the MCP server, the audience
 	Resource string // value of the resource parameter; empty if it is omitted

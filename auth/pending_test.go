@@ -10,8 +10,8 @@ import (
 	"github.com/dowel-mcp/dowel/mcptest/authtest"
 )
 
-// A login that does not succeed leaves the one that works as it was, with the client to which its
-// refresh token belongs.
+// A failed login leaves the earlier login as it was, with the client to which its refresh token
+// belongs.
 func TestUnfinishedLoginKeepsTheOldOne(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {

@@ -24,8 +24,8 @@ func checkAddress(address string) error {
 	return nil
 }
 
-// unreachable are networks without public servers (RFC 6890), in addition to the ones that package
-// netip knows.
+// unreachable are networks without public servers (RFC 6890), in addition to the networks that
+// package netip knows.
 var unreachable = []netip.Prefix{
 	netip.MustParsePrefix("0.0.0.0/8"),
 	netip.MustParsePrefix("100.64.0.0/10"), // of carriers and private networks

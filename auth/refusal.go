@@ -9,9 +9,9 @@ import (
 	"strings"
 )
 
-// refusal returns the error of an answer that is not the one that was asked for. code and description
-// are empty if the answer has none; then it shows the beginning of the answer, unless its status says
-// that it holds the tokens, in a form that was not understood.
+// refusal returns the error of an unexpected answer. If code and description are empty, the error
+// shows the beginning of the answer. It does not if the status says that the answer holds tokens, in a
+// form that was not understood.
 func (a *answer) refusal(endpoint, code, description string) *TokenError {
 	switch {
 	case code != "":
@@ -38,8 +38,8 @@ var secretNames = []string{
 // secretPattern matches a secret in JSON, in a form, or in a sentence.
 var secretPattern = regexp.MustCompile(`(?i)\b(` + strings.Join(secretNames, "|") + `)("?\s*[=:]\s*"?)[^"&\s,;}<>]+`)
 
-// mask hides secrets in the text of an answer: those that were sent to the server, and those that it
-// names.
+// mask hides secrets in the text of an answer: the secrets that were sent to the server, and the
+// values of members with a name of secretNames.
 func (a *answer) mask(text string) string {
 	for _, secret := range a.sent {
 		text = strings.ReplaceAll(text, secret, masked)

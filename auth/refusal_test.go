@@ -11,7 +11,7 @@ import (
 	"github.com/dowel-mcp/dowel/mcptest/authtest"
 )
 
-// An answer that cannot be used is described without the secrets in it, and without those that were sent.
+// The description of an unusable answer has no secrets, neither its own nor the request's.
 func TestUnusableAnswersShowNoSecrets(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {

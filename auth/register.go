@@ -125,7 +125,7 @@ func (t *Transport) saveRegistration(ctx context.Context, r *Record) error {
 	})
 }
 
-// usePending makes the registration of an earlier login that did not succeed the one of the record.
+// usePending takes over the registration of an earlier login that did not succeed.
 func (r *Record) usePending() {
 	if p := r.Pending; p != nil && p.Issuer == r.Issuer {
 		r.Registration = p.Registration

@@ -47,8 +47,8 @@ type Transport struct {
 // sharedBase sends the requests of Transports without a base.
 var sharedBase = sync.OnceValue(func() http.RoundTripper { return httpwire.NewTransport() })
 
-// NewTransport returns a Transport for the MCP server at a URL of http, https, ws or wss. nil options mean the
-// zero [Options].
+// NewTransport returns a Transport for the MCP server at a URL of http, https, ws or wss. nil options
+// mean the zero [Options].
 func NewTransport(server string, opts *Options) (*Transport, error) {
 	if len(server) > 2 && strings.EqualFold(server[:2], "ws") { // the handshake of a WebSocket is a request of HTTP
 		server = "http" + server[2:]
@@ -270,7 +270,7 @@ func (t *Transport) adoptRecord(r *Record) (*credential, error) {
 }
 
 // refusal marks an error of the authorization, so that it is not taken for a failure of the connection.
-// The end of the request's own context is no refusal.
+// It does not mark the end of the request's own context.
 func refusal(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return err

@@ -71,7 +71,7 @@ func newTab(t *testing.T, origin string) *tab {
 	ctx, cancel := chromedp.NewContext(startBrowser(t), chromedp.WithNewBrowserContext())
 	t.Cleanup(cancel)
 	p := &tab{t: t, ctx: ctx, origin: origin}
-	if err := chromedp.Do(ctx); err != nil { // with this context, whose end closes the tab
+	if err := chromedp.Do(ctx); err != nil { // the end of this context closes the tab
 		t.Fatal(err)
 	}
 	messages, requests := chromedp.Console(p.ctx), chromedp.Events(p.ctx, network.RequestWillBeSent)

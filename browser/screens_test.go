@@ -46,8 +46,8 @@ type violation struct {
 	}
 }
 
-// checkAccessibility runs axe-core on the page: all rules in the first look, and in the others the rules
-// whose outcome depends on the look.
+// checkAccessibility runs axe-core on the page. In the first look it checks all rules, and in
+// the others the rules about colours and sizes.
 func (p *tab) checkAccessibility(where string, l look) {
 	p.t.Helper()
 	only := ""

@@ -15,8 +15,8 @@ import (
 // returns the reason.
 //
 // A Handler may implement more, which a transport finds by type assertion: [NotificationHandler]; a
-// method Keys() *[Keys], whose keys seal the sessions of the transport; a method Extensions()
-// [][Extension], which lists the extensions that the handler understands; and a method
+// method Keys() *[Keys], which returns the keys that seal the sessions of the transport; a method
+// Extensions() [][Extension], which lists the extensions that the handler understands; and a method
 // Scopes(ctx context.Context, p [Principal], method string, params json.RawMessage) []string, which
 // returns all scopes that a request needs. Transports over HTTP call Scopes before they begin an
 // answer. If the Principal lacks one of the scopes, the answer is status 403, which names them all.

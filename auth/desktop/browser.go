@@ -37,7 +37,7 @@ var encodeForShells = strings.NewReplacer("$", "%24", "`", "%60", "'", "%27", "(
 
 // OpenBrowser opens a page in the user's browser, without a shell. It returns when the browser was
 // started. It opens pages of http and https only, and fails if there is no desktop. The environment
-// variable BROWSER names another browser; "none" means none.
+// variable BROWSER names another browser; with "none", OpenBrowser fails.
 func OpenBrowser(page string) error {
 	if err := checkPageURL(page); err != nil {
 		return err

@@ -38,7 +38,7 @@ func TestBrowserCommand(t *testing.T) {
 	}
 	missing := func(string) (string, error) { return "", errors.New("not found") }
 	if _, err := browserCommand("linux", func(string) string { return ":0" }, missing); err == nil {
-		// BROWSER is ":0" too, whose first part is empty.
+		// The environment function returns ":0" for BROWSER too: the first part is empty.
 		t.Error("no error without a program that opens pages")
 	}
 }

@@ -65,7 +65,7 @@ func TestIntrospection(t *testing.T) {
 	expect("expired within the skew, asked again", short, 401, 7)
 }
 
-// TestIntrospectionDown checks that a question without an answer is no answer.
+// TestIntrospectionDown checks that a failed introspection is an error and not a refused token.
 func TestIntrospectionDown(t *testing.T) {
 	t.Parallel()
 	var down atomic.Bool

@@ -115,9 +115,9 @@ func (i *issuer) checkType(h jose.Header) (string, error) {
 	return "", fmt.Errorf("the token has typ %.100q, want %s", sent, accessTokenType)
 }
 
-// checkAccess returns an error unless the claims of a token without the type at+jwt are those of an
-// access token. ID tokens can have the same audience, and all claims about the user: so it wants a
-// claim about access. Roles of a user are in ID tokens of Entra too; roles of a client are not.
+// checkAccess returns an error unless a token without the type at+jwt has the claims of an access
+// token. ID tokens can have the same audience, and all claims about the user: so it wants a claim
+// about access. Roles of a user are in ID tokens of Entra too; roles of a client are not.
 func (c *claims) checkAccess() error {
 	switch {
 	case c.Nonce != nil || c.TokenHash != nil || c.CodeHash != nil || c.TokenUse == "id",

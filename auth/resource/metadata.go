@@ -70,8 +70,8 @@ func (s *Server) metadataURL(r *http.Request) string {
 	return s.origin(r) + wellKnown + s.resourcePath(r)
 }
 
-// origin returns the scheme and host of the server's URL. In place of a loopback host it has the one
-// that the client has used, because clients compare the resource with the address that they know.
+// origin returns the scheme and host of the server's URL. It replaces a loopback host by
+// the host of the request, because clients compare the resource with the address that they know.
 func (s *Server) origin(r *http.Request) string {
 	host := s.url.Host
 	if s.isLoopback && samePort(r.Host, s.url) {

@@ -154,7 +154,7 @@ func startRecordingUpstream(t *testing.T) *recordingUpstream {
 	t.Cleanup(func() {
 		ended, cancel := context.WithCancel(context.Background())
 		cancel()
-		_ = endpoint.Shutdown(ended) // nobody waits for its calls
+		_ = endpoint.Shutdown(ended) // no client waits for its calls
 		web.Close()
 	})
 	u.url = web.URL + "/mcp"

@@ -61,7 +61,7 @@ func loadFiles(folder string) *fileSet {
 // contentTypes are the types of the files by the end of their names.
 var contentTypes = map[string]string{".js": "text/javascript; charset=utf-8", ".css": "text/css; charset=utf-8", ".svg": "image/svg+xml"}
 
-// shellName is the file that is served for all paths of the console but the ones of files.
+// shellName is the page. It is served for every path of the console that names no file.
 const shellName = "index.html"
 
 // serve answers with the file of a path /~HASH/NAME, which never changes, or with the page.

@@ -18,8 +18,8 @@ import (
 // rowLine is a line of the journal without the text of messages.
 type rowLine struct {
 	journal.Line
-	// What has the arguments of an operation, or the part of a message that tells it from others, both
-	// cut.
+	// What holds the arguments of an operation, or the part of a message that tells it from others.
+	// Long values are cut.
 	What string `json:"what,omitzero"`
 }
 

@@ -57,7 +57,7 @@ type Options struct {
 	// DeviceInterval is the time between two polls of the device flow. 0 means 5 seconds.
 	DeviceInterval time.Duration
 	// OnRequest is called before each request is answered, concurrently. It may answer the request
-	// itself and then returns true. The names of endpoints are those of [Server.Count].
+	// itself and then returns true. [Server.Count] lists the names of endpoints.
 	OnRequest func(endpoint string, w http.ResponseWriter, r *http.Request) bool
 }
 
@@ -161,7 +161,7 @@ func (s *Server) addRoutes() {
 	s.handle(path+"/activate", "activate", s.serveActivate)
 }
 
-// handle adds an endpoint whose requests are recorded.
+// handle adds an endpoint and records its requests.
 func (s *Server) handle(path, endpoint string, serve http.HandlerFunc) {
 	s.mux.HandleFunc(path, func(w http.ResponseWriter, r *http.Request) {
 		if err := r.ParseForm(); err != nil {
@@ -192,8 +192,8 @@ func (s *Server) record(endpoint string, r *http.Request) {
 // for it: authorization_code, refresh_token, client_credentials or device_code.
 func (s *Server) Count(endpoint string) int { return len(s.Requests(endpoint)) }
 
-// Requests returns the requests that an endpoint has received, in their order. The names are those
-// of [Server.Count].
+// Requests returns the requests that an endpoint has received, in their order. [Server.Count]
+// lists the names.
 func (s *Server) Requests(endpoint string) []Request {
 	s.mu.Lock()
 	defer s.mu.Unlock()

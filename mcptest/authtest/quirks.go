@@ -96,7 +96,7 @@ var servers = map[string]string{
 	"supabase": "lost-client-page no-documents",
 }
 
-// Quirks returns the names of the quirks, each with what it changes.
+// Quirks returns a description of each quirk by its name.
 func Quirks() map[string]string { return maps.Clone(quirks) }
 
 // ServerQuirks returns the names of the real servers, each with the names of its quirks.

@@ -11,8 +11,8 @@ import (
 )
 
 // Resource is a protected resource of a server: an HTTP handler that wants an access token, with
-// the metadata of RFC 9728. It is no model of a resource server: it looks tokens up where they
-// were issued.
+// the metadata of RFC 9728. Do not copy it as a resource server: it looks tokens up where they
+// were issued. Package auth/resource verifies them.
 type Resource struct {
 	// URL is where the handler is, with the path /mcp.
 	URL string
