@@ -8,6 +8,8 @@ import (
 	"net/url"
 	"strings"
 	"sync/atomic"
+
+	"github.com/dowel-mcp/dowel/internal/webpage"
 )
 
 // callbackPath is the path of redirect URIs that this package chooses.
@@ -35,7 +37,7 @@ func newFlow(redirectURI string, port int) *flow {
 
 // begin makes the flow known to the listener under the state of an authorization URL.
 func (f *flow) begin(authorizationURL string) error {
-	if err := checkPageURL(authorizationURL); err != nil {
+	if err := webpage.Check(authorizationURL); err != nil {
 		return err
 	}
 	u, err := url.Parse(authorizationURL)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/dowel-mcp/dowel/auth"
+	"github.com/dowel-mcp/dowel/internal/webpage"
 )
 
 // loginTimeout bounds a login: a browser that was closed cannot be noticed.
@@ -19,7 +20,8 @@ type Login struct {
 	// Show is called with each page that the user must open, before the browser opens it. It must
 	// be set, because a browser may open on another machine, or not at all.
 	Show func(Page)
-	// OpenBrowser opens a page. nil means [OpenBrowser]. An error is passed to Warn.
+	// OpenBrowser opens a page. nil means the user's browser, or the one that the environment variable
+	// BROWSER names, without a shell. An error is passed to Warn.
 	OpenBrowser func(url string) error
 	// Paste reads one line of the user: the URL to which the browser was redirected, if that could
 	// not reach this process. It is called again after a line that does not belong to the login,
@@ -125,10 +127,10 @@ func (l *Login) showPage(p Page) {
 	}
 	open := l.OpenBrowser
 	if open == nil {
-		open = OpenBrowser
+		open = webpage.Open
 	}
 	if err := open(p.URL); err != nil {
-		l.warn(err)
+		l.warn(fmt.Errorf("%w: open the page yourself", err))
 	}
 }
 

@@ -96,7 +96,10 @@ func TestFormCanBeEdited(t *testing.T) {
 
 // dowel shows a page's full URL, and opens it without a shell if the user agrees.
 func TestVisitOnTerminal(t *testing.T) {
-	const page = "https://login.example.com/x?a=1&b=$(touch%20owned);c#d"
+	const (
+		page   = "https://login.example.com/x?a=1&b=$(touch%20owned);c#d"
+		opened = "https://login.example.com/x?a=1&b=%24%28touch%20owned%29%3Bc#d" // xdg-open is a shell script
+	)
 	for _, test := range []struct {
 		name, answer string
 		code         int
@@ -114,6 +117,7 @@ func TestVisitOnTerminal(t *testing.T) {
 				t.Fatal(err)
 			}
 			t.Setenv("PATH", folder+":"+os.Getenv("PATH"))
+			t.Setenv("DISPLAY", ":99")
 			p := onTerminal(t, withTestServer(t, "call", "visit", "url="+page)...)
 			p.expect("Log in, please.")
 			p.expect("https://\x1b[1;4mlogin.example.com\x1b[0m/x?a=1&b=$(touch%20owned);c#d")
@@ -130,7 +134,7 @@ func TestVisitOnTerminal(t *testing.T) {
 				}
 				return
 			}
-			if got := awaitFile(t, trace); got != page+"|" {
+			if got := awaitFile(t, trace); got != opened+"|" {
 				t.Errorf("opened with %q", got)
 			}
 		})

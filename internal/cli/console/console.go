@@ -9,12 +9,12 @@ import (
 	"os/exec"
 
 	"github.com/dowel-mcp/dowel/internal/cli/consent"
-	"github.com/dowel-mcp/dowel/internal/cli/elicit"
 	"github.com/dowel-mcp/dowel/internal/cli/exit"
 	"github.com/dowel-mcp/dowel/internal/cli/factory"
 	"github.com/dowel-mcp/dowel/internal/control"
 	"github.com/dowel-mcp/dowel/internal/term"
 	"github.com/dowel-mcp/dowel/internal/version"
+	"github.com/dowel-mcp/dowel/internal/webpage"
 	"github.com/spf13/cobra"
 )
 
@@ -66,8 +66,8 @@ func runConsole(ctx context.Context, f *factory.Factory, printURL bool) error {
 		fmt.Fprintln(f.Stdout, login.URL)
 		return nil
 	}
-	if err := elicit.OpenPage(login.URL); err != nil {
-		return fmt.Errorf("no browser could be started (%w): open the link of dowel console --print yourself", err)
+	if err := webpage.Open(login.URL); err != nil {
+		return fmt.Errorf("%w: open the link of dowel console --print yourself", err)
 	}
 	f.WriteNote("The console is open in your browser. Without one here, see dowel console --help.")
 	return nil

@@ -5,12 +5,11 @@ import (
 	"fmt"
 	"net"
 	"net/url"
-	"os/exec"
-	"runtime"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/dowel-mcp/dowel/client"
+	"github.com/dowel-mcp/dowel/internal/webpage"
 )
 
 // openURL shows the whole URL and asks whether to open it. A nil error means that the user agreed
@@ -38,7 +37,7 @@ func (a *Asker) openURL(ctx context.Context, r *client.ElicitRequest) error {
 		}
 		switch strings.ToLower(strings.TrimSpace(answer)) {
 		case "o", "open", "y", "yes":
-			if err := OpenPage(r.URL); err != nil {
+			if err := webpage.Open(r.URL); err != nil {
 				a.printLine("  %v: please open it yourself", err)
 			}
 			return nil
@@ -97,22 +96,4 @@ func urlWarnings(u *url.URL) (all []string) {
 		all = append(all, "the page is not protected (http)")
 	}
 	return all
-}
-
-// OpenPage opens a URL in the browser of the desktop and does not wait for it. The URL is one
-// argument of a process; it never passes through a shell.
-func OpenPage(page string) error {
-	command := []string{"xdg-open", page}
-	switch runtime.GOOS {
-	case "darwin":
-		command[0] = "open"
-	case "windows":
-		command = []string{"rundll32", "url.dll,FileProtocolHandler", page}
-	}
-	cmd := exec.Command(command[0], command[1:]...)
-	detachCommand(cmd)
-	if err := cmd.Start(); err != nil {
-		return err
-	}
-	return cmd.Process.Release()
 }

@@ -1,4 +1,5 @@
-package desktop
+// Package webpage opens pages in the user's browser.
+package webpage
 
 import (
 	"errors"
@@ -10,17 +11,17 @@ import (
 	"strings"
 )
 
-// checkPageURL fails unless a browser may open a URL: it is of http or https, and has no character
-// with which a program could take it for something else.
-func checkPageURL(page string) error {
+// Check fails unless a browser may open a URL: the scheme is http or https, and no character could make
+// a program take the URL for something else.
+func Check(page string) error {
 	u, err := url.Parse(page)
 	if err != nil {
-		return errors.New("the address of the login page is malformed")
+		return errors.New("the address of the page is malformed")
 	}
 	plain := !strings.ContainsFunc(page, func(r rune) bool { return r <= ' ' || r == '"' || r == 0x7f })
 	isName := !strings.ContainsFunc(u.Host, func(r rune) bool { return !isNameCharacter(r) })
 	if !plain || u.Host == "" || !isName || !strings.HasPrefix(page, "https://") && !strings.HasPrefix(page, "http://") {
-		return fmt.Errorf("the login page has the address %q, which a browser must not open: want one of https or http", page)
+		return fmt.Errorf("the page has the address %q, which a browser must not open: want one of https or http", page)
 	}
 	return nil
 }
@@ -35,11 +36,11 @@ func isNameCharacter(r rune) bool {
 var encodeForShells = strings.NewReplacer("$", "%24", "`", "%60", "'", "%27", "(", "%28", ")", "%29", ";", "%3B", "|", "%7C", "<", "%3C", ">", "%3E",
 	"^", "%5E", "{", "%7B", "}", "%7D", "!", "%21", "*", "%2A", `\`, "%5C")
 
-// OpenBrowser opens a page in the user's browser, without a shell. It returns when the browser was
-// started. It opens pages of http and https only, and fails if there is no desktop. The environment
-// variable BROWSER names another browser; with "none", OpenBrowser fails.
-func OpenBrowser(page string) error {
-	if err := checkPageURL(page); err != nil {
+// Open opens a page in the user's browser, without a shell. It returns when the browser was started. It
+// opens pages of http and https only, and fails if there is no desktop. The environment variable BROWSER
+// names another browser; with "none", Open fails.
+func Open(page string) error {
+	if err := Check(page); err != nil {
 		return err
 	}
 	args, err := browserCommand(runtime.GOOS, os.Getenv, exec.LookPath)
@@ -47,7 +48,7 @@ func OpenBrowser(page string) error {
 		return err
 	}
 	cmd := exec.Command(args[0], append(args[1:], encodeForShells.Replace(page))...)
-	separateProcess(cmd)
+	detachCommand(cmd)
 	if err := cmd.Start(); err != nil {
 		return fmt.Errorf("the browser was not opened: %w", err)
 	}
@@ -60,7 +61,7 @@ func browserCommand(system string, getenv func(string) string, lookPath func(str
 	if browser, _, _ := strings.Cut(getenv("BROWSER"), ":"); browser != "" && system != "windows" {
 		words := strings.Fields(strings.ReplaceAll(browser, "%s", ""))
 		if len(words) == 0 || words[0] == "none" {
-			return nil, errors.New("no browser is opened, because BROWSER says so: open the page yourself")
+			return nil, errors.New("no browser is opened, because BROWSER says so")
 		}
 		return words, nil
 	}
@@ -79,11 +80,11 @@ func browserCommand(system string, getenv func(string) string, lookPath func(str
 	switch {
 	case isWSL:
 	case getenv("DISPLAY") == "" && getenv("WAYLAND_DISPLAY") == "":
-		return nil, errors.New("no browser is opened, because there is no desktop here: open the page yourself")
+		return nil, errors.New("no browser is opened, because there is no desktop here")
 	}
 	path, err := lookPath("xdg-open")
 	if err != nil {
-		return nil, errors.New("no browser is opened, because there is no xdg-open: open the page yourself, or set BROWSER")
+		return nil, errors.New("no browser is opened, because there is no xdg-open (BROWSER can name another program)")
 	}
 	return []string{path}, nil
 }

@@ -1,6 +1,6 @@
 //go:build unix
 
-package elicit
+package webpage
 
 import (
 	"os/exec"

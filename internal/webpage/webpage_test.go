@@ -1,4 +1,4 @@
-package desktop
+package webpage
 
 import (
 	"errors"
@@ -56,7 +56,7 @@ func TestBrowserGetsPageAsOneArgument(t *testing.T) {
 	t.Setenv("BROWSER", script+" --new-tab")
 	page := "https://as.example/authorize?a=$(touch${IFS}" + folder + "/pwned)&b=`id`;|&c='%22&state=x"
 	want := "https://as.example/authorize?a=%24%28touch%24%7BIFS%7D" + folder + "/pwned%29&b=%60id%60%3B%7C&c=%27%22&state=x"
-	if err := OpenBrowser(page); err != nil {
+	if err := Open(page); err != nil {
 		t.Fatal(err)
 	}
 	var text []byte
@@ -73,7 +73,7 @@ func TestBrowserGetsPageAsOneArgument(t *testing.T) {
 	}
 	for _, bad := range []string{"javascript:alert(1)", "file:///etc/passwd", "--help", "https://as.example/ --x", "vbscript:x", "",
 		"https://as.example$(id)/", "https://as.example;id/", "https://a'b/", "https://a&b/"} {
-		if err := OpenBrowser(bad); err == nil {
+		if err := Open(bad); err == nil {
 			t.Errorf("%q was opened", bad)
 		}
 	}
