@@ -4,24 +4,20 @@ import (
 	"encoding/json"
 	"fmt"
 	"strconv"
-)
 
-// Ports of redirect URIs in the metadata document. Authorization servers should ignore the port of a
-// loopback redirect URI (RFC 8252, section 7.3). For servers that compare it, the document lists these.
-const (
-	firstDocumentPort = 13316
-	documentPorts     = 10
+	"github.com/dowel-mcp/dowel/internal/oauth"
 )
 
 // documentRedirectURIs returns the redirect URIs of the metadata document that have a port, or only
-// the configured one.
+// the configured one. Authorization servers should ignore the port of a loopback redirect URI
+// (RFC 8252, section 7.3). For servers that compare it, the document lists the usual ports.
 func documentRedirectURIs(configured string) []string {
 	if configured != "" {
 		return []string{configured}
 	}
 	var uris []string
 	for _, host := range []string{"127.0.0.1", "localhost"} {
-		for port := firstDocumentPort; port < firstDocumentPort+documentPorts; port++ {
+		for port := oauth.FirstRedirectPort; port <= oauth.LastRedirectPort; port++ {
 			uris = append(uris, "http://"+host+":"+strconv.Itoa(port)+"/callback")
 		}
 	}

@@ -294,7 +294,7 @@ func TestClientDocument(t *testing.T) {
 	if err := json.Unmarshal(raw, &document); err != nil {
 		t.Fatal(err)
 	}
-	if document.ID != c.DocumentURL || document.Name != "Notes" || document.Method != methodKey || len(document.Redirects) != 2+2*documentPorts ||
+	if document.ID != c.DocumentURL || document.Name != "Notes" || document.Method != methodKey || len(document.Redirects) != 2+2*10 ||
 		len(document.Keys.Keys) != 1 {
 		t.Errorf("%+v", document)
 	}

@@ -13,13 +13,8 @@ import (
 	"strings"
 	"sync"
 	"time"
-)
 
-// Ports at which this package listens by default, so that a registration stays valid: some
-// authorization servers compare the port of a redirect URI. auth.ClientDocument lists them.
-const (
-	firstPort = 13316
-	lastPort  = 13325
+	"github.com/dowel-mcp/dowel/internal/oauth"
 )
 
 // redirects is the listener of the process.
@@ -82,7 +77,7 @@ func (l *redirectListener) choosePort(u *url.URL) (int, error) {
 			return port, nil
 		}
 	}
-	for port := firstPort; port <= lastPort; port++ {
+	for port := oauth.FirstRedirectPort; port <= oauth.LastRedirectPort; port++ {
 		if l.bindPort(port, ipv6) == nil {
 			return port, nil
 		}

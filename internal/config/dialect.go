@@ -29,8 +29,6 @@ type Dialect struct {
 	bareURL Kind
 	// bareVariables means that $VAR is a variable too, and %VAR% on Windows.
 	bareVariables bool
-	// settings means that the file also holds other settings, which are not checked.
-	settings bool
 	// user and project are path templates; see [Options.expandTemplate].
 	user, project []string
 	// nested are the paths to the servers in files with another structure, by file name.
@@ -66,33 +64,33 @@ var dialects = []*Dialect{
 	{Name: "kilo", Title: "Kilo Code", Key: mcpServers, timeout: time.Second, // derived from Roo Code
 		user: []string{"~/.kilocode/cli/global/settings/mcp_settings.json"}, project: []string{".kilocode/mcp.json"}},
 	{Name: "windsurf", Title: "Windsurf", Key: mcpServers, user: []string{"~/.codeium/windsurf/mcp_config.json", "~/.codeium/mcp_config.json"}},
-	{Name: "gemini", Title: "Gemini CLI", Key: mcpServers, timeout: time.Millisecond, bareURL: SSE, bareVariables: true, settings: true,
+	{Name: "gemini", Title: "Gemini CLI", Key: mcpServers, timeout: time.Millisecond, bareURL: SSE, bareVariables: true,
 		user: []string{"~/.gemini/settings.json"}, project: []string{".gemini/settings.json"}},
-	{Name: "codex", Title: "Codex", Key: []string{"mcp_servers"}, timeout: time.Second, settings: true,
+	{Name: "codex", Title: "Codex", Key: []string{"mcp_servers"}, timeout: time.Second,
 		user: []string{"{CODEX_HOME|~/.codex}/config.toml"}, project: []string{".codex/config.toml"}},
-	{Name: "goose", Title: "goose", Key: []string{"extensions"}, timeout: time.Second, settings: true, bareVariables: true, user: []string{
+	{Name: "goose", Title: "goose", Key: []string{"extensions"}, timeout: time.Second, bareVariables: true, user: []string{
 		"linux: {XDG_CONFIG_HOME|~/.config}/goose/config.yaml", "darwin: ~/.config/goose/config.yaml", "windows: {config}/Block/goose/config/config.yaml"}},
 	{Name: "lm-studio", Title: "LM Studio", Key: mcpServers, user: []string{"~/.lmstudio/mcp.json", "~/.cache/lm-studio/mcp.json"}},
-	{Name: "zed", Title: "Zed", Key: []string{"context_servers"}, settings: true, project: []string{".zed/settings.json"}, user: []string{
+	{Name: "zed", Title: "Zed", Key: []string{"context_servers"}, project: []string{".zed/settings.json"}, user: []string{
 		"linux: {XDG_CONFIG_HOME|~/.config}/zed/settings.json", "darwin: ~/.config/zed/settings.json", "windows: {config}/Zed/settings.json"}},
-	{Name: "continue", Title: "Continue", Key: mcpServers, settings: true, user: []string{"~/.continue/config.yaml"}, project: []string{".continue/mcpServers/*.yaml"}},
-	{Name: "opencode", Title: "OpenCode", Key: []string{"mcp"}, timeout: time.Millisecond, startTimeout: true, settings: true, user: []string{
+	{Name: "continue", Title: "Continue", Key: mcpServers, user: []string{"~/.continue/config.yaml"}, project: []string{".continue/mcpServers/*.yaml"}},
+	{Name: "opencode", Title: "OpenCode", Key: []string{"mcp"}, timeout: time.Millisecond, startTimeout: true, user: []string{
 		"{XDG_CONFIG_HOME|~/.config}/opencode/opencode.json", "{XDG_CONFIG_HOME|~/.config}/opencode/opencode.jsonc"},
 		project: []string{"opencode.json", "opencode.jsonc"}},
-	{Name: "amp", Title: "Amp", Key: []string{"amp.mcpServers"}, settings: true, user: []string{"{XDG_CONFIG_HOME|~/.config}/amp/settings.json"}},
+	{Name: "amp", Title: "Amp", Key: []string{"amp.mcpServers"}, user: []string{"{XDG_CONFIG_HOME|~/.config}/amp/settings.json"}},
 	{Name: "kiro", Title: "Kiro", Key: mcpServers, user: []string{"~/.kiro/settings/mcp.json"}, project: []string{".kiro/settings/mcp.json"}},
 	{Name: "amazon-q", Title: "Amazon Q", Key: mcpServers, user: []string{"~/.aws/amazonq/mcp.json"}, project: []string{".amazonq/mcp.json"}},
 	{Name: "antigravity", Title: "Antigravity", Key: mcpServers, user: []string{"~/.gemini/antigravity/mcp_config.json"}},
-	{Name: "crush", Title: "Crush", Key: []string{"mcp"}, settings: true, bareVariables: true, user: []string{"{XDG_CONFIG_HOME|~/.config}/crush/crush.json"}, project: []string{".crush.json", "crush.json"}},
+	{Name: "crush", Title: "Crush", Key: []string{"mcp"}, bareVariables: true, user: []string{"{XDG_CONFIG_HOME|~/.config}/crush/crush.json"}, project: []string{".crush.json", "crush.json"}},
 	{Name: "factory", Title: "Factory", Key: mcpServers, user: []string{"~/.factory/mcp.json"}},
 	{Name: "kimi", Title: "Kimi", Key: mcpServers, user: []string{"~/.kimi/mcp.json"}},
 	{Name: "qoder", Title: "Qoder", Key: mcpServers, user: []string{"~/.qoder/mcp.json", "{config}/Qoder/User/mcp.json"}},
 	{Name: "trae", Title: "Trae", Key: mcpServers, user: []string{"{config}/Trae/User/mcp.json"}},
-	{Name: "vibe", Title: "Mistral Vibe", Key: []string{"mcp_servers"}, settings: true, user: []string{"~/.vibe/config.toml"}},
+	{Name: "vibe", Title: "Mistral Vibe", Key: []string{"mcp_servers"}, user: []string{"~/.vibe/config.toml"}},
 	{Name: "sema4", Title: "Sema4", Key: mcpServers, user: []string{"~/.sema4ai/sema4ai-studio/mcp_servers.json"}},
 	{Name: "inspector", Title: "MCP Inspector", Key: mcpServers, timeout: time.Millisecond, user: []string{"~/.mcp-inspector/mcp.json"}},
-	{Name: "mcphost", Title: "mcphost", Key: mcpServers, settings: true, user: []string{"~/.mcphost.yml", "~/.mcphost.json", "~/.mcp.json"}},
-	{Name: "kit", Title: "kit", Key: mcpServers, settings: true, user: []string{"~/.kit.yml"}, project: []string{".kit.yml"}},
+	{Name: "mcphost", Title: "mcphost", Key: mcpServers, user: []string{"~/.mcphost.yml", "~/.mcphost.json", "~/.mcp.json"}},
+	{Name: "kit", Title: "kit", Key: mcpServers, user: []string{"~/.kit.yml"}, project: []string{".kit.yml"}},
 	{Name: "openmanus", Title: "OpenManus", Key: mcpServers, project: []string{"config/mcp.json"}},
 }
 

@@ -52,6 +52,26 @@ func (c *Client) Status(ctx context.Context) (s Status, err error) {
 	return s, err
 }
 
+// pollInterval is the time between two questions of AwaitStatus.
+const pollInterval = 50 * time.Millisecond
+
+// AwaitStatus asks for the status until done reports true for an answer or an error, and returns that
+// answer. It returns the cause of ctx if ctx ends first.
+func (c *Client) AwaitStatus(ctx context.Context, done func(Status, error) bool) (Status, error) {
+	retry := time.NewTicker(pollInterval)
+	defer retry.Stop()
+	for {
+		if s, err := c.Status(ctx); done(s, err) {
+			return s, nil
+		}
+		select {
+		case <-retry.C:
+		case <-ctx.Done():
+			return Status{}, context.Cause(ctx)
+		}
+	}
+}
+
 // Do changes a server: verb is enable, disable or restart.
 func (c *Client) Do(ctx context.Context, name, verb string) error {
 	return c.call(ctx, http.MethodPost, "/v1/servers/"+url.PathEscape(name)+"/"+verb, nil)

@@ -71,16 +71,8 @@ const endLimit = time.Minute
 func awaitEnd(ctx context.Context, running *control.Client, pid int) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, endLimit, fmt.Errorf("dowel, process %d, has not ended within %v: end it with kill %d", pid, endLimit, pid))
 	defer cancel()
-	retry := time.NewTicker(50 * time.Millisecond)
-	defer retry.Stop()
-	for {
-		if s, err := running.Status(ctx); errors.Is(err, control.ErrNotRunning) || err == nil && s.PID != pid {
-			return nil
-		}
-		select {
-		case <-retry.C:
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		}
-	}
+	_, err := running.AwaitStatus(ctx, func(s control.Status, err error) bool {
+		return errors.Is(err, control.ErrNotRunning) || err == nil && s.PID != pid
+	})
+	return err
 }

@@ -188,18 +188,7 @@ const startLimit = time.Minute
 func awaitService(ctx context.Context, running *control.Client) (control.Status, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, startLimit, fmt.Errorf("the service has been started, but does not serve after %v", startLimit))
 	defer cancel()
-	retry := time.NewTicker(100 * time.Millisecond)
-	defer retry.Stop()
-	for {
-		if s, err := running.Status(ctx); err == nil && s.Gateway != "" && !s.Ending {
-			return s, nil
-		}
-		select {
-		case <-retry.C:
-		case <-ctx.Done():
-			return control.Status{}, context.Cause(ctx)
-		}
-	}
+	return running.AwaitStatus(ctx, func(s control.Status, err error) bool { return err == nil && s.Gateway != "" && !s.Ending })
 }
 
 func runRemove(ctx context.Context, f *factory.Factory) error {

@@ -9,7 +9,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"time"
 
 	"github.com/dowel-mcp/dowel/internal/cli/factory"
 	"github.com/dowel-mcp/dowel/internal/control"
@@ -114,20 +113,16 @@ func startInBackground(args []string, log *os.File) (child *os.Process, exited <
 
 // awaitService waits until the process serves its gateway.
 func awaitService(ctx context.Context, running *control.Client, pid int, exited <-chan struct{}) (control.Status, error) {
-	retry := time.NewTicker(50 * time.Millisecond)
-	defer retry.Stop()
-	for {
-		if s, err := running.Status(ctx); err == nil && s.PID == pid && s.Gateway != "" {
-			return s, nil
-		}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	go func() {
 		select {
-		case <-retry.C:
 		case <-exited:
-			return control.Status{}, errors.New("dowel could not start in the background")
+			cancel(errors.New("dowel could not start in the background"))
 		case <-ctx.Done():
-			return control.Status{}, context.Cause(ctx)
 		}
-	}
+	}()
+	return running.AwaitStatus(ctx, func(s control.Status, err error) bool { return err == nil && s.PID == pid && s.Gateway != "" })
 }
 
 // shownLines limits the lines of the log in an error.
