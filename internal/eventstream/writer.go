@@ -24,6 +24,9 @@ type WriterOptions struct {
 	// Account is where the bytes that wait are counted, except the first [quota.Uncounted]. If a
 	// limit is exceeded, the stream is cut off.
 	Account quota.Account
+	// KeepAtLimit keeps the stream at a limit: Send returns a [quota.LimitError] for an event of
+	// more than 1 KiB. Smaller ones are sent, so that they can tell the client of the refusal.
+	KeepAtLimit bool
 }
 
 func (o *WriterOptions) setDefaults() {
@@ -245,13 +248,19 @@ func (w *Writer) isFull(n int) bool {
 	return w.pending != nil && len(w.pending.bytes)+n > w.opts.MaxQueue
 }
 
-// waitForRoom waits until n bytes fit into the queue. If they exceed a limit, the stream is cut
-// off.
+// alwaysSent is the size in bytes of an event that KeepAtLimit does not refuse.
+const alwaysSent = 1 << 10
+
+// waitForRoom waits until n bytes fit into the queue. If they exceed a limit, it returns an error,
+// and the stream is cut off unless the options keep it.
 func (w *Writer) waitForRoom(n int) error {
 	if err := w.writeError(); err != nil {
 		return err
 	}
-	if err := w.countBytes(n); err != nil {
+	if err := w.countBytes(n); err != nil && (n > alwaysSent || !w.opts.KeepAtLimit) {
+		if w.opts.KeepAtLimit {
+			return err
+		}
 		w.cutOffLocked(err)
 		return w.err
 	}

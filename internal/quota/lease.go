@@ -23,6 +23,7 @@ type Waiter interface {
 type Lease struct {
 	account Account
 	waiter  Waiter
+	isCache bool
 
 	// All of these are guarded by the quota's mu.
 	bytes        int64
@@ -37,6 +38,17 @@ func (a Account) NewLease(w Waiter) *Lease {
 		return nil
 	}
 	return &Lease{account: a, waiter: w}
+}
+
+// NewCacheLease returns a lease of bytes that the process can do without, or nil if the account
+// counts nothing. Such bytes make room for all others, however new they are, and for themselves they
+// cut off nothing but a cache. They never exceed a limit.
+func (a Account) NewCacheLease(w Waiter) *Lease {
+	l := a.NewLease(w)
+	if l != nil {
+		l.isCache = true
+	}
+	return l
 }
 
 // stallTime is how long a connection may make no progress before it is cut off in favor of others.
@@ -58,6 +70,9 @@ func (l *Lease) resize(bytes int64, isOneMessage bool) error {
 	if l == nil {
 		return nil
 	}
+	if l.isCache { // the client loses nothing that it has asked for
+		return l.tryResize(bytes, false)
+	}
 	return l.account.Quota.logRefusal(l.account.Client, l.tryResize(bytes, isOneMessage))
 }
 
@@ -70,7 +85,7 @@ func (l *Lease) tryResize(bytes int64, isOneMessage bool) error {
 	}
 	by := bytes - l.bytes
 	if by > 0 {
-		if err := q.makeRoom(l, by, isOneMessage || l.bytes == 0); err != nil {
+		if err := q.makeRoom(l, by, !l.isCache && (isOneMessage || l.bytes == 0)); err != nil {
 			return err
 		}
 	}
@@ -137,16 +152,23 @@ func (q *Quota) makeRoom(l *Lease, by int64, isOneMessage bool) error {
 	return nil
 }
 
-// evictStalled cuts off stalled connections until a number of bytes is free, of the clients with
-// the most bytes first. If that is not possible, it cuts off none and returns false. q.mu is held.
+// evictStalled cuts off stalled connections until a number of bytes is free. Caches go first, then
+// connections of the clients with the most bytes. If that is not possible, it cuts off none and returns false. q.mu is held.
 func (q *Quota) evictStalled(newcomer *Lease, needed int64, mayEvict func(Client) bool, limit *LimitError) bool {
 	var stalled []*Lease
-	for l := q.oldest; l != nil && time.Since(l.lastProgress) >= stallTime; l = l.newer {
-		if l != newcomer && mayEvict(l.account.Client) {
+	for l := q.oldest; l != nil; l = l.newer {
+		isEvictable := l.isCache || !newcomer.isCache && time.Since(l.lastProgress) >= stallTime
+		if isEvictable && l != newcomer && mayEvict(l.account.Client) {
 			stalled = append(stalled, l)
 		}
 	}
 	slices.SortStableFunc(stalled, func(a, b *Lease) int {
+		switch {
+		case a.isCache && !b.isCache:
+			return -1
+		case b.isCache && !a.isCache:
+			return 1
+		}
 		return cmp.Compare(q.clients.entries[b.account.Client].bytes, q.clients.entries[a.account.Client].bytes)
 	})
 	for i, l := range stalled {

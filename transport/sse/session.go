@@ -22,6 +22,7 @@ type session struct {
 	server    *Server
 	id        string
 	principal mcp.Principal
+	account   quota.Account
 	events    *eventstream.Writer
 	cancel    context.CancelCauseFunc // ends the session gracefully
 	life      context.Context
@@ -47,9 +48,8 @@ var (
 
 func newSession(s *Server, w http.ResponseWriter, p mcp.Principal, c quota.Client) *session {
 	ss := &session{server: s, id: newSessionID(), principal: p, incoming: make(chan message), readEnd: make(chan struct{})}
-	ss.events = eventstream.NewWriter(w, eventstream.WriterOptions{
-		KeepAlive: s.opts.KeepAlive, Account: quota.Account{Quota: s.opts.Quota, Client: c},
-	})
+	ss.account = quota.Account{Quota: s.opts.Quota, Client: c}
+	ss.events = eventstream.NewWriter(w, eventstream.WriterOptions{KeepAlive: s.opts.KeepAlive, Account: ss.account, KeepAtLimit: true})
 	ss.life, ss.cancel = context.WithCancelCause(context.Background())
 	return ss
 }
@@ -75,6 +75,9 @@ func (ss *session) serveStream(ctx context.Context, endpoint string) {
 		opts.Logger.Warn("a session over HTTP+SSE failed", "err", err)
 	}
 }
+
+// Account returns where the responses of a batch count until the batch is written.
+func (ss *session) Account() quota.Account { return ss.account }
 
 // headerTap returns a tap that shows received messages with the header fields of their POST.
 func (ss *session) headerTap(tap transport.Tap) transport.Tap {
@@ -139,6 +142,8 @@ func (ss *session) Write(frame []byte) error {
 		return nil
 	case errors.Is(err, eventstream.ErrClosed):
 		return mcp.ErrClosed
+	case ss.events.Err() == nil: // a limit refuses the frame
+		return err
 	}
 	return fmt.Errorf("%w: %w", mcp.ErrConnection, err)
 }

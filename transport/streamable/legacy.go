@@ -172,7 +172,7 @@ func (s *Server) postBatch(w http.ResponseWriter, r *http.Request, frame []byte,
 		return
 	}
 	frames.ShowIn(r.Context(), s.opts.Tap, transport.Received, frame, r.Header)
-	b := requestBatch{session: ss}
+	b := requestBatch{session: ss, answer: serving.NewBatchAnswer(quota.Account{Quota: s.opts.Quota, Client: ss.client})}
 	for _, raw := range raws {
 		b.addMessage(raw)
 	}
@@ -180,7 +180,7 @@ func (s *Server) postBatch(w http.ResponseWriter, r *http.Request, frame []byte,
 		httpwire.RefuseScopes(w, r, jsonrpc.ID{}, missing)
 		return
 	}
-	if len(b.requests)+len(b.refusals) == 0 {
+	if len(b.requests) == 0 && !b.isRefused {
 		w.WriteHeader(http.StatusAccepted)
 		return
 	}
@@ -191,9 +191,10 @@ const maxBatch = 1000 // messages; serving one costs far more than its bytes on 
 
 // requestBatch is the batch of messages in one body (revision 2025-03-26).
 type requestBatch struct {
-	session  *session
-	requests []jsonrpc.Message
-	refusals [][]byte
+	session   *session
+	requests  []jsonrpc.Message
+	answer    *serving.BatchAnswer
+	isRefused bool // answer contains a refusal
 }
 
 func (b *requestBatch) addMessage(raw []byte) {
@@ -205,7 +206,8 @@ func (b *requestBatch) addMessage(raw []byte) {
 	case err != nil && msg.ID.IsZero():
 		b.session.server.opts.Logger.Warn("an unusable message was received", "err", err) // a batch answers no message without an id
 	case err != nil:
-		b.refusals = append(b.refusals, jsonrpc.AppendError(nil, msg.ID, err.(*mcp.Error)))
+		b.isRefused = true
+		b.answer.Add(msg.ID, jsonrpc.AppendError(nil, msg.ID, err.(*mcp.Error)))
 	case msg.IsRequest():
 		b.requests = append(b.requests, msg)
 	default:
@@ -226,38 +228,12 @@ func (b *requestBatch) missingScopes(r *http.Request) (all []string) {
 
 // serveOn serves the requests concurrently and returns their responses as one batch.
 func (b *requestBatch) serveOn(a *answerStream) []byte {
-	frames := make([][]byte, len(b.requests))
 	var wg sync.WaitGroup
-	for i, msg := range b.requests {
-		wg.Go(func() { frames[i] = b.session.serveRequest(msg, a) })
+	for _, msg := range b.requests {
+		wg.Go(func() { b.answer.Add(msg.ID, b.session.serveRequest(msg, a)) })
 	}
 	wg.Wait()
-	return joinResponses(append(b.refusals, frames...))
+	return b.answer.Take()
 }
 
-func (b *requestBatch) refuseAnswer(limit *quota.LimitError) []byte {
-	var refusals [][]byte
-	for _, msg := range b.requests {
-		refusals = append(refusals, serving.RefuseAnswer(msg.ID, limit))
-	}
-	return joinResponses(refusals)
-}
-
-// joinResponses returns the responses as a batch, or nil without any. Empty ones are left out.
-func joinResponses(responses [][]byte) (out []byte) {
-	for _, frame := range responses {
-		if frame == nil {
-			continue
-		}
-		if out == nil {
-			out = append(out, '[')
-		} else {
-			out = append(out, ',')
-		}
-		out = append(out, frame...)
-	}
-	if out == nil {
-		return nil
-	}
-	return append(out, ']')
-}
+func (b *requestBatch) refuseAnswer(limit *quota.LimitError) []byte { return b.answer.Refuse(limit) }

@@ -1,7 +1,6 @@
 package streamable
 
 import (
-	"context"
 	"errors"
 	"net/http"
 	"sync"
@@ -9,6 +8,7 @@ import (
 	"time"
 
 	"github.com/dowel-mcp/dowel/internal/eventstream"
+	"github.com/dowel-mcp/dowel/internal/quota"
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
@@ -106,7 +106,10 @@ func (l *legacyStream) prepareOpening() {
 // storeEvent stores an event and returns its id. If that fails the id is empty, and the client
 // cannot resume from this event. l.mu is held.
 func (l *legacyStream) storeEvent(frame []byte) string {
-	id, err := l.session.server.opts.Sessions.Events.Append(context.Background(), l.name, frame)
+	id, err := l.session.server.opts.Sessions.Events.Append(l.session.events, l.name, frame)
+	if _, isLimit := errors.AsType[*quota.LimitError](err); isLimit {
+		return ""
+	}
 	if err != nil {
 		l.session.server.opts.Logger.Warn("an event could not be stored", "err", err)
 		return ""

@@ -21,6 +21,7 @@ type session struct {
 	key        string      // names the session in the stores
 	principal  string      // the id of the principal that opened it
 	client     quota.Client
+	events     context.Context // names the client to the event store
 	opened     time.Time
 	mintedHere bool // this process has made its id
 	edge       *serving.Session
@@ -37,7 +38,8 @@ type session struct {
 
 func (s *Server) newSession(key string, p mcp.Principal, c quota.Client) *session {
 	now := time.Now()
-	return &session{server: s, key: key, principal: p.ID, client: c, opened: now, lastUsed: now}
+	events := quota.WithClient(context.Background(), c)
+	return &session{server: s, key: key, principal: p.ID, client: c, events: events, opened: now, lastUsed: now}
 }
 
 // Owner implements [quota.Session].

@@ -99,8 +99,9 @@ type SessionOptions struct {
 	// nil means the memory of this process.
 	Store SessionStore
 	// Events keeps the events that were sent, for clients that reconnect. nil means up to 16 MiB of
-	// the memory of this process. Beyond that the oldest events are dropped, and each event is
-	// dropped after ten minutes.
+	// the memory of this process. Beyond that the oldest events of the client with the most are
+	// dropped, and each event is dropped after ten minutes. These bytes count for the client
+	// ([transport.Limits].Bytes), and are dropped where messages that wait need the room.
 	Events EventStore
 	// Retry is how long clients are told to wait before they reconnect to a stream, 1 s if it is 0.
 	Retry time.Duration
@@ -124,10 +125,10 @@ func (o *Options) setDefaults(h mcp.Handler) {
 		}
 		o.Revisions = slices.DeleteFunc(slices.Clone(o.Revisions), func(r mcp.Revision) bool { return !r.Modern() })
 	}
-	o.Sessions.setDefaults(h)
+	o.Sessions.setDefaults(h, o.Quota)
 }
 
-func (o *SessionOptions) setDefaults(h mcp.Handler) {
+func (o *SessionOptions) setDefaults(h mcp.Handler, q *transport.Quota) {
 	setDefault(&o.Idle, defaultSessionIdle)
 	setDefault(&o.Life, defaultSessionLife)
 	if o.Idle < 0 {
@@ -145,7 +146,7 @@ func (o *SessionOptions) setDefaults(h mcp.Handler) {
 		o.Store = memstore.NewSessions()
 	}
 	if o.Events == nil {
-		o.Events = memstore.NewEvents(memstore.EventLimits{})
+		o.Events = memstore.NewEvents(memstore.EventLimits{Quota: q})
 	}
 }
 

@@ -1,9 +1,11 @@
 package serving
 
 import (
-	"sync"
+	"errors"
+	"sync/atomic"
 
 	"github.com/dowel-mcp/dowel/internal/mcpwire"
+	"github.com/dowel-mcp/dowel/internal/quota"
 	"github.com/dowel-mcp/dowel/jsonrpc"
 	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/dowel-mcp/dowel/transport"
@@ -13,29 +15,29 @@ import (
 // responseBatch collects the responses to a batch of requests (revision 2025-03-26) and writes
 // them as one frame when the last one has arrived.
 type responseBatch struct {
-	to Writer
-
-	mu   sync.Mutex
-	open int // requests without a response so far
-	out  []byte
+	to     Writer
+	answer *BatchAnswer
+	open   atomic.Int64 // requests without a response so far
 }
 
-// addResponse adds one response, or nil for a request that gets no response.
-func (b *responseBatch) addResponse(frame []byte) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if frame != nil {
-		if b.out == nil {
-			b.out = append(b.out, '[')
-		} else {
-			b.out = append(b.out, ',')
-		}
-		b.out = append(b.out, frame...)
+// addResponse adds the response to a request, or nil for a request that gets no response.
+func (b *responseBatch) addResponse(id jsonrpc.ID, frame []byte) {
+	b.answer.Add(id, frame)
+	if b.open.Add(-1) > 0 {
+		return
 	}
-	if b.open--; b.open == 0 && b.out != nil {
-		_ = b.to.Write(append(b.out, ']')) // Write has already logged the error
+	all := b.answer.Take()
+	if all == nil {
+		return
+	}
+	err := b.to.Write(all) // Write has already logged the error
+	if limit, ok := errors.AsType[*quota.LimitError](err); ok {
+		_ = b.to.Write(b.answer.Refuse(limit))
 	}
 }
+
+// accountedConn is a Conn that counts itself what waits for it to be written.
+type accountedConn interface{ Account() quota.Account }
 
 // serveBatch serves a batch if the session's revision has batches, and refuses it otherwise.
 func (s *server) serveBatch(frame []byte) {
@@ -52,8 +54,8 @@ func (s *server) serveBatch(frame []byte) {
 		return
 	}
 	frames.Show(s.opts.Tap, transport.Received, frame, nil)
-	b := &responseBatch{to: s}
-	var refused [][]byte
+	b := &responseBatch{to: s, answer: NewBatchAnswer(s.batchAccount)}
+	var refused []batchResponse
 	messages := make([]jsonrpc.Message, 0, len(raws))
 	for _, raw := range raws {
 		msg, err := jsonrpc.Parse(raw, frames.MethodNames)
@@ -62,18 +64,18 @@ func (s *server) serveBatch(frame []byte) {
 		}
 		if err != nil {
 			if answer := s.answerMalformed(raw, msg.ID, err.(*mcp.Error)); answer != nil {
-				b.open++
-				refused = append(refused, answer)
+				b.open.Add(1)
+				refused = append(refused, batchResponse{msg.ID, answer})
 			}
 			continue
 		}
 		if msg.IsRequest() {
-			b.open++
+			b.open.Add(1)
 		}
 		messages = append(messages, msg)
 	}
 	for _, answer := range refused {
-		b.addResponse(answer)
+		b.addResponse(answer.id, answer.frame)
 	}
 	for _, msg := range messages {
 		s.handleMessage(msg, b)

@@ -91,7 +91,7 @@ func (c *call) isCancelled() bool {
 
 func (c *call) sendResponse(frame []byte) {
 	if c.batch != nil {
-		c.batch.addResponse(frame)
+		c.batch.addResponse(c.id, frame)
 		return
 	}
 	err := c.out.Write(frame) // Write has already logged the error

@@ -27,6 +27,10 @@ func Serve(ctx context.Context, conn transport.Conn, h mcp.Handler, opts transpo
 	s.header, _ = conn.(transport.HeaderConn)
 	s.principal, _ = conn.(interface{ FramePrincipal() mcp.Principal })
 	s.waiting.waiter = connCutter{conn}
+	s.batchAccount = s.waiting.account
+	if c, ok := conn.(accountedConn); ok {
+		s.batchAccount = c.Account()
+	}
 	stop := context.AfterFunc(ctx, func() {
 		s.shutDown()
 		conn.Close()
@@ -57,6 +61,7 @@ type server struct {
 	wg             sync.WaitGroup  // counts goroutines
 	calls          callTable
 	waiting        frameMeter
+	batchAccount   quota.Account
 	unaddressed    frames.UnaddressedCounter
 	meta           metaReader // used by the reading loop only
 	idleWorkers    chan *call // receives a call if a worker is idle

@@ -31,7 +31,7 @@ func (s *server) serveCall(c *call) {
 	frame, refused := c.answerRequest()
 	if frame == nil { // the client no longer waits
 		if c.batch != nil {
-			c.batch.addResponse(nil)
+			c.batch.addResponse(c.id, nil)
 		}
 		return
 	}

@@ -13,6 +13,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/dowel-mcp/dowel/internal/quota"
 )
 
 // ErrEventGone is the error of [Events.After] for an event that is not kept.
@@ -23,6 +25,9 @@ type EventLimits struct {
 	MaxBytes  int           // of all streams together, default 16 MiB
 	MaxEvents int           // of one stream, default 1,024
 	MaxAge    time.Duration // default ten minutes
+	// Quota counts the bytes of each client beside its messages that wait. Events make room for
+	// those. nil counts nothing.
+	Quota *quota.Quota
 }
 
 // Events is an event store in the memory of one process.
@@ -31,6 +36,7 @@ type Events struct {
 
 	mu         sync.Mutex
 	streams    map[string]*eventStream
+	clients    map[quota.Client]*clientEvents
 	byAge      list.List // of *event, oldest first
 	bytes      int
 	lastNumber uint64 // the highest number of all events
@@ -38,6 +44,7 @@ type Events struct {
 
 type eventStream struct {
 	name   string
+	client *clientEvents
 	next   uint64   // the number of the next event
 	events []*event // oldest first, never empty
 }
@@ -47,7 +54,8 @@ type event struct {
 	number   uint64
 	data     []byte
 	storedAt time.Time
-	element  *list.Element
+	element  *list.Element // in Events.byAge
+	ofClient *list.Element // in clientEvents.byAge
 }
 
 // NewEvents returns a store in the memory of this process. Each call forgets the oldest
@@ -56,11 +64,12 @@ func NewEvents(limits EventLimits) *Events {
 	limits.MaxBytes = cmp.Or(limits.MaxBytes, 16<<20)
 	limits.MaxEvents = cmp.Or(limits.MaxEvents, 1024)
 	limits.MaxAge = cmp.Or(limits.MaxAge, 10*time.Minute)
-	return &Events{limits: limits, streams: map[string]*eventStream{}}
+	return &Events{limits: limits, streams: map[string]*eventStream{}, clients: map[quota.Client]*clientEvents{}}
 }
 
-// Append keeps an event of a stream and returns its id.
-func (m *Events) Append(_ context.Context, stream string, data []byte) (string, error) {
+// Append keeps an event of a stream and returns its id. The client that ctx names pays for it. If
+// the event exceeds a limit of the quota, the error is a [quota.LimitError].
+func (m *Events) Append(ctx context.Context, stream string, data []byte) (string, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	s := m.streams[stream]
@@ -68,6 +77,7 @@ func (m *Events) Append(_ context.Context, stream string, data []byte) (string, 
 		// Numbers begin with the time in microseconds, because sessions outlive processes. They
 		// must also exceed the numbers of a forgotten stream of that name.
 		s = &eventStream{name: stream, next: max(uint64(time.Now().UnixMicro()), m.lastNumber+1)}
+		s.client = m.clientOf(ctx)
 		m.streams[stream] = s
 	}
 	e := &event{stream: s, number: s.next, data: data, storedAt: time.Now()}
@@ -75,11 +85,15 @@ func (m *Events) Append(_ context.Context, stream string, data []byte) (string, 
 	m.lastNumber = max(m.lastNumber, e.number)
 	s.events = append(s.events, e)
 	e.element = m.byAge.PushBack(e)
+	s.client.add(e)
 	m.bytes += e.memorySize()
 	if len(s.events) > m.limits.MaxEvents {
 		m.forgetOldest(s.events[0])
 	}
 	m.evictExpired()
+	if err := m.count(s.client); err != nil {
+		return "", err
+	}
 	return eventID(stream, e.number), nil
 }
 
@@ -89,14 +103,14 @@ func (e *event) memorySize() int {
 	return overhead + cap(e.data)
 }
 
-// evictExpired forgets events beyond the limits, oldest first. m.mu is held.
+// evictExpired forgets events beyond the limits: old ones, and the oldest of the client with the
+// most bytes. m.mu is held.
 func (m *Events) evictExpired() {
-	for front := m.byAge.Front(); front != nil; front = m.byAge.Front() {
-		e := front.Value.(*event)
-		if m.bytes <= m.limits.MaxBytes && time.Since(e.storedAt) <= m.limits.MaxAge {
-			return
-		}
-		m.forgetOldest(e)
+	for front := m.byAge.Front(); front != nil && time.Since(front.Value.(*event).storedAt) > m.limits.MaxAge; front = m.byAge.Front() {
+		m.forgetOldest(front.Value.(*event))
+	}
+	for m.bytes > m.limits.MaxBytes {
+		m.forgetOldest(m.largestClient().oldest())
 	}
 }
 
@@ -110,6 +124,12 @@ func (m *Events) forgetOldest(e *event) {
 	if s.events = s.events[1:]; len(s.events) == 0 {
 		delete(m.streams, s.name)
 	}
+	s.client.remove(e)
+	if s.client.byAge.Len() == 0 {
+		m.forgetClient(s.client)
+		return
+	}
+	_ = s.client.resizeLease() // a smaller number does not fail
 }
 
 // After iterates over the events with data after the one with the given id.
