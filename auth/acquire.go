@@ -219,7 +219,7 @@ func (t *Transport) save(ctx context.Context, r *Record) (*credential, error) {
 
 // canObtain reports whether a token can be got without asking the caller.
 func (t *Transport) canObtain() bool {
-	return t.opts.Login != nil || t.opts.ClientCredentials || t.opts.Assertion != nil
+	return t.opts.Login != nil || t.opts.ClientCredentials || t.opts.Assertion != nil || t.opts.Subject != nil
 }
 
 // flightKey is the key of the flight in its context.

@@ -96,6 +96,10 @@ func (o *Options) check() error {
 		return errors.New("auth: ClientCredentials needs Client.ID and Client.Secret or Client.Key")
 	case o.ClientCredentials && o.Assertion != nil:
 		return errors.New("auth: set either ClientCredentials or Assertion")
+	case o.Subject != nil && (o.Server.Issuer == "" || c.ID == ""):
+		return errors.New("auth: Subject needs Server.Issuer and Client.ID")
+	case o.Subject != nil && (o.ClientCredentials || o.Assertion != nil || o.Login != nil):
+		return errors.New("auth: set one of Subject, ClientCredentials, Assertion and Login")
 	case c.DocumentURL != "" && !isDocumentURL(c.DocumentURL):
 		return fmt.Errorf("auth: Client.DocumentURL is %q, want an https URL with a path", shorten(c.DocumentURL))
 	case c.Key != nil:

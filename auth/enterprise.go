@@ -21,6 +21,9 @@ type Enterprise struct {
 	ClientID, ClientSecret string
 	// IDToken returns the token of the user's single sign-on: an OpenID Connect ID token.
 	IDToken func(ctx context.Context) (string, error)
+	// AccessToken returns an access token of the user that the identity provider has issued. A
+	// gateway uses it, because it has no ID token of its users. Set it in place of IDToken.
+	AccessToken func(ctx context.Context) (string, error)
 	// Base sends the requests. nil means a transport that is shared by all.
 	Base http.RoundTripper
 }
@@ -33,16 +36,20 @@ const (
 // Assert exchanges the user's ID token for an assertion that the authorization server of an MCP
 // server accepts, an ID-JAG.
 func (e *Enterprise) Assert(ctx context.Context, r AssertionRequest) (string, error) {
-	if e.IDToken == nil {
-		return "", errors.New("Enterprise.IDToken is not set")
+	read, kind := e.IDToken, tokenTypeID
+	if read == nil {
+		read, kind = e.AccessToken, tokenTypeAccess
 	}
-	token, err := e.IDToken(ctx)
+	if read == nil {
+		return "", errors.New("neither Enterprise.IDToken nor AccessToken is set")
+	}
+	token, err := read(ctx)
 	if err != nil {
-		return "", fmt.Errorf("no ID token of the user: %w", err)
+		return "", fmt.Errorf("no token of the user: %w", err)
 	}
 	form := url.Values{
 		"grant_type": {grantExchange}, "requested_token_type": {tokenTypeIDJAG}, "audience": {r.Issuer},
-		"subject_token": {token}, "subject_token_type": {tokenTypeID}, "client_id": {e.ClientID},
+		"subject_token": {token}, "subject_token_type": {kind}, "client_id": {e.ClientID},
 	}
 	if r.Resource != "" {
 		form.Set("resource", r.Resource)

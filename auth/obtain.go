@@ -36,6 +36,8 @@ func (t *Transport) obtain(ctx context.Context, n *need, d *discovery, r *Record
 	switch {
 	case t.opts.Assertion != nil:
 		return t.obtainByAssertion(ctx, d, r, key, base)
+	case t.opts.Subject != nil:
+		return t.obtainByExchange(ctx, d, r, key, base)
 	case t.opts.ClientCredentials:
 		return t.obtainByCredentials(ctx, d, r, key, base)
 	case t.opts.Login != nil:

@@ -27,6 +27,13 @@ type Options struct {
 	// of a workload's platform, or of an identity provider ([Enterprise.Assert]). A refused
 	// assertion is not retried. nil means another way.
 	Assertion func(ctx context.Context, r AssertionRequest) (string, error)
+	// Subject returns the access token of a user, for whom the client acts. The authorization server
+	// exchanges it for a token of the MCP server (RFC 8693), so Server.Issuer and Client must be
+	// set: the MCP server must not choose who gets the user's token. nil means another way.
+	Subject func(ctx context.Context) (string, error)
+	// OnBehalfOf exchanges the token of Subject in the form of Entra: as the assertion of a JWT
+	// bearer grant, with requested_token_use=on_behalf_of.
+	OnBehalfOf bool
 	// DPoP binds tokens to a key of the client, even if the server does not ask for it.
 	DPoP bool
 	// AllowHTTP sends tokens to a server over http. Else only https will do, or this machine.

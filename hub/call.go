@@ -122,7 +122,7 @@ const failureDelay = 10 * time.Second
 // acquireConn returns the connection that a caller uses under the definition's sharing.
 func (u *Upstream) acquireConn(ctx context.Context, caller Caller) (*connection, error) {
 	u.mu.Lock()
-	conn, sharing := u.sharedConn, u.def.Sharing
+	conn, sharing, loginFor := u.sharedConn, u.def.Sharing, u.def.LoginFor
 	u.lastUsed = time.Now()
 	u.mu.Unlock()
 	if conn == nil {
@@ -131,16 +131,32 @@ func (u *Upstream) acquireConn(ctx context.Context, caller Caller) (*connection,
 			return nil, err
 		}
 	}
-	switch key := caller.Principal; sharing {
-	case SharePerSession:
-		return u.clientConn(ctx, "session "+caller.Session+"\x00"+key)
-	case SharePerClient:
-		if key == "" {
-			key = "session " + caller.Session
+	if loginFor != nil {
+		own, login, err := loginFor(ctx, caller)
+		if err != nil {
+			return nil, err
 		}
-		return u.clientConn(ctx, key)
+		if own != "" {
+			return u.clientConn(ctx, "login "+own+"\x00"+connectionKey(sharing, caller), login)
+		}
+	}
+	if key := connectionKey(sharing, caller); key != "" {
+		return u.clientConn(ctx, key, nil)
 	}
 	return conn, nil
+}
+
+// connectionKey returns the key of a caller's connection, or "" for the shared one.
+func connectionKey(sharing Sharing, caller Caller) string {
+	switch {
+	case sharing == SharePerSession:
+		return "session " + caller.Session + "\x00" + caller.Principal
+	case sharing == SharePerClient && caller.Principal == "":
+		return "session " + caller.Session
+	case sharing == SharePerClient:
+		return caller.Principal
+	}
+	return ""
 }
 
 // awaitSharedConn waits until the upstream is ready. It starts a stopped server.

@@ -3,16 +3,19 @@ package hub
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"time"
+
+	"github.com/dowel-mcp/dowel/internal/httpwire"
 )
 
 // maxClientConns limits the connections to one upstream that belong to a single client each.
 const maxClientConns = 64
 
 // clientConn returns the connection of one client. It opens one if the client has none, and waits
-// for it.
-func (u *Upstream) clientConn(ctx context.Context, key string) (*connection, error) {
-	conn, err := u.reserveClientConn(key)
+// for it. A nil login means the login of the definition.
+func (u *Upstream) clientConn(ctx context.Context, key string, login *http.Client) (*connection, error) {
+	conn, err := u.reserveClientConn(key, login)
 	if err != nil {
 		return nil, err
 	}
@@ -25,7 +28,7 @@ func (u *Upstream) clientConn(ctx context.Context, key string) (*connection, err
 }
 
 // reserveClientConn returns the connection of a key. If it is new, it is still opening.
-func (u *Upstream) reserveClientConn(key string) (*connection, error) {
+func (u *Upstream) reserveClientConn(key string, login *http.Client) (*connection, error) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	conn := u.clientConns[key]
@@ -41,7 +44,7 @@ func (u *Upstream) reserveClientConn(key string) (*connection, error) {
 	conn.opened, conn.evicted = make(chan struct{}), make(chan struct{})
 	u.clientConns[key] = conn
 	down := u.changed
-	u.connWork.Go(func() { u.runClientConn(key, conn, down) }) // the connection outlives the call that opens it
+	u.connWork.Go(func() { u.runClientConn(key, login, conn, down) }) // the connection outlives the call that opens it
 	return conn, nil
 }
 
@@ -66,7 +69,7 @@ func (u *Upstream) evictIdlest() bool {
 
 // runClientConn opens a connection and keeps it until it is lost, idle or evicted, or the upstream
 // is not ready any more. down is closed at the next change of the upstream's state.
-func (u *Upstream) runClientConn(key string, conn *connection, down <-chan struct{}) {
+func (u *Upstream) runClientConn(key string, login *http.Client, conn *connection, down <-chan struct{}) {
 	ctx, cancel := context.WithCancel(context.Background()) // the dial has limits of its own
 	stop := make(chan struct{})
 	go func() {
@@ -76,10 +79,16 @@ func (u *Upstream) runClientConn(key string, conn *connection, down <-chan struc
 		}
 		cancel()
 	}()
-	opened, err := u.openConn(ctx)
+	opened, err := u.openConn(ctx, login)
 	close(stop)
 	if err != nil {
-		conn.openErr = &DownError{u.name, State{Status: Failed, Err: err, Cause: err.Error()}}
+		d := u.Definition()
+		conn.openErr = err
+		if httpwire.AsRefusal(err) != nil { // it concerns the client alone
+			u.hub.opts.Logger.Warn("a client cannot log in", "server", u.name, "error", d.maskText(err.Error()))
+		} else {
+			conn.openErr = &DownError{u.name, State{Status: Failed, Err: err, Cause: err.Error()}}
+		}
 		u.removeClientConn(key, conn)
 		close(conn.opened)
 		return

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"sync"
 	"time"
 
@@ -49,8 +50,9 @@ func newConnection() *connection {
 	return conn
 }
 
-// openConn dials the server. The connection lives until its client is closed or it is lost.
-func (u *Upstream) openConn(ctx context.Context) (*connection, error) {
+// openConn dials the server, with a login of its own unless it is nil. The connection lives until its
+// client is closed or it is lost.
+func (u *Upstream) openConn(ctx context.Context, login *http.Client) (*connection, error) {
 	u.mu.Lock()
 	d := u.def
 	u.mu.Unlock()
@@ -58,13 +60,17 @@ func (u *Upstream) openConn(ctx context.Context) (*connection, error) {
 	conn.upstream, conn.fingerprint, conn.lingerLimit, conn.lost = u, d.Fingerprint, d.Linger, make(chan error, 1)
 	options := u.clientOptions(d)
 	options.OnState, options.Answers.Handler = conn.handleState, mcp.HandlerFunc(conn.answerQuestion)
-	if sharesChannel(d.Target) {
+	target := u.dialTarget(d)
+	if login != nil {
+		target, options.HTTP.Client = withLogin(target, login), login
+	}
+	if sharesChannel(target) {
 		conn.router = newQuestionRouter(d.Name, d.Options.Wire.SerializeAsks)
 	}
 	if dialing := u.hub.opts.DialContext; dialing != nil {
 		ctx = dialing(ctx, d.Name)
 	}
-	c, err := client.Dial(ctx, u.dialTarget(d), &options)
+	c, err := client.Dial(ctx, target, &options)
 	if err != nil {
 		process.AwaitEnd(err) // two processes of a server must not run at the same time
 		return nil, err
@@ -114,6 +120,22 @@ func (u *Upstream) dialTarget(d Definition) any {
 		c.Stderr = &u.history
 	}
 	return c
+}
+
+// withLogin returns a target with another HTTP client, if it has one. Others take it from the options.
+func withLogin(target any, login *http.Client) any {
+	switch t := target.(type) {
+	case streamable.URL:
+		t.Client = login
+		return t
+	case sse.URL:
+		t.Client = login
+		return t
+	case websocket.URL:
+		t.Client = login
+		return t
+	}
+	return target
 }
 
 // commandOf returns the command of a target; ok is false for other targets.
@@ -210,7 +232,7 @@ func (u *Upstream) runSharedConn(ctx context.Context, start time.Time) error {
 			release()
 		}
 		u.enterPhase(ctx, p)
-	}))
+	}), nil)
 	release()
 	if err != nil {
 		return err

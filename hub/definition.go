@@ -1,6 +1,8 @@
 package hub
 
 import (
+	"context"
+	"net/http"
 	"path"
 	"slices"
 	"time"
@@ -33,6 +35,11 @@ type Definition struct {
 	// call waits for a server that is starting; if both are 0, the limit is 60 seconds. A call
 	// waits up to 10 seconds longer for the reason of a failure.
 	Options client.Options
+	// LoginFor returns the HTTP client for the calls of a caller, if callers have logins of their own
+	// at the server, and the key of the connection, which all callers with the same key share. With
+	// an empty key, Sharing decides. ctx is the context of the call. An error fails the call.
+	// LoginFor is called concurrently, before each call. nil means the same login for all.
+	LoginFor func(ctx context.Context, caller Caller) (key string, login *http.Client, err error)
 	// Policy is how the hub runs the server.
 	Policy
 

@@ -71,7 +71,7 @@ func (s *Server) verify(ctx context.Context, i *issuer, raw string) verdict {
 	if isOpaque {
 		life = introspectionLife
 	}
-	auth := &httpwire.Authorization{Principal: t.principal(), Challenge: s.challengeScopes, Token: t}
+	auth := &httpwire.Authorization{Principal: t.principal(), Challenge: s.challengeScopes, Token: t, Raw: strings.Clone(raw)}
 	return verdict{auth: auth, expires: t.Expires, until: now.Add(life)}
 }
 

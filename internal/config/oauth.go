@@ -19,6 +19,9 @@ var oauthStrings = []struct {
 	{"redirectUri", func(o *OAuth) *string { return &o.RedirectURI }, []string{"redirectUri", "redirect_uri"}},
 	{"callbackPort", func(o *OAuth) *string { return &o.CallbackPort }, []string{"callbackPort"}},
 	{"resource", func(o *OAuth) *string { return &o.Resource }, []string{"resource"}},
+	{"idpTokenUrl", func(o *OAuth) *string { return &o.IDPTokenURL }, []string{"idpTokenUrl"}},
+	{"idpClientId", func(o *OAuth) *string { return &o.IDPClientID }, []string{"idpClientId"}},
+	{"idpClientSecret", func(o *OAuth) *string { return &o.IDPClientSecret }, []string{"idpClientSecret"}},
 	{"account", func(o *OAuth) *string { return &o.Account }, []string{"account"}},
 }
 
@@ -37,6 +40,7 @@ func (e *entryReader) readOAuth(field string, n *node) {
 	for _, m := range n.members {
 		e.readOAuthMember(field+"."+m.key.text, m.key.text, m)
 	}
+	e.checkUserLogin(n)
 }
 
 func (e *entryReader) readOAuthMember(field, name string, m member) {
@@ -54,6 +58,9 @@ func (e *entryReader) readOAuthMember(field, name string, m member) {
 		return
 	case "grant":
 		e.readGrant(m.value)
+		return
+	case "per", "exchange":
+		e.readUserLogin(name, m.value)
 		return
 	case "dpop":
 		e.readBool("oauth.dpop", m.value, &e.s.OAuth.DPoP)

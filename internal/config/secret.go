@@ -23,7 +23,7 @@ var authSchemes = []string{"Bearer ", "Basic ", "Token ", "bearer ", "token "}
 // secretsIn returns the secrets in a value, judged by its field and its form.
 func secretsIn(field, value string, args []string) []string {
 	group, name, _ := strings.Cut(field, ".")
-	if (group == "env" || group == "headers") && secretmask.IsSecretName(name) || field == "oauth.clientSecret" {
+	if (group == "env" || group == "headers") && secretmask.IsSecretName(name) || field == "oauth.clientSecret" || field == "oauth.idpClientSecret" {
 		for _, scheme := range authSchemes {
 			value = strings.TrimPrefix(value, scheme)
 		}

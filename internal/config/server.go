@@ -96,7 +96,22 @@ type OAuth struct {
 	DPoP bool
 	// AssumePKCE uses an authorization server that does not say that it knows PKCE.
 	AssumePKCE bool
+	// PerUser gives each user of the gateway a login of its own. Otherwise all act as one account.
+	PerUser bool
+	// Exchange says how the token of a user becomes one of the server: [ExchangeToken],
+	// [ExchangeEntra] or [ExchangeIDJAG].
+	Exchange string
+	// IDPTokenURL, IDPClientID and IDPClientSecret are the token endpoint of the users' identity
+	// provider and the client there, for [ExchangeIDJAG].
+	IDPTokenURL, IDPClientID, IDPClientSecret string
 }
+
+// Values of [OAuth].Exchange.
+const (
+	ExchangeToken = "rfc8693" // token exchange
+	ExchangeEntra = "entra"   // the on-behalf-of form of Entra
+	ExchangeIDJAG = "id-jag"  // an assertion of the identity provider
+)
 
 const (
 	// ClientCredentials is the grant of a client that logs in as itself, without a user.

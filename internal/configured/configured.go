@@ -86,6 +86,7 @@ type Source struct {
 	stayedBlank  map[string]bool             // files that were missing or empty for the whole grace
 	blankReads   []string                    // missing or empty files that the current definition reads
 	definitions  map[entryKey]hub.Definition // of each entry, the last one that read no missing file
+	users        map[entryKey]*userLogins    // of the servers with a login for each user
 	reads        map[string]bool             // files that definitions read: envFile and ${file:…}
 	watch        *fileWatch                  // nil outside Changes
 }
@@ -96,7 +97,7 @@ func New(h *hub.Hub, o Options) *Source {
 	if o.Logger == nil {
 		o.Logger = slog.Default()
 	}
-	return &Source{hub: h, opts: o, lastGood: map[string][]*config.Server{}, stayedBlank: map[string]bool{}, definitions: map[entryKey]hub.Definition{}}
+	return &Source{hub: h, opts: o, lastGood: map[string][]*config.Server{}, stayedBlank: map[string]bool{}, definitions: map[entryKey]hub.Definition{}, users: map[entryKey]*userLogins{}}
 }
 
 // Load reads the files and applies their servers to the hub. A file that has become unreadable
@@ -233,6 +234,13 @@ func (s *Source) defineServer(server *config.Server) hub.Definition {
 		s.opts.Secrets.Add(d.Secrets...)
 	}
 	def := newDefinition(d, s.opts.Logins)
+	if def.Hold == (hub.Hold{}) && d.OAuth != nil && d.OAuth.PerUser {
+		users, err := s.usersOf(at, d)
+		if err != nil {
+			return heldDefinition(server, hub.NeedsConfiguration, d.Mask(err.Error()))
+		}
+		def.LoginFor = users.loginFor
+	}
 	def.Note = s.staleReasons[server]
 	def.Log = DefinitionLog(s.opts.Choices, server)
 	if s.set.HoldsChanges(server) {

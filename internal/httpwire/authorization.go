@@ -19,6 +19,8 @@ type Authorization struct {
 	Challenge func(r *http.Request, scopes []string) []string
 	// Token is the *resource.Token.
 	Token any
+	// Raw is the access token. It must reach authorization servers only.
+	Raw string
 }
 
 type authorizationKey struct{}

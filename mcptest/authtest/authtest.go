@@ -14,8 +14,8 @@
 //
 // It supports the metadata of RFC 8414 and OpenID Connect, dynamic registration (RFC 7591), client
 // ID metadata documents, authorization codes with PKCE, resource indicators and iss, refresh
-// tokens that rotate, client credentials, the device flow (RFC 8628), introspection (RFC 7662) and
-// revocation (RFC 7009). Access tokens are JWTs (RFC 9068) signed with ES256. A refresh token that
+// tokens that rotate, client credentials, the device flow (RFC 8628), token exchange (RFC 8693), also
+// in Entra's form and for an ID-JAG, introspection (RFC 7662) and revocation (RFC 7009). Access tokens are JWTs (RFC 9068) signed with ES256. A refresh token that
 // is used a second time revokes its family: all tokens of the same login.
 //
 // The behaviour of real servers that differs from the specifications is switched on by name, see
@@ -50,6 +50,8 @@ type Options struct {
 	Clients []Client
 	// User is the subject of the tokens. Empty means "alice".
 	User string
+	// IdentityProvider is the server with ID-JAGs that this one accepts. nil accepts none.
+	IdentityProvider *Server
 	// Opaque makes access tokens that only introspection can read.
 	Opaque bool
 	// Lifetime is how long an access token is valid. 0 means an hour.
@@ -149,6 +151,7 @@ func (s *Server) addRoutes() {
 	s.grants = map[string]func(*tokenRequest){
 		"authorization_code": s.grantCode, "refresh_token": s.grantRefresh,
 		"client_credentials": s.grantClientCredentials, "device_code": s.grantDevice,
+		"token-exchange": s.grantExchange, "jwt-bearer": s.grantAssertion,
 	}
 	s.addMetadataRoutes()
 	s.handle(path+"/register", "register", s.serveRegister)
@@ -189,7 +192,8 @@ func (s *Server) record(endpoint string, r *http.Request) {
 
 // Count returns how many requests an endpoint has received: metadata, register, authorize, token,
 // introspect, revoke, jwks, device or activate. A grant counts the requests of the token endpoint
-// for it: authorization_code, refresh_token, client_credentials or device_code.
+// for it: authorization_code, refresh_token, client_credentials, device_code, token-exchange or
+// jwt-bearer.
 func (s *Server) Count(endpoint string) int { return len(s.Requests(endpoint)) }
 
 // Requests returns the requests that an endpoint has received, in their order. [Server.Count]

@@ -18,6 +18,8 @@ type tokenRequest struct {
 	r      *http.Request
 	form   url.Values
 	client *Client
+
+	issuedType string // issued_token_type of the answer; empty for none
 }
 
 // rotationGrace is how long a used refresh token is accepted with the quirk "rotation-grace".
@@ -217,6 +219,9 @@ func (t *tokenRequest) answer(g *grant, scopes []string, withRefresh bool) {
 		if s.has(quirk) {
 			change()
 		}
+	}
+	if t.issuedType != "" {
+		body["issued_token_type"] = t.issuedType
 	}
 	if len(scopes) > 0 {
 		body["scope"] = strings.Join(scopes, separator)

@@ -196,6 +196,13 @@ func (e *entryWriter) addLogin(o *config.OAuth) {
 	inner.addText("callbackPort", o.CallbackPort)
 	inner.addText("resource", o.Resource)
 	inner.addTable("params", o.Params)
+	if o.PerUser {
+		inner.addText("per", config.PerUser)
+	}
+	inner.addText("exchange", o.Exchange)
+	inner.addText("idpTokenUrl", o.IDPTokenURL)
+	inner.addText("idpClientId", o.IDPClientID)
+	inner.addText("idpClientSecret", o.IDPClientSecret)
 	inner.addText("account", o.Account)
 	inner.addText("grant", o.Grant)
 	inner.addFlag("dpop", o.DPoP)

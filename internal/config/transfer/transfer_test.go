@@ -158,6 +158,9 @@ func TestEntryKeepsLogin(t *testing.T) {
 			"metadataUrl": "https://h/m", "redirectUri": "http://localhost:1/c", "callbackPort": 1, "resource": "", "account": "w", "grant": "client_credentials", "dpop": true, "assumePKCE": true}}}}`,
 			config.OAuth{ClientID: "x", PrivateKey: "k.pem", ClientDocument: "https://h/c", Issuer: "https://h", MetadataURL: "https://h/m", RedirectURI: "http://localhost:1/c",
 				CallbackPort: "1", Resource: config.OmitResource, Account: "w", Grant: config.ClientCredentials, DPoP: true, AssumePKCE: true}},
+		{config.Own, ".config/dowel/dowel.json", `{"mcpServers": {"a": {"url": "https://h/mcp", "oauth": {"clientId": "x", "issuer": "https://h", "per": "user", "exchange": "id-jag",
+			"idpTokenUrl": "https://i/t", "idpClientId": "y", "idpClientSecret": "${S}"}}}}`,
+			config.OAuth{ClientID: "x", Issuer: "https://h", PerUser: true, Exchange: config.ExchangeIDJAG, IDPTokenURL: "https://i/t", IDPClientID: "y", IDPClientSecret: "${S}"}},
 		{config.Own, ".config/dowel/dowel.json", `{"mcpServers": {"a": {"url": "https://h/mcp", "oauth": false}}}`, config.OAuth{Off: true}},
 	} {
 		o := options(t)

@@ -1,0 +1,141 @@
+package configured
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/dowel-mcp/dowel/auth"
+	"github.com/dowel-mcp/dowel/auth/resource"
+	"github.com/dowel-mcp/dowel/hub"
+	"github.com/dowel-mcp/dowel/internal/config"
+	"github.com/dowel-mcp/dowel/internal/httpwire"
+)
+
+// userLogins are the logins of the gateway's users at one server. Each user has an [auth.Transport]
+// with tokens of its own.
+type userLogins struct {
+	d    *config.Definition
+	opts auth.Options // without the parts of a user
+
+	mu    sync.Mutex
+	users map[string]*userLogin // by the key of the connection
+}
+
+// userLogin is the login of one user.
+type userLogin struct {
+	client *http.Client
+	token  string    // the newest token of the user for the gateway; guarded by userLogins.mu
+	used   time.Time // guarded by userLogins.mu
+}
+
+// maxUserLogins bounds the logins in memory at one server. The one unused for longest makes room; its
+// user gets a new one from the store or by an exchange.
+const maxUserLogins = 1000
+
+// newUserLogins returns the logins of the users at a server.
+func newUserLogins(d *config.Definition) (*userLogins, error) {
+	if err := checkLogin(d); err != nil {
+		return nil, fmt.Errorf("oauth.per cannot be user: %w", err)
+	}
+	o, err := loginOptions(d)
+	if err != nil {
+		return nil, err
+	}
+	o.ClientCredentials = false // that is how the lists are read
+	return &userLogins{d: d, opts: *o, users: map[string]*userLogin{}}, nil
+}
+
+// loginFor implements the LoginFor of [hub.Definition]. A request without an access token comes
+// from the owner of dowel, who is the shared account.
+func (l *userLogins) loginFor(ctx context.Context, _ hub.Caller) (key string, login *http.Client, err error) {
+	a, token := httpwire.AuthorizationFrom(ctx), resource.FromContext(ctx)
+	if a == nil || token == nil {
+		return "", nil, nil
+	}
+	if l.d.OAuth.Exchange == "" {
+		return "", nil, errors.New("the server " + l.d.Server.Name + " has no way to log a user in: oauth.per is user without oauth.exchange")
+	}
+	key = userKey(a.Principal.ID, token)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	u := l.users[key]
+	if u == nil {
+		if u, err = l.newUserLogin(a.Principal.ID); err != nil {
+			return "", nil, err
+		}
+		l.makeRoom()
+		l.users[key] = u
+	}
+	u.token, u.used = a.Raw, time.Now()
+	return key, u.client, nil
+}
+
+// userKey identifies the tokens that a user gets for a token of the gateway. A client with fewer
+// scopes must not use what a client with more has got for the same user.
+func userKey(principal string, t *resource.Token) string {
+	scopes := slices.Sorted(slices.Values(t.Scopes))
+	return strings.Join(append([]string{principal, t.ClientID}, scopes...), "\x00")
+}
+
+// makeRoom removes the login that was unused for longest if there are too many. l.mu is held.
+func (l *userLogins) makeRoom() {
+	if len(l.users) < maxUserLogins {
+		return
+	}
+	oldest := ""
+	for key, u := range l.users {
+		if oldest == "" || u.used.Before(l.users[oldest].used) {
+			oldest = key
+		}
+	}
+	delete(l.users, oldest)
+}
+
+// newUserLogin returns the login of a user. Exchanged tokens stay in memory. l.mu is held.
+func (l *userLogins) newUserLogin(principal string) (*userLogin, error) {
+	u, o := &userLogin{}, l.opts
+	o.Store, o.Account = auth.NewStore(), l.opts.Account+" user "+principal
+	subject := func(context.Context) (string, error) {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		return u.token, nil
+	}
+	switch l.d.OAuth.Exchange {
+	case config.ExchangeIDJAG:
+		idp := &auth.Enterprise{
+			TokenURL: l.d.OAuth.IDPTokenURL, ClientID: l.d.OAuth.IDPClientID, ClientSecret: l.d.OAuth.IDPClientSecret, AccessToken: subject,
+		}
+		o.Assertion = idp.Assert
+	default:
+		o.Subject, o.OnBehalfOf = subject, l.d.OAuth.Exchange == config.ExchangeEntra
+	}
+	t, err := newLoginTransport(l.d.URL, &o)
+	if err != nil {
+		return nil, err
+	}
+	u.client = &http.Client{Transport: t}
+	return u, nil
+}
+
+// usersOf returns the logins of the users at a server. They stay the same until a change of the entry
+// restarts the server. s.mu is held.
+func (s *Source) usersOf(at entryKey, d *config.Definition) (*userLogins, error) {
+	if !s.set.Gateway.Auth.IsSet() {
+		return nil, fmt.Errorf("oauth.per at %v is user, and without gateway.auth the gateway does not know its users", d.Server.Where("oauth.per"))
+	}
+	if l := s.users[at]; l != nil && l.d.Fingerprint() == d.Fingerprint() {
+		return l, nil
+	}
+	l, err := newUserLogins(d)
+	if err != nil {
+		return nil, err
+	}
+	s.users[at] = l
+	return l, nil
+}
