@@ -9,10 +9,10 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"runtime"
 	"sync"
 	"time"
 
+	"github.com/dowel-mcp/dowel/internal/userdir"
 	bolt "go.etcd.io/bbolt"
 	bolterrors "go.etcd.io/bbolt/errors"
 )
@@ -265,31 +265,12 @@ func readPair(raw []byte) (p pair, ok bool) {
 	return p, true
 }
 
-// DefaultPath returns the path of the default store: dowel/kv.db in the user's data folder. This is
-// XDG_DATA_HOME if it is set, else ~/.local/share, ~/Library/Application Support or %LocalAppData%,
-// depending on the system.
+// DefaultPath returns the path of the default store: dowel/kv.db in the user's data folder, see
+// [userdir.Data].
 func DefaultPath() (string, error) {
-	folder, err := dataFolder()
+	folder, err := userdir.Data()
 	if err != nil {
 		return "", fmt.Errorf("kv: cannot find your data folder: set XDG_DATA_HOME or give a file (path=…): %w", err)
 	}
 	return filepath.Join(folder, "dowel", "kv.db"), nil
-}
-
-func dataFolder() (string, error) {
-	// The XDG specification says that relative paths are ignored.
-	if folder := os.Getenv("XDG_DATA_HOME"); filepath.IsAbs(folder) {
-		return folder, nil
-	}
-	if runtime.GOOS == "windows" {
-		return os.UserCacheDir() // %LocalAppData%
-	}
-	home, err := os.UserHomeDir()
-	if err != nil {
-		return "", err
-	}
-	if runtime.GOOS == "darwin" {
-		return filepath.Join(home, "Library", "Application Support"), nil
-	}
-	return filepath.Join(home, ".local", "share"), nil
 }
