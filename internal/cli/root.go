@@ -4,7 +4,7 @@
 // Each command, or group of commands that shares types, is a package below this one:
 //
 //	up down service status console   the running dowel
-//	servers login trust doctor       the user's servers
+//	search servers login trust doctor  the user's servers
 //	configcmd importcmd exportcmd    their configuration
 //	discover tools resources prompts what a server offers; resources has dowel read, too
 //	call prompts watch               using it
@@ -25,6 +25,7 @@
 //	approval        names of tools that need no approval
 //	toolname        names of tools on the wire and for people
 //	attach          files that go along with a message to a model
+//	published       servers of the registry, bundles and install links
 //	editing         changes of configuration files
 //	consent         yes-or-no questions, such as the trust in a project's servers
 //	connect         finds the server that a command line names, connects to it, reads its lists
@@ -63,6 +64,7 @@ import (
 	"github.com/dowel-mcp/dowel/internal/cli/prompts"
 	"github.com/dowel-mcp/dowel/internal/cli/resources"
 	"github.com/dowel-mcp/dowel/internal/cli/run"
+	"github.com/dowel-mcp/dowel/internal/cli/search"
 	"github.com/dowel-mcp/dowel/internal/cli/serve"
 	"github.com/dowel-mcp/dowel/internal/cli/servers"
 	"github.com/dowel-mcp/dowel/internal/cli/service"
@@ -150,7 +152,7 @@ func newRoot(f *factory.Factory) *cobra.Command {
 	root.AddGroup(&cobra.Group{ID: own, Title: "Your servers:"}, &cobra.Group{ID: look, Title: "What a server offers:"}, &cobra.Group{ID: use, Title: "Using it:"},
 		&cobra.Group{ID: model, Title: "Working with a model:"}, &cobra.Group{ID: offer, Title: "Serving:"})
 	for group, commands := range map[string][]*cobra.Command{
-		own:   {up.NewCommand(f), down.NewCommand(f), service.NewCommand(f), status.NewCommand(f), console.NewCommand(f), servers.NewCommand(f), login.NewLoginCommand(f), login.NewLogoutCommand(f), login.NewAuthCommand(f), trust.NewCommand(f), wire.NewCommand(f), doctor.NewCommand(f), configcmd.NewCommand(f), importcmd.NewCommand(f), exportcmd.NewCommand(f)},
+		own:   {up.NewCommand(f), down.NewCommand(f), service.NewCommand(f), status.NewCommand(f), console.NewCommand(f), search.NewCommand(f), servers.NewAddCommand(f), servers.NewCommand(f), login.NewLoginCommand(f), login.NewLogoutCommand(f), login.NewAuthCommand(f), trust.NewCommand(f), wire.NewCommand(f), doctor.NewCommand(f), configcmd.NewCommand(f), importcmd.NewCommand(f), exportcmd.NewCommand(f)},
 		look:  {discover.NewCommand(f), tools.NewCommand(f), resources.NewCommand(f), prompts.NewCommand(f)},
 		use:   {call.NewCommand(f), resources.NewReadCommand(f), prompts.NewPromptCommand(f), prompts.NewCompleteCommand(f), watch.NewCommand(f)},
 		model: {chat.NewCommand(f), run.NewCommand(f), models.NewCommand(f)},

@@ -14,6 +14,7 @@ import (
 	"github.com/dowel-mcp/dowel/internal/cli/editing"
 	"github.com/dowel-mcp/dowel/internal/cli/exit"
 	"github.com/dowel-mcp/dowel/internal/cli/factory"
+	"github.com/dowel-mcp/dowel/internal/cli/published"
 	"github.com/dowel-mcp/dowel/internal/config"
 	"github.com/dowel-mcp/dowel/internal/config/edit"
 	"github.com/dowel-mcp/dowel/internal/config/transfer"
@@ -24,55 +25,66 @@ import (
 	"github.com/spf13/cobra"
 )
 
-func addCommand(f *factory.Factory) *cobra.Command {
+// NewAddCommand returns the command dowel add. dowel servers add is the same command.
+func NewAddCommand(f *factory.Factory) *cobra.Command {
 	var w connect.TargetFlags
 	var where factory.Places
+	var flags published.Flags
 	var dry bool
 	cmd := &cobra.Command{
 		Use:   "add NAME [-- COMMAND… | --url URL]",
-		Short: "Add a server to your dowel.json",
+		Short: "Add a server to your dowel.json: by its command, URL or name in the MCP registry",
 		Long: `Add a server to your own dowel.json. Give its command after --, or its --url. A built-in server needs only its name and
 perhaps options. Use variables such as ${TOKEN} in quotes instead of secrets: they are written as variables. A running dowel
 starts the server at once and shows the result.
 
+A published server needs neither command nor URL. Give its name in the MCP registry (dowel search finds it), a server.json
+file, an MCPB bundle (FILE.mcpb or its URL), or the install link of another tool. dowel shows what will run, asks for the
+values that the server needs, and fixes the version. A bundle is unpacked into your data folder, and removed with the server.
+
 Without servers of your own, dowel starts its built-in servers. After you add your first server, it no longer does.`,
-		Example: `  dowel servers add files -- npx -y @modelcontextprotocol/server-filesystem .
-  dowel servers add docs --url https://example.com/mcp -H 'Authorization: Bearer ${DOCS_TOKEN}'
-  dowel servers add kv -O memory=true`,
+		Example: `  dowel add files -- npx -y @modelcontextprotocol/server-filesystem .
+  dowel add docs --url https://example.com/mcp -H 'Authorization: Bearer ${DOCS_TOKEN}'
+  dowel add kv -O memory=true
+  dowel add io.github.owner/weather --set CITY=Oslo
+  dowel add ./weather-1.2.0.mcpb --dry-run`,
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			f.Parsed = true
-			return addServer(f, cmd, args, w, where, dry)
+			return addServer(f, cmd, args, w, where, flags, dry)
 		},
 	}
 	w.AddFlags(cmd)
 	where.AddFlags(cmd)
+	flags.Add(cmd)
 	cmd.Flags().Lookup("config").Usage = "add it to this `file` instead of your own dowel.json"
 	cmd.Flags().BoolVar(&dry, "dry-run", false, "show what would be written, and write nothing")
 	return cmd
 }
 
-func addServer(f *factory.Factory, cmd *cobra.Command, args []string, w connect.TargetFlags, where factory.Places, dry bool) error {
+func addServer(f *factory.Factory, cmd *cobra.Command, args []string, w connect.TargetFlags, where factory.Places, flags published.Flags, dry bool) error {
 	o, err := where.ConfigOptions()
 	if err != nil {
 		return err
 	}
-	given, entry, err := parseNewServer(f, &w, cmd, args, dry)
+	set := config.Load(o)
+	if err := checkEditable(set, o); err != nil {
+		return err
+	}
+	n, err := parseNewServer(f, &w, cmd, args, flags, dry)
 	if err != nil {
 		return err
 	}
-	set := config.Load(o)
+	defer n.Close()
+	given, entry := n.Name, n.Entry
 	name := wirename.Fit(given)
 	for _, taken := range []string{given, name} {
 		if s := set.Server(taken); s != nil {
 			return exit.Usagef("a server named %s exists already: %s", taken, s.At)
 		}
 	}
-	if name != given {
+	if name != given && !hasTitle(entry) {
 		entry = append(edit.Object{{Key: "title", Value: given}}, entry...)
-	}
-	if err := checkEditable(set, o); err != nil {
-		return err
 	}
 	change := func(text []byte, format edit.Format) ([]byte, error) {
 		return edit.Set(text, format, []string{"mcpServers", name}, entry)
@@ -81,11 +93,16 @@ func addServer(f *factory.Factory, cmd *cobra.Command, args []string, w connect.
 	if dry {
 		return editing.PreviewEdit(f, path, change)
 	}
+	if n.Unpack != nil {
+		if err := n.Unpack(); err != nil {
+			return err
+		}
+	}
 	result, err := editing.WriteEdit(path, false, change)
 	if err != nil {
 		return err
 	}
-	added := Addition{File: path, Changed: result.Changed}
+	added := Addition{File: path, Changed: result.Changed, Notes: n.Notes}
 	if name != given {
 		added.Notes = append(added.Notes, fmt.Sprintf("the server is called %s here, since tool names cannot contain %q", name, given))
 	}
@@ -97,6 +114,11 @@ func addServer(f *factory.Factory, cmd *cobra.Command, args []string, w connect.
 		editing.ShowWritten(f, path, result)
 	}
 	return showAddition(cmd.Context(), f, name, added)
+}
+
+// hasTitle reports whether an entry has a title.
+func hasTitle(entry edit.Object) bool {
+	return slices.ContainsFunc(entry, func(m edit.Member) bool { return m.Key == "title" })
 }
 
 // checkEditable returns an error if the files of --config cannot take an entry in dowel's format.
@@ -168,26 +190,38 @@ func awaitAdded(ctx context.Context, f *factory.Factory, name string, o *Outcome
 }
 
 // parseNewServer returns the name and the entry of the server that the command line describes.
-func parseNewServer(f *factory.Factory, w *connect.TargetFlags, cmd *cobra.Command, args []string, dry bool) (name string, entry edit.Object, err error) {
+func parseNewServer(f *factory.Factory, w *connect.TargetFlags, cmd *cobra.Command, args []string, flags published.Flags, dry bool) (*published.Server, error) {
 	words, command := args, []string(nil)
 	if dash := cmd.ArgsLenAtDash(); dash >= 0 {
 		words, command = args[:dash], args[dash:]
 	}
 	switch {
 	case len(words) == 0 || words[0] == "" || strings.ContainsFunc(words[0], func(r rune) bool { return r < ' ' }):
-		return "", nil, exit.Usagef("name the server: dowel servers add NAME -- COMMAND…")
+		return nil, exit.Usagef("name the server: dowel servers add NAME -- COMMAND…")
 	case len(words) > 1 && len(command) == 0 && w.Url == "":
-		return "", nil, exit.Usagef("put the server's command after --: dowel servers add %s -- %s", words[0], strings.Join(words[1:], " "))
+		return nil, exit.Usagef("put the server's command after --: dowel servers add %s -- %s", words[0], strings.Join(words[1:], " "))
 	case len(words) > 1:
-		return "", nil, exit.Usagef("want one name for the server, not %s", strings.Join(words, " "))
+		return nil, exit.Usagef("want one name for the server, not %s", strings.Join(words, " "))
 	}
-	name = words[0]
+	name := words[0]
+	if len(command) == 0 && w.Url == "" && published.Is(name) {
+		if err := checkPublishedFlags(cmd); err != nil {
+			return nil, err
+		}
+		return published.Find(cmd.Context(), f, name, flags, dry)
+	}
+	for _, flag := range []string{"set", "from", "as"} {
+		if cmd.Flags().Changed(flag) {
+			return nil, exit.Usagef("--%s is for published servers, and %s is none: write its name in the registry as io.github.owner/name", flag, name)
+		}
+	}
 	s := &config.Server{}
+	var err error
 	switch builtIn := slices.Contains(builtin.Names(), name); {
 	case w.Url != "" && len(command) > 0:
-		return "", nil, exit.Usagef("give either --url or a command after --, not both")
+		return nil, exit.Usagef("give either --url or a command after --, not both")
 	case len(w.BuiltinOptions) > 0 && (w.Url != "" || len(command) > 0):
-		return "", nil, exit.Usagef("--option is for built-in servers; put the server's own options after its command")
+		return nil, exit.Usagef("--option is for built-in servers; put the server's own options after its command")
 	case w.Url != "":
 		err = fillURLEntry(w, s)
 	case len(command) > 0:
@@ -195,9 +229,22 @@ func parseNewServer(f *factory.Factory, w *connect.TargetFlags, cmd *cobra.Comma
 	case builtIn:
 		err = fillBuiltInEntry(f, w, s, name, dry)
 	default:
-		err = exit.Usagef("give the command of %s after --, or its --url; built-in servers are %s", name, strings.Join(builtin.Names(), ", "))
+		err = exit.Usagef("give the command of %s after --, or its --url; built-in servers are %s; for a published server: dowel search %[1]s", name, strings.Join(builtin.Names(), ", "))
 	}
-	return name, transfer.Entry(s, ""), err
+	if err != nil {
+		return nil, err
+	}
+	return &published.Server{Name: name, Entry: transfer.Entry(s, "")}, nil
+}
+
+// checkPublishedFlags refuses flags that describe a server, since the publisher describes it.
+func checkPublishedFlags(cmd *cobra.Command) error {
+	for _, name := range []string{"option", "header", "env", "dir"} {
+		if cmd.Flags().Changed(name) {
+			return exit.Usagef("--%s is for servers with a command or --url; give the values of a published server with --set NAME=VALUE", name)
+		}
+	}
+	return nil
 }
 
 // fillURLEntry sets the entry s of a server at a URL.

@@ -9,6 +9,7 @@ import (
 	"github.com/dowel-mcp/dowel/internal/cli/editing"
 	"github.com/dowel-mcp/dowel/internal/cli/exit"
 	"github.com/dowel-mcp/dowel/internal/cli/factory"
+	"github.com/dowel-mcp/dowel/internal/cli/published"
 	"github.com/dowel-mcp/dowel/internal/config"
 	"github.com/dowel-mcp/dowel/internal/config/edit"
 	"github.com/dowel-mcp/dowel/internal/config/transfer"
@@ -54,6 +55,7 @@ func removeServer(ctx context.Context, f *factory.Factory, name string, where fa
 	})
 	if err == nil && !dry {
 		editing.ReloadDaemon(ctx, f)
+		published.RemoveBundle(f, s, o)
 	}
 	return err
 }

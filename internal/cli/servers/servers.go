@@ -33,7 +33,7 @@ running dowel applies every change at once.`,
   dowel servers add files -- npx -y @modelcontextprotocol/server-filesystem .
   dowel servers add docs --url https://example.com/mcp -H 'Authorization: Bearer ${DOCS_TOKEN}'`,
 	}
-	cmd.AddCommand(listCommand(f), logsCommand(f), reloadCommand(f), addCommand(f), setCommand(f), removeCommand(f),
+	cmd.AddCommand(listCommand(f), logsCommand(f), reloadCommand(f), NewAddCommand(f), setCommand(f), removeCommand(f),
 		verbCommand(f, "enable", "Switch servers on", `Switch servers on, whatever their entries say. dowel stores this in its own state. A running dowel starts the servers and
 shows the result.`),
 		verbCommand(f, "disable", "Switch servers off and stop them", `Switch servers off. dowel stores this in its own state. A running dowel stops the servers.`),

@@ -1,0 +1,403 @@
+// Package published adds servers that other people publish: it finds them in the MCP registry, in
+// server.json files, MCPB bundles and install links, shows what will run, and asks for values and
+// consent.
+package published
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/dowel-mcp/dowel/internal/cli/consent"
+	"github.com/dowel-mcp/dowel/internal/cli/exit"
+	"github.com/dowel-mcp/dowel/internal/cli/factory"
+	"github.com/dowel-mcp/dowel/internal/config"
+	"github.com/dowel-mcp/dowel/internal/config/edit"
+	"github.com/dowel-mcp/dowel/internal/config/transfer"
+	"github.com/dowel-mcp/dowel/internal/install"
+	"github.com/dowel-mcp/dowel/internal/install/link"
+	"github.com/dowel-mcp/dowel/internal/install/registry"
+	"github.com/dowel-mcp/dowel/internal/term"
+	"github.com/spf13/cobra"
+)
+
+// Flags are the flags for published servers.
+type Flags struct {
+	as, way, registry string
+	values            []string
+	yes               bool
+}
+
+// Add registers the flags.
+func (p *Flags) Add(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&p.as, "as", "", "call the server this `name` in your configuration")
+	cmd.Flags().StringArrayVar(&p.values, "set", nil, "give a `NAME=VALUE` that the server needs (repeatable)")
+	cmd.Flags().StringVar(&p.way, "from", "", "run it from this `source`: npm, pypi, oci, nuget, mcpb or remote")
+	AddRegistryFlag(cmd, &p.registry)
+	cmd.Flags().BoolVar(&p.yes, "yes", false, "add a published server without asking")
+}
+
+// registryVariable names the environment variable with the address of the registry.
+const registryVariable = "DOWEL_REGISTRY"
+
+// AddRegistryFlag adds the flag --registry.
+func AddRegistryFlag(cmd *cobra.Command, into *string) {
+	address := registry.Official
+	if own := os.Getenv(registryVariable); own != "" {
+		address = own
+	}
+	cmd.Flags().StringVar(into, "registry", address, "ask the MCP registry at this `URL`; "+registryVariable+" sets it for good")
+}
+
+// openRegistry returns the client of a registry. It warns if it uses an older answer.
+func openRegistry(f *factory.Factory, base string) *registry.Client {
+	c := &registry.Client{Base: strings.TrimSuffix(base, "/"), HTTP: install.NewHTTPClient(), Stale: func(age time.Duration, err error) {
+		f.Warn("%v; this is its answer of %v ago", err, age.Round(time.Minute))
+	}}
+	if folder, err := os.UserCacheDir(); err == nil {
+		c.Folder = filepath.Join(folder, "dowel", "registry")
+	}
+	return c
+}
+
+// Server is a published server, which the user has agreed to add.
+type Server struct {
+	Name  string
+	Entry edit.Object
+	Notes []string
+	// Unpack unpacks the server's bundle. Call it before the entry is written. nil means that there
+	// is none.
+	Unpack func() error
+
+	temporary string // a downloaded file, or ""
+}
+
+// Close removes temporary files.
+func (s *Server) Close() {
+	if s.temporary != "" {
+		_ = os.Remove(s.temporary)
+	}
+}
+
+// Is reports whether the first word of dowel add stands for a published server: an install link, a
+// bundle, a server.json file, or a name of the registry.
+func Is(word string) bool {
+	if link.Is(word) || isBundle(word) || strings.HasSuffix(word, ".json") {
+		return true
+	}
+	name, _, _ := strings.Cut(word, "@")
+	owner, last, ok := strings.Cut(name, "/")
+	return ok && strings.Contains(owner, ".") && last != "" && !strings.HasPrefix(word, ".") && !strings.ContainsAny(word, `\ :`) && !strings.Contains(last, "/")
+}
+
+// Find returns the server that a word stands for, see [Is]. It asks the user on a terminal unless dry is
+// set. Close the server.
+func Find(ctx context.Context, f *factory.Factory, word string, flags Flags, dry bool) (*Server, error) {
+	a := &addition{f: f, flags: flags, dry: dry, in: term.NewLines(f.Stdin)}
+	switch {
+	case link.Is(word):
+		return a.addLink(ctx, word)
+	case isBundle(word):
+		return a.addBundleAt(ctx, word)
+	}
+	e, err := a.readEntry(ctx, word)
+	if err != nil {
+		return nil, err
+	}
+	way, err := a.chooseWay(e.Ways())
+	if err != nil {
+		return nil, err
+	}
+	if way.Package != nil && way.Package.Type == "mcpb" {
+		return a.addPublishedBundle(ctx, way)
+	}
+	if p := way.Package; p != nil && p.SHA256 != "" {
+		if err := registry.CheckNPM(ctx, install.NewHTTPClient(), *p); err != nil {
+			return nil, err
+		}
+	}
+	return a.addPlan(ctx, &way.Plan, nil)
+}
+
+// addition adds one published server.
+type addition struct {
+	f     *factory.Factory
+	flags Flags
+	dry   bool
+	in    *term.Lines
+}
+
+// readEntry reads a server.json file, or asks the registry for NAME or NAME@VERSION.
+func (a *addition) readEntry(ctx context.Context, word string) (registry.Entry, error) {
+	if strings.HasSuffix(word, ".json") {
+		text, err := os.ReadFile(word)
+		if err != nil {
+			return registry.Entry{}, exit.UsageError{Err: err}
+		}
+		e, err := registry.Parse(text)
+		if err != nil {
+			return e, exit.Usagef("%s: %w", word, err)
+		}
+		return e, nil
+	}
+	name, version, _ := strings.Cut(word, "@")
+	e, err := openRegistry(a.f, a.flags.registry).Get(ctx, name, version)
+	var unreachable *registry.UnreachableError
+	switch {
+	case errors.Is(err, registry.ErrUnknown) && version != "":
+		return e, exit.Usagef("the registry %s has no server %s of version %s; without @%s, dowel takes the latest one", a.flags.registry, name, version, version)
+	case errors.Is(err, registry.ErrUnknown):
+		return e, exit.Usagef("the registry %s has no server %s; look for it: dowel search %s", a.flags.registry, name, name[strings.LastIndex(name, "/")+1:])
+	case errors.As(err, &unreachable):
+		err = fmt.Errorf("%w. With a server.json file: dowel add FILE.json; with its command: dowel add NAME -- COMMAND…", unreachable.Err)
+		return e, exit.ConnectError{Server: "the registry " + unreachable.Base, Err: err}
+	}
+	return e, err
+}
+
+// Search is [registry.Client.Search] with the errors of the command line.
+func Search(ctx context.Context, f *factory.Factory, base string, words []string, limit int) ([]registry.Entry, bool, error) {
+	found, more, err := openRegistry(f, base).Search(ctx, words, limit)
+	var unreachable *registry.UnreachableError
+	if errors.As(err, &unreachable) {
+		err = exit.ConnectError{Server: "the registry " + unreachable.Base, Err: unreachable.Err}
+	}
+	return found, more, err
+}
+
+// chooseWay returns the way of --from, or the first one that dowel can run. A way whose program is not
+// installed comes last.
+func (a *addition) chooseWay(ways []registry.Way) (*registry.Way, error) {
+	var reasons []string
+	var later *registry.Way
+	for i := range ways {
+		w := &ways[i]
+		switch {
+		case a.flags.way != "" && a.flags.way != w.Way:
+			continue
+		case w.Unsupported != "":
+			reasons = append(reasons, w.Way+": "+w.Unsupported)
+			continue
+		}
+		if missing := missingProgram(w); missing != "" && a.flags.way == "" {
+			if later == nil {
+				later = w
+			}
+			continue
+		}
+		return w, nil
+	}
+	if later != nil {
+		return later, nil
+	}
+	if len(reasons) == 0 {
+		var names []string
+		for _, w := range ways {
+			names = append(names, w.Way)
+		}
+		return nil, exit.Usagef("--from %s: the server is published as %s", a.flags.way, strings.Join(slices.Compact(names), ", "))
+	}
+	return nil, fmt.Errorf("dowel cannot run %s: %s", ways[0].Name, strings.Join(reasons, "; "))
+}
+
+// missingProgram returns the program that a way needs and this machine does not have, or "".
+func missingProgram(w *registry.Way) string {
+	if w.Package == nil || w.Build == nil {
+		return ""
+	}
+	program := w.Build(install.Values{}).Command
+	if _, err := exec.LookPath(program); err != nil {
+		return program
+	}
+	return ""
+}
+
+// addLink adds the server of an install link.
+func (a *addition) addLink(ctx context.Context, text string) (*Server, error) {
+	s, err := link.Parse(text)
+	if err != nil {
+		return nil, exit.UsageError{Err: err}
+	}
+	if !s.Valid() {
+		return nil, exit.Usagef("the install link cannot be used: %v", s.Problems[0])
+	}
+	p := &install.Plan{Name: s.Name, About: []string{s.Name + ", from an install link. Links do not tell who made them"},
+		Build: func(install.Values) config.Spec { return s.Spec }}
+	return a.addPlan(ctx, p, s)
+}
+
+// addPlan asks for the missing values, shows the entry, and asks for consent. from is the entry of
+// another tool, or nil.
+func (a *addition) addPlan(ctx context.Context, p *install.Plan, from *config.Server) (*Server, error) {
+	if p.Unsupported != "" {
+		return nil, fmt.Errorf("dowel cannot run %s: %s", p.Name, p.Unsupported)
+	}
+	given, err := parseValues(a.flags.values)
+	if err != nil {
+		return nil, err
+	}
+	values, missing, err := p.Fill(given)
+	if err != nil {
+		return nil, exit.UsageError{Err: err}
+	}
+	if err := a.askValues(ctx, p, missing, values); err != nil {
+		return nil, err
+	}
+	s := &config.Server{Spec: p.Build(values)}
+	if from != nil {
+		s = from
+	}
+	entry := transfer.Entry(s, "")
+	if p.Title != "" {
+		entry = append(edit.Object{{Key: "title", Value: install.Escape(p.Title)}}, entry...)
+	}
+	n := &Server{Name: p.Name, Entry: entry, Notes: secretNotes(p, values)}
+	if a.flags.as != "" {
+		n.Name = a.flags.as
+	}
+	a.show(p, s, values)
+	return n, a.confirm(ctx, n.Name)
+}
+
+// parseValues reads the values of --set.
+func parseValues(settings []string) (install.Values, error) {
+	v := install.Values{}
+	for _, setting := range settings {
+		name, value, ok := strings.Cut(setting, "=")
+		if !ok || name == "" {
+			return nil, exit.Usagef("--set %s: want NAME=VALUE", setting)
+		}
+		v[name] = append(v[name], value)
+	}
+	return v, nil
+}
+
+// askValues asks for the missing inputs on a terminal, and fails without one.
+func (a *addition) askValues(ctx context.Context, p *install.Plan, missing []install.Input, values install.Values) error {
+	if len(missing) == 0 {
+		return nil
+	}
+	if term.Terminal(a.f.Stdin) == nil || a.f.JSON || a.dry {
+		var lines []string
+		for _, in := range missing {
+			lines = append(lines, fmt.Sprintf("--set %s=… (%s)", in.Name, describeInput(in)))
+		}
+		return exit.Usagef("%s needs values: %s", p.Name, strings.Join(lines, ", "))
+	}
+	for _, in := range missing {
+		fmt.Fprintf(a.f.Stdout, "%s: %s\n", a.f.Stdout.Bold(term.Line(in.Name)), term.Line(describeInput(in)))
+		for len(values[in.Name]) == 0 {
+			fmt.Fprint(a.f.Stdout, "  value: ")
+			answer, err := a.in.Next(ctx)
+			if errors.Is(err, io.EOF) {
+				return exit.Usagef("%s needs a value for %s", p.Name, in.Name)
+			}
+			if err != nil {
+				return err
+			}
+			answer = strings.TrimSpace(answer)
+			if err := in.Check(answer); err != nil {
+				fmt.Fprintln(a.f.Stdout, "  "+term.Line(err.Error()))
+				continue
+			}
+			values[in.Name] = []string{answer}
+		}
+	}
+	return nil
+}
+
+// describeInput describes the value of an input in a line.
+func describeInput(in install.Input) string {
+	text := strings.TrimRight(in.Description, ".")
+	add := func(more string) {
+		if text != "" {
+			text += "; "
+		}
+		text += more
+	}
+	switch {
+	case len(in.Choices) > 0:
+		add("one of " + strings.Join(in.Choices, ", "))
+	case in.Type != "" && in.Type != "string":
+		add("a " + in.Type)
+	}
+	if in.Example != "" {
+		add("such as " + in.Example)
+	}
+	if text == "" {
+		return "a value"
+	}
+	return text
+}
+
+// secretNotes says which variables the user must set.
+func secretNotes(p *install.Plan, values install.Values) (notes []string) {
+	for _, in := range p.Inputs {
+		if in.Secret && values.Get(in.Name) == "${"+in.Variable()+"}" {
+			notes = append(notes, fmt.Sprintf("set the variable %s in the environment of dowel (%s): the secret stays out of the file", in.Variable(), describeInput(in)))
+		}
+	}
+	return notes
+}
+
+// show shows the source of a server and what will run.
+func (a *addition) show(p *install.Plan, s *config.Server, values install.Values) {
+	if a.f.JSON {
+		return
+	}
+	out := a.f.Stdout
+	for i, line := range p.About {
+		if i == 0 {
+			line = out.Bold(term.Line(line))
+		} else {
+			line = "  " + term.Line(line)
+		}
+		fmt.Fprintln(out, line)
+	}
+	for _, warning := range p.Warnings {
+		fmt.Fprintln(out, "  "+out.Yellow("Careful: "+term.Line(warning)))
+	}
+	masked := s.Masked()
+	if s.Command != "" {
+		fmt.Fprintln(out, "  runs as you: "+term.Line(strings.Join(append([]string{masked.Command}, masked.Args...), " ")))
+		if s.Dir != "" {
+			fmt.Fprintln(out, "  in the folder: "+term.Line(s.Dir))
+		}
+	} else {
+		fmt.Fprintln(out, "  connects to: "+term.Line(masked.URL))
+	}
+	for _, name := range slices.Sorted(maps.Keys(masked.Env)) {
+		fmt.Fprintf(out, "  sets: %s=%s\n", term.Line(name), term.Line(masked.Env[name]))
+	}
+	for _, name := range slices.Sorted(maps.Keys(masked.Headers)) {
+		fmt.Fprintf(out, "  sends: %s: %s\n", term.Line(name), term.Line(masked.Headers[name]))
+	}
+	for _, in := range p.Inputs {
+		if len(values[in.Name]) == 0 {
+			fmt.Fprintf(out, "  %s\n", out.Dim(term.Line("optional: --set "+in.Name+"=… ("+describeInput(in)+")")))
+		}
+	}
+}
+
+// confirm asks whether to add a server.
+func (a *addition) confirm(ctx context.Context, name string) error {
+	switch {
+	case a.dry || a.flags.yes:
+		return nil
+	case term.Terminal(a.f.Stdin) == nil || a.f.JSON:
+		return exit.Usagef("nothing was added: without a terminal, use --yes to add the server or --dry-run to see the change")
+	}
+	agreed, err := consent.Ask(ctx, a.f, a.in, fmt.Sprintf("Add it as %s?", term.Line(name)))
+	if err == nil && !agreed {
+		err = errors.New("nothing was added")
+	}
+	return err
+}
