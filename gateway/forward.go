@@ -13,10 +13,9 @@ import (
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
-// forwardRequest sends a request with these params to an upstream, and returns the result or the
-// error for the client. Questions name the upstream, unless that is a gateway, which has named its
-// own.
-func (g *Gateway) forwardRequest(ctx context.Context, u *hub.Upstream, req *mcp.Request, params json.RawMessage) (*mcp.Result, error) {
+// forwardNamed is forwardRequest without logins. Questions name the upstream, unless that is a gateway,
+// which has named its own.
+func (g *Gateway) forwardNamed(ctx context.Context, u *hub.Upstream, req *mcp.Request, params json.RawMessage) (*mcp.Result, error) {
 	res, err := g.forwardToUpstream(ctx, u, req, params)
 	if err == nil && res.Type == mcp.ResultInputRequired && !g.relays {
 		res = nameAsker(u.Name(), res)
@@ -24,7 +23,7 @@ func (g *Gateway) forwardRequest(ctx context.Context, u *hub.Upstream, req *mcp.
 	return res, err
 }
 
-// forwardToUpstream is forwardRequest with questions as the upstream has sent them. A legacy
+// forwardToUpstream is forwardNamed with questions as the upstream has sent them. A legacy
 // upstream may ask live, so its call gets a bridge.
 func (g *Gateway) forwardToUpstream(ctx context.Context, u *hub.Upstream, req *mcp.Request, params json.RawMessage) (*mcp.Result, error) {
 	if err := g.checkScopes(ctx, u, req); err != nil {

@@ -45,6 +45,11 @@ type Options struct {
 	// an upstream: its tools, prompts, resources and completions. Lists show them to all clients. nil
 	// means none. Scopes is called concurrently.
 	Scopes func(server string) []string
+	// Login returns the address of a page on which the user of a request logs in at an upstream that
+	// has refused the request for lack of a login. ctx is the context of the request. With wait, Login
+	// waits until a login that was begun is over, and returns its error. An empty address means that
+	// the user cannot log in there. nil means that no user can. Login is called concurrently.
+	Login func(ctx context.Context, server string, wait bool) (address string, err error)
 	// Logger receives messages that belong to no call. nil means [slog.Default].
 	Logger *slog.Logger
 }

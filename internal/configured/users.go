@@ -2,7 +2,6 @@ package configured
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -38,8 +37,8 @@ type userLogin struct {
 // user gets a new one from the store or by an exchange.
 const maxUserLogins = 1000
 
-// newUserLogins returns the logins of the users at a server.
-func newUserLogins(d *config.Definition) (*userLogins, error) {
+// newUserLogins returns the logins of the users at a server. A nil store keeps none.
+func newUserLogins(d *config.Definition, store auth.Store) (*userLogins, error) {
 	if err := checkLogin(d); err != nil {
 		return nil, fmt.Errorf("oauth.per cannot be user: %w", err)
 	}
@@ -48,6 +47,9 @@ func newUserLogins(d *config.Definition) (*userLogins, error) {
 		return nil, err
 	}
 	o.ClientCredentials = false // that is how the lists are read
+	if o.Store = store; store == nil {
+		o.Store = auth.NewStore()
+	}
 	return &userLogins{d: d, opts: *o, users: map[string]*userLogin{}}, nil
 }
 
@@ -58,10 +60,9 @@ func (l *userLogins) loginFor(ctx context.Context, _ hub.Caller) (key string, lo
 	if a == nil || token == nil {
 		return "", nil, nil
 	}
-	if l.d.OAuth.Exchange == "" {
-		return "", nil, errors.New("the server " + l.d.Server.Name + " has no way to log a user in: oauth.per is user without oauth.exchange")
+	if key = a.Principal.ID; l.d.OAuth.Exchange != "" {
+		key = userKey(a.Principal.ID, token)
 	}
-	key = userKey(a.Principal.ID, token)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	u := l.users[key]
@@ -97,16 +98,20 @@ func (l *userLogins) makeRoom() {
 	delete(l.users, oldest)
 }
 
-// newUserLogin returns the login of a user. Exchanged tokens stay in memory. l.mu is held.
+// newUserLogin returns the login of a user. Exchanged tokens stay in memory, those of a login in a
+// browser in the store. l.mu is held.
 func (l *userLogins) newUserLogin(principal string) (*userLogin, error) {
-	u, o := &userLogin{}, l.opts
-	o.Store, o.Account = auth.NewStore(), l.opts.Account+" user "+principal
+	u, o := &userLogin{}, l.userOptions(principal)
+	if l.d.OAuth.Exchange != "" {
+		o.Store = auth.NewStore()
+	}
 	subject := func(context.Context) (string, error) {
 		l.mu.Lock()
 		defer l.mu.Unlock()
 		return u.token, nil
 	}
 	switch l.d.OAuth.Exchange {
+	case "":
 	case config.ExchangeIDJAG:
 		idp := &auth.Enterprise{
 			TokenURL: l.d.OAuth.IDPTokenURL, ClientID: l.d.OAuth.IDPClientID, ClientSecret: l.d.OAuth.IDPClientSecret, AccessToken: subject,
@@ -123,6 +128,49 @@ func (l *userLogins) newUserLogin(principal string) (*userLogin, error) {
 	return u, nil
 }
 
+// userOptions returns the options of a user's logins. Redirects go to the gateway, not to the loopback
+// address of the owner's logins.
+func (l *userLogins) userOptions(principal string) auth.Options {
+	o := l.opts
+	o.Account = l.opts.Account + " user " + principal
+	o.Client.RedirectURI, o.Client.DocumentURL = "", ""
+	return o
+}
+
+// UserLogin is a login of a user of the gateway at a server.
+type UserLogin struct {
+	Principal string
+	Issuer    string // that has issued the token of the user for the gateway
+	// Run logs in and stores the tokens for the principal.
+	Run func(ctx context.Context, login auth.Login) error
+}
+
+// UserLogin returns the login that the user of a request can make at a server with a browser. ok is false
+// if there is none.
+func (s *Source) UserLogin(ctx context.Context, server string) (login UserLogin, ok bool) {
+	a, token := httpwire.AuthorizationFrom(ctx), resource.FromContext(ctx)
+	u := s.hub.Upstream(server)
+	if a == nil || token == nil || u == nil || u.Definition().LoginFor == nil {
+		return login, false
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, l := range s.users {
+		if l.d.Server.Name == server && l.d.OAuth.Exchange == "" && l.d.Fingerprint() == u.Definition().Fingerprint {
+			return UserLogin{Principal: a.Principal.ID, Issuer: token.Issuer, Run: func(ctx context.Context, login auth.Login) error {
+				o := l.userOptions(a.Principal.ID)
+				o.Login = login
+				t, err := auth.NewTransport(l.d.URL, &o)
+				if err != nil {
+					return err
+				}
+				return t.Login(ctx)
+			}}, true
+		}
+	}
+	return login, false
+}
+
 // usersOf returns the logins of the users at a server. They stay the same until a change of the entry
 // restarts the server. s.mu is held.
 func (s *Source) usersOf(at entryKey, d *config.Definition) (*userLogins, error) {
@@ -132,7 +180,7 @@ func (s *Source) usersOf(at entryKey, d *config.Definition) (*userLogins, error)
 	if l := s.users[at]; l != nil && l.d.Fingerprint() == d.Fingerprint() {
 		return l, nil
 	}
-	l, err := newUserLogins(d)
+	l, err := newUserLogins(d, s.opts.Logins)
 	if err != nil {
 		return nil, err
 	}

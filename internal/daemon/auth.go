@@ -17,12 +17,18 @@ var ErrAuth = errors.New("the gateway accepts access tokens of the authorization
 // NewResourceServer returns the check of access tokens for a listener. The address in the settings
 // counts as an allowed host.
 func NewResourceServer(a config.GatewayAuth, l net.Listener, listen *ListenOptions, logger *slog.Logger) (*resource.Server, error) {
+	guard, _, err := newResourceServer(a, l, listen, logger)
+	return guard, err
+}
+
+// newResourceServer is NewResourceServer with the address of the server as clients know it.
+func newResourceServer(a config.GatewayAuth, l net.Listener, listen *ListenOptions, logger *slog.Logger) (guard *resource.Server, at string, err error) {
 	opts := resource.Options{
 		URL: a.URL, Audiences: a.Audiences, Scopes: a.Scopes, Logger: logger, OfferDPoP: a.DPoP != "", RequireDPoP: a.DPoP == "required",
 	}
 	if opts.URL == "" {
 		if tcp, ok := l.Addr().(*net.TCPAddr); !ok || !tcp.IP.IsLoopback() {
-			return nil, fmt.Errorf("other machines can reach %s: set url to the address that clients use, such as https://mcp.example.com", l.Addr())
+			return nil, "", fmt.Errorf("other machines can reach %s: set url to the address that clients use, such as https://mcp.example.com", l.Addr())
 		}
 		opts.URL = "http://" + l.Addr().String()
 	} else if u, err := url.Parse(opts.URL); err == nil && u.Hostname() != "" {
@@ -35,5 +41,6 @@ func NewResourceServer(a config.GatewayAuth, l net.Listener, listen *ListenOptio
 		}
 		opts.Issuers = append(opts.Issuers, described)
 	}
-	return resource.New(opts)
+	guard, err = resource.New(opts)
+	return guard, opts.URL, err
 }

@@ -34,6 +34,7 @@ import (
 	"github.com/dowel-mcp/dowel/internal/journal"
 	"github.com/dowel-mcp/dowel/internal/quota"
 	"github.com/dowel-mcp/dowel/internal/secretmask"
+	"github.com/dowel-mcp/dowel/internal/userlogin"
 	"github.com/dowel-mcp/dowel/internal/version"
 	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/dowel-mcp/dowel/transport"
@@ -98,7 +99,8 @@ type Daemon struct {
 	access    *Access          // set when the settings are known
 	// Web is the gateway over HTTP, or nil if the daemon does not serve it.
 	Web          atomic.Pointer[httpGateway]
-	singleClient bool // serves only the client that started this process
+	pages        atomic.Pointer[userlogin.Pages] // on which users log in at servers; nil without access tokens
+	singleClient bool                            // serves only the client that started this process
 	ending       atomic.Bool
 	started      time.Time
 
@@ -244,7 +246,7 @@ func (d *Daemon) loadServers(cause string) error {
 	d.settings, d.quota = settings, transport.NewQuota(transport.Limits(settings.Limits))
 	quota.LogRefusals(d.quota, d.options.Logger)
 	d.gateway = gateway.New(d.Hub, &gateway.Options{Info: d.info, Quota: d.quota, Logger: d.options.Logger,
-		Scopes: func(server string) []string { return settings.Auth.Servers[server] }})
+		Scopes: func(server string) []string { return settings.Auth.Servers[server] }, Login: d.loginUser})
 	d.access = NewAccess(settings, d.state)
 	d.background.Go(d.followConfig)
 	return d.openAudit()

@@ -14,12 +14,14 @@ import (
 	"github.com/dowel-mcp/dowel/gateway"
 	"github.com/dowel-mcp/dowel/internal/console"
 	"github.com/dowel-mcp/dowel/internal/control"
+	"github.com/dowel-mcp/dowel/internal/userlogin"
 	"github.com/dowel-mcp/dowel/transport/streamable"
 )
 
 // httpGateway serves the gateway over HTTP at one address.
 type httpGateway struct {
 	handler *gateway.HTTPHandler
+	pages   *userlogin.Pages // nil without access tokens
 	server  *http.Server
 	served  chan error
 	Url     string // with the address for a browser and without a path
@@ -56,7 +58,7 @@ func (d *Daemon) serveGateway() (*httpGateway, error) {
 	options := &gateway.HTTPOptions{Streamable: streamable.Options{ServerOptions: shared}, Middleware: d.gatewayMiddleware(), Clients: d.namedGateways()}
 	protect := listen.Protect
 	if d.access.UsesAuth() {
-		guard, err := NewResourceServer(d.settings.Auth, listener, &listen, d.options.Logger)
+		guard, at, err := newResourceServer(d.settings.Auth, listener, &listen, d.options.Logger)
 		if err != nil {
 			listener.Close()
 			return nil, fmt.Errorf("gateway.auth: %w", err)
@@ -66,13 +68,16 @@ func (d *Daemon) serveGateway() (*httpGateway, error) {
 				d.options.Warn("gateway.auth.servers names the server %s, which does not exist", name)
 			}
 		}
-		protect = func(next http.Handler) http.Handler { return guard.Protect(listen.Protect(next)) }
+		protect = func(next http.Handler) http.Handler {
+			return d.servePages(at, guard, listen, guard.Protect(listen.Protect(next)))
+		}
 	} else {
 		options.Authorize, options.Page = d.access.Authorize, control.StatusDocument(d, home)
 	}
 	options.Guard = listen.Guard()
 	w.handler = d.clientGateway().HTTPHandler(options)
 	handler := protect(w.handler)
+	w.pages = d.pages.Load()
 	if home != "" {
 		handler = d.console.serve(handler)
 		d.console.setAddress(w.Url)
@@ -112,6 +117,9 @@ func (d *Daemon) ensureToken() {
 }
 
 func (w *httpGateway) shutdown(ctx context.Context) error {
+	if w.pages != nil {
+		w.pages.Close()
+	}
 	return errors.Join(Shutdown(ctx, w.handler.Shutdown), Shutdown(ctx, w.server.Shutdown), w.server.Close())
 }
 

@@ -1,0 +1,218 @@
+// Package userlogin lets the users of a gateway log in at its upstreams with a browser. A user gets the
+// address of a page by a URL elicitation; the page checks that its visitor is this user, and then sends
+// the visitor to the authorization server of the upstream.
+//
+// An address alone proves nothing: a user can send it to another one, so that the other one logs in for
+// the account of the first (client/elicitation: phishing). So a visitor first logs in at the gateway's own
+// authorization server, for a token for the gateway. Its principal must be the principal of the request
+// that was refused. A cookie binds all steps of a visit to one browser.
+package userlogin
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"sync"
+	"time"
+
+	"github.com/dowel-mcp/dowel/auth"
+)
+
+// Prefix begins the paths of the pages. CallbackPath is the path of redirects from authorization servers.
+const (
+	Prefix       = "/login/"
+	CallbackPath = Prefix + "callback"
+)
+
+const (
+	// flowLifetime is how long an address can be used.
+	flowLifetime = 10 * time.Minute
+	// maxFlows bounds the addresses that can be used at a time.
+	maxFlows = 10_000
+)
+
+// Options configure [Pages]. All fields except Client and Logger are required.
+type Options struct {
+	// URL is the address of the gateway as browsers know it, without a path.
+	URL string
+	// Resource is the URL of the gateway's MCP endpoint.
+	Resource string
+	// Protect returns a handler that passes requests with an access token for the gateway.
+	Protect func(next http.Handler) http.Handler
+	// Client is the gateway's registration at its authorization server. The zero value registers
+	// dynamically.
+	Client auth.Client
+	// Logger receives the reasons of failed logins. nil means [slog.Default].
+	Logger *slog.Logger
+}
+
+// Login is a login that a user must make at an upstream.
+type Login struct {
+	Server    string // name of the upstream
+	Principal string // of the request that the upstream refused
+	Issuer    string // authorization server of the gateway that knows the principal
+	// Run logs in. login sends the visitor's browser to the authorization server of the upstream.
+	Run func(ctx context.Context, login auth.Login) error
+}
+
+// Pages serves the pages. It is safe for concurrent use.
+type Pages struct {
+	opts    Options
+	clients registrations
+	ctx     context.Context // ends at Close
+	close   context.CancelFunc
+	work    sync.WaitGroup
+
+	mu    sync.Mutex
+	flows map[string]*flow // by id
+	users map[user]*flow
+	steps map[string]*step // by state
+}
+
+// user identifies the account of a principal at an upstream.
+type user struct{ server, principal string }
+
+// flow is a login that was begun by an elicitation.
+type flow struct {
+	id string
+	Login
+	done  chan struct{} // closed when the login is finished, has failed or has expired
+	err   error         // valid after done is closed
+	timer *time.Timer
+
+	visit *visit // the newest one; guarded by Pages.mu
+}
+
+// New returns the pages of a gateway. Call [Pages.Close] at its end.
+func New(o Options) *Pages {
+	if o.Logger == nil {
+		o.Logger = slog.Default()
+	}
+	p := &Pages{opts: o, clients: registrations{auth.NewStore()}, flows: map[string]*flow{}, users: map[user]*flow{}, steps: map[string]*step{}}
+	p.ctx, p.close = context.WithCancel(context.Background())
+	return p
+}
+
+// RedirectURI returns the redirect URI of all logins.
+func (p *Pages) RedirectURI() string { return p.opts.URL + CallbackPath }
+
+// Begin returns the address of the page for a login. A login of the same user at the same server that
+// was begun before keeps its address.
+func (p *Pages) Begin(l Login) (address string, err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	f := p.users[user{l.Server, l.Principal}]
+	switch {
+	case p.ctx.Err() != nil:
+		return "", errors.New("the gateway is shutting down")
+	case f == nil && len(p.flows) >= maxFlows:
+		return "", fmt.Errorf("%d logins are waiting for their users, which is the maximum", maxFlows)
+	case f == nil:
+		f = &flow{id: rand.Text(), Login: l, done: make(chan struct{})}
+		f.timer = time.AfterFunc(flowLifetime, func() { p.finish(f, errors.New("the user has not logged in within 10 minutes")) })
+		p.flows[f.id], p.users[user{l.Server, l.Principal}] = f, f
+	}
+	return p.opts.URL + Prefix + f.id, nil
+}
+
+// Await waits until a login that was begun is finished, and returns its error. It returns nil at once if
+// none was begun.
+func (p *Pages) Await(ctx context.Context, server, principal string) error {
+	p.mu.Lock()
+	f := p.users[user{server, principal}]
+	p.mu.Unlock()
+	if f == nil {
+		return nil
+	}
+	select {
+	case <-f.done:
+		return f.err
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// finish ends a flow. Only the first call counts.
+func (p *Pages) finish(f *flow, err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.flows[f.id] != f {
+		return
+	}
+	f.timer.Stop()
+	delete(p.flows, f.id)
+	delete(p.users, user{f.Server, f.Principal})
+	if f.visit != nil {
+		f.visit.cancel()
+	}
+	f.err = err
+	close(f.done)
+}
+
+// Close ends all logins.
+func (p *Pages) Close() {
+	p.close()
+	p.mu.Lock()
+	all := make([]*flow, 0, len(p.flows))
+	for _, f := range p.flows {
+		all = append(all, f)
+	}
+	p.mu.Unlock()
+	for _, f := range all {
+		p.finish(f, errors.New("the gateway is shutting down"))
+	}
+	p.work.Wait()
+}
+
+// identify returns the principal whom the visitor's browser proves at the authorization server of the
+// gateway. Its token is for the gateway, and is not kept.
+func (p *Pages) identify(ctx context.Context, issuer string, login auth.Login) (principal string, err error) {
+	self, err := url.Parse(p.opts.Resource)
+	if err != nil {
+		return "", err
+	}
+	client := p.opts.Client
+	client.RedirectURI = p.RedirectURI()
+	t, err := auth.NewTransport(p.opts.Resource, &auth.Options{
+		Login: login, Client: client, Store: p.clients, Server: auth.Server{Issuer: issuer, AllowPrivate: true}, Base: &selfTransport{
+			host: self.Host, handler: p.opts.Protect(http.HandlerFunc(writePrincipal)),
+		},
+	})
+	if err != nil {
+		return "", err
+	}
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, p.opts.Resource, nil)
+	if err != nil {
+		return "", err
+	}
+	resp, err := t.RoundTrip(r)
+	if err != nil {
+		return "", err
+	}
+	defer resp.Body.Close()
+	if principal = resp.Header.Get(principalField); resp.StatusCode != http.StatusOK || principal == "" {
+		return "", fmt.Errorf("the gateway refuses the token of the visitor with status %d", resp.StatusCode)
+	}
+	return principal, nil
+}
+
+// registrations is a store that keeps the registration of the gateway at its authorization servers, and
+// no tokens: each visitor must log in.
+type registrations struct{ auth.Store }
+
+// Update implements [auth.Store].
+func (s registrations) Update(ctx context.Context, key string, change func(*auth.Record) (*auth.Record, error)) error {
+	return s.Store.Update(ctx, key, func(r *auth.Record) (*auth.Record, error) {
+		next, err := change(r)
+		if next == nil || err != nil {
+			return next, err
+		}
+		kept := *next
+		kept.AccessToken, kept.RefreshToken, kept.TokenType, kept.LoginID, kept.DPoPKey = "", "", "", "", nil
+		return &kept, nil
+	})
+}
