@@ -3,33 +3,19 @@ package agent
 import (
 	"strings"
 
+	"github.com/dowel-mcp/dowel/internal/tokencount"
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
-// Estimates in tokens. Each provider counts in its own way and reports the count only with its
-// reply. Until then four ASCII characters, or one other character, count as a token. This is close
-// for English and JSON, and too high for most other texts.
+// Estimates in tokens, besides those of texts (package tokencount).
 const (
 	messageOverhead    = 4 // added to the content of a message
-	toolOverhead       = 8
 	blockOverhead      = 8
 	imageTokens        = 1500 // whatever its size
 	audioBytesPerToken = 1600
 )
 
-// estimateText estimates the tokens of a text.
-func estimateText[T ~string | ~[]byte](text T) int {
-	ascii, other := 0, 0
-	for i := range len(text) {
-		switch b := text[i]; {
-		case b < 0x80:
-			ascii++
-		case b >= 0xC0: // the first byte of a character
-			other++
-		}
-	}
-	return (ascii+3)/4 + other
-}
+func estimateText[T ~string | ~[]byte](text T) int { return tokencount.EstimateText(text) }
 
 func estimateMessage(m *Message) int {
 	return messageOverhead + estimateContent(m.Content) + estimateText(m.Reasoning)
@@ -65,5 +51,5 @@ func estimateBlock(c *mcp.Content) int {
 }
 
 func estimateTool(t *mcp.Tool) int {
-	return toolOverhead + estimateText(t.Name) + estimateText(t.Description) + estimateText(t.InputSchema)
+	return tokencount.EstimateTool(t.Name, t.Description, t.InputSchema)
 }

@@ -44,7 +44,7 @@ type ConsoleLogin struct {
 	Version  string `json:"version"` // of the running dowel
 }
 
-// Running is a running dowel, for its API. Recorder may be nil.
+// Running is a running dowel, for its API. Recorder and Calls may be nil.
 type Running struct {
 	// Life ends the streams of events, logs and the journal, which tells their readers that this dowel
 	// ends.
@@ -52,6 +52,7 @@ type Running struct {
 	Controller Controller
 	Hub        *hub.Hub
 	Recorder   *journal.Recorder // of the journal
+	Calls      *Calls            // by the user
 }
 
 // Handler returns the HTTP handler of a running dowel. Only the user may reach it. gateway serves the
@@ -112,6 +113,7 @@ func (d Running) addShared(mux *http.ServeMux, protect func(http.HandlerFunc) ht
 	}))
 	mux.HandleFunc("POST /v1/servers/{name}/doctor", protect(func(w http.ResponseWriter, r *http.Request) { streamDoctor(w, r, d.Hub, d.Life) }))
 	mux.HandleFunc("GET /v1/servers/{name}/logs", func(w http.ResponseWriter, r *http.Request) { streamLogs(w, r, d.Hub, d.Life) })
+	d.addTools(mux, protect)
 	if d.Recorder != nil {
 		mux.HandleFunc("GET /v1/stream", protect(d.serveStream))
 		mux.HandleFunc("GET /v1/clients", protect(func(w http.ResponseWriter, r *http.Request) { writeJSON(w, clientsOf(d.Recorder)) }))

@@ -13,9 +13,11 @@ import (
 	"sync"
 	"time"
 
+	"github.com/dowel-mcp/dowel/client"
 	"github.com/dowel-mcp/dowel/internal/console"
 	"github.com/dowel-mcp/dowel/internal/control"
 	"github.com/dowel-mcp/dowel/internal/version"
+	"github.com/dowel-mcp/dowel/mcp"
 )
 
 // ConsoleMode says how far the console reaches.
@@ -59,7 +61,15 @@ func (d *Daemon) newConsole() *consoleServer {
 
 // running returns the daemon for its API. Streams end with life.
 func (d *Daemon) running(life context.Context) control.Running {
-	return control.Running{Life: life, Controller: d, Hub: d.Hub, Recorder: d.recorder}
+	return control.Running{Life: life, Controller: d, Hub: d.Hub, Recorder: d.recorder, Calls: d.calls}
+}
+
+// dialGateway connects the calls that the user makes in the console. They are recorded, limited and
+// audited like those of other clients.
+func (d *Daemon) dialGateway(ctx context.Context) (*client.Client, error) {
+	return client.Dial(d.recordClient(ctx, nil), mcp.Chain(d.gateway, d.gatewayMiddleware()...), &client.Options{
+		Info: mcp.Implementation{Name: "console", Title: "dowel console", Version: version.Number()}, NoOutputCheck: true, NoCache: true, Logger: d.options.Logger,
+	})
 }
 
 // consoleIsAt reports whether the console is served at the address of the gateway: unless other machines can

@@ -92,6 +92,7 @@ type Daemon struct {
 	info      mcp.Implementation
 	gateway   *gateway.Gateway // set when the settings are known
 	console   *consoleServer   // nil if it is off
+	calls     *control.Calls   // by the user
 	questions trustQuestions
 	state     *state.State
 	settings  config.Gateway
@@ -134,6 +135,7 @@ func newDaemon(o Options) (*Daemon, error) {
 	secrets := secretmask.NewSet()
 	d.recorder = journal.New(journal.Options{Secrets: secrets})
 	d.Hub = hub.New(&hub.Options{Info: d.info, Cache: newCatalogCache(), Watch: configured.WatchFiles, DialContext: d.recordServer, Logger: o.Logger})
+	d.calls = control.NewCalls(d.ctx, d.Hub, d.dialGateway)
 	d.source = configured.New(d.Hub, configured.Options{Config: where, Choices: store, Logins: o.Logins, Fallback: BuiltInServers(), Secrets: secrets, Logger: o.Logger})
 	return d, nil
 }
@@ -306,6 +308,7 @@ func (d *Daemon) applySettings(now config.Gateway) {
 func (d *Daemon) stopServers() {
 	d.cancel()
 	d.background.Wait()
+	_ = d.calls.Close() // its transport is in memory
 	if d.gateway != nil {
 		d.gateway.Close()
 	}

@@ -7,11 +7,13 @@ import { close, dismiss } from "./inspector.js";
 import { changes, go, here, set, visit } from "./route.js";
 import { ServersScreen } from "./servers.js";
 import { store } from "./store.js";
+import { ToolsScreen } from "./tools.js";
 import { WireScreen } from "./wire.js";
 
 /** @type {Record<string, {title: string, make: () => any, hint: string}>} */
 const screens = {
   servers: { title: "Servers", make: () => new ServersScreen(), hint: "Filter servers" },
+  tools: { title: "Tools", make: () => new ToolsScreen(), hint: "Search tools, prompts and resources by name, or by what they do" },
   wire: { title: "Wire", make: () => new WireScreen(), hint: "Filter, such as server:github status:error" },
 };
 
@@ -84,7 +86,8 @@ function drawTop() {
 function drawRail() {
   const servers = store.status?.servers ?? [];
   const failing = servers.filter((/** @type {any} */ s) => !["ready", "starting", "stopped", "disabled", "removed"].includes(s.status)).length;
-  const [first, second] = at("rail").querySelectorAll("b");
+  const [first, tools, second] = at("rail").querySelectorAll("b");
+  fill(tools, servers.reduce((/** @type {number} */ n, /** @type {any} */ s) => n + s.tools, 0) || "");
   fill(first, servers.length || "", failing ? el("span", { class: "bad" }, ` ○${failing}`) : null);
   const asked = [...store.operations.values()].filter((o) => o.status === "asked").length;
   fill(second, asked ? el("span", { class: "ask" }, `◆${asked}`) : "");
@@ -105,8 +108,8 @@ function showLogin(reason = store.reason) {
     el("p", { class: "soft" }, `A page stays logged in until dowel ends, or for 12 hours without use. It was ${shortClock(Date.now())} when this was noticed.`)));
 }
 
-const keyHelp = [["g s", "Servers"], ["g w", "Wire"], ["/", "filter"], ["j  k", "next, previous"], ["Enter", "open"], ["→ ←", "unfold, fold an operation"], ["Esc", "close, back"],
-  ["f", "operations or messages"], ["Space", "pause and go on"], ["G", "newest, and follow"], ["y", "copy"], ["?", "this"]];
+const keyHelp = [["g s", "Servers"], ["g t", "Tools"], ["g w", "Wire"], ["/", "filter"], ["j  k", "next, previous"], ["Enter", "open"], ["→ ←", "unfold, fold an operation"], ["Esc", "close, back"],
+  ["e  r", "edit arguments, run"], ["Ctrl Enter", "run from a field"], ["f", "operations or messages"], ["Space", "pause and go on"], ["G", "newest, and follow"], ["y", "copy"], ["?", "this"]];
 
 const filterHelp = [["server:github client:cursor", "who"], ["method:tools/call tool:create_*", "what; * and ? stand for any characters"], ["status:error|tool-error", "ok error tool-error pending asked cancelled late refused lost"],
   ["kind:stray leg:server dir:in", "of messages"], ["dur:>500ms size:>10k since:10m", "how long, how large, when"], ["args.path:/etc* result.isError:true", "a value in a message"],
@@ -146,14 +149,15 @@ document.addEventListener("keydown", (e) => {
     if (target === query) {
       query.blur();
       main.focus();
-    } else close();
+    } else if (target.closest("dowel-tools") && target.matches("input, textarea, select")) target.blur();
+    else close();
     return;
   }
   if (e.ctrlKey || e.metaKey || e.altKey || at("dialog").open || target.closest("input, textarea, select")) return;
   const key = prefixKey + e.key;
   prefixKey = "";
   /** @type {Record<string, () => void>} */
-  const keys = { "/": () => query.select(), "?": help, gs: () => go("servers"), gw: () => go("wire"), g: () => { prefixKey = "g"; }, j: () => screen?.move(1), k: () => screen?.move(-1) };
+  const keys = { "/": () => query.select(), "?": help, gs: () => go("servers"), gt: () => go("tools"), gw: () => go("wire"), g: () => { prefixKey = "g"; }, j: () => screen?.move(1), k: () => screen?.move(-1) };
   if (keys[key]) {
     e.preventDefault();
     keys[key]();

@@ -1,0 +1,57 @@
+package control
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"strconv"
+)
+
+// addTools adds the paths with which a user tries tools, prompts and resources.
+func (d Running) addTools(mux *http.ServeMux, protect func(http.HandlerFunc) http.HandlerFunc) {
+	mux.HandleFunc("GET /v1/catalog", protect(d.serveCatalog))
+	mux.HandleFunc("GET /v1/item", protect(d.serveItem))
+	if d.Calls == nil {
+		return
+	}
+	mux.HandleFunc("POST /v1/form", protect(d.serveForm))
+	mux.HandleFunc("POST /v1/check", protect(d.serveCheck))
+	mux.HandleFunc("GET /v1/calls", protect(func(w http.ResponseWriter, _ *http.Request) { writeJSON(w, d.Calls.List()) }))
+	mux.HandleFunc("POST /v1/calls", protect(func(w http.ResponseWriter, r *http.Request) {
+		var q CallRequest
+		if err := json.NewDecoder(r.Body).Decode(&q); err != nil {
+			writeOutcome(w, err)
+			return
+		}
+		info, err := d.Calls.Start(q)
+		writeResult(w, info, err)
+	}))
+	mux.HandleFunc("GET /v1/calls/{id}", protect(d.serveCall))
+	mux.HandleFunc("POST /v1/calls/{id}/cancel", protect(func(w http.ResponseWriter, r *http.Request) {
+		writeOutcome(w, d.Calls.Cancel(callID(r)))
+	}))
+}
+
+// callID returns the number in the path, or 0, which no call has.
+func callID(r *http.Request) uint64 {
+	id, _ := strconv.ParseUint(r.PathValue("id"), 10, 64) // 0 for a wrong one
+	return id
+}
+
+// serveCall answers with the events of a call until it ends, one JSON object a line.
+func (d Running) serveCall(w http.ResponseWriter, r *http.Request) {
+	ctx, stop := context.WithCancel(r.Context())
+	defer stop()
+	defer context.AfterFunc(d.Life, stop)()
+	if d.Calls.find(callID(r)) == nil {
+		writeOutcome(w, errNoCall)
+		return
+	}
+	out, flush := json.NewEncoder(w), http.NewResponseController(w).Flush
+	_ = d.Calls.Follow(ctx, callID(r), func(e CallEvent) error { // fails if the page is gone
+		if err := out.Encode(e); err != nil {
+			return err
+		}
+		return flush()
+	})
+}
