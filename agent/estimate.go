@@ -7,7 +7,7 @@ import (
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
-// Estimates in tokens, besides those of texts (package tokencount).
+// Estimates in tokens. Package tokencount estimates texts.
 const (
 	messageOverhead    = 4 // added to the content of a message
 	blockOverhead      = 8

@@ -85,7 +85,7 @@ func entry(t *testing.T, role string) string {
 func (u *user) configure() {
 	u.t.Helper()
 	servers := map[string]json.RawMessage{
-		"everything": json.RawMessage(`"everything"`), "github": json.RawMessage(entry(u.t, "github")), "jira": json.RawMessage(entry(u.t, "fails")),
+		"everything": json.RawMessage(`"everything"`), "github": json.RawMessage(entry(u.t, "github")), "jira": json.RawMessage(entry(u.t, "fails")), "tracker": json.RawMessage(entry(u.t, "shapes")),
 		"kv": json.RawMessage(`"kv"`), "search": json.RawMessage(`{"url": "https://search.example/mcp", "headers": {"Authorization": "Bearer ${SEARCH_TOKEN}"}}`),
 		"a-server-with-a-rather-long-name-of-a-team": json.RawMessage(`{"command": "missing-program-of-the-team", "args": ["--port", "1"]}`),
 	}

@@ -94,7 +94,8 @@ func (p *tab) watchRequests(requests iter.Seq2[network.EventRequestWillBeSent, e
 		if err != nil {
 			return
 		}
-		if url := e.Request.URL; len(url) < len(p.origin) || url[:len(p.origin)] != p.origin && url != "about:blank" {
+		url := strings.TrimPrefix(e.Request.URL, "blob:")
+		if !strings.HasPrefix(url, p.origin) && !strings.HasPrefix(url, "data:") && url != "about:blank" { // data: pictures of the browser's own buttons
 			p.note("request to " + url)
 		}
 	}

@@ -97,6 +97,22 @@ func TestScreens(t *testing.T) {
 			p.click("button", "What would run")
 			p.sees("NODE_OPTIONS")
 		}},
+		{"tools", "/console/tools/tracker/tool/file_report", "One line that says", func() {
+			p.fill("/title", "The wire shows one leg")
+			p.fill("/steps/0/do", "open")
+			p.clickIn("/place", "fill in")
+			p.clickIn("/assignee", "fill in")
+			p.fill("/number", "many")
+			p.sees("must be an integer")
+			p.click(".run", "Run")
+			p.sees("Run sends it")
+			p.until(`!!document.querySelector(".calls li")`)
+		}},
+		{"result", "/console/tools/everything/tool/test_multiple_content_types", "Returns text", func() {
+			p.click(".run", "Run")
+			p.until(`!!document.querySelector(".binary img")`)
+		}},
+		{"search", "/console/tools?q=repository", "delete_repository", nil},
 		{"help", "/console/wire", "create_issue", func() {
 			p.click("#help-button", "?")
 			p.sees("Keys and filter")

@@ -15,7 +15,7 @@ import (
 )
 
 // roles are the servers that the test binary plays.
-var roles = map[string]func(){"github": serveGithub, "fails": failToStart, "hostile": serveHostile}
+var roles = map[string]func(){"github": serveGithub, "fails": failToStart, "hostile": serveHostile, "shapes": serveShapes}
 
 // failToStart is a server that lacks its configuration.
 func failToStart() {

@@ -20,7 +20,7 @@ import (
 // CallRequest calls a tool, gets a prompt, or reads a resource.
 type CallRequest struct {
 	ItemName
-	// Arguments is the text of an object, whose numbers keep their digits. "" means {}.
+	// Arguments is the JSON text of an object: as text, numbers keep their digits. "" means {}.
 	Arguments string `json:"arguments,omitzero"`
 	// Meta is the text of an object for _meta, or "".
 	Meta string `json:"meta,omitzero"`
@@ -31,7 +31,7 @@ type CallRequest struct {
 // CallStatus is the state of a call.
 type CallStatus string
 
-// The states of calls. The words are those of operations.
+// The states of calls, in the words of operations.
 const (
 	CallPending   CallStatus = "pending"
 	CallOK        CallStatus = "ok"
@@ -59,7 +59,7 @@ type CallEvent struct {
 	Total    float64   `json:"total,omitzero"`
 	Message  string    `json:"message,omitzero"`
 	Level    string    `json:"level,omitzero"`
-	// Result is the text of the result, whose numbers keep their digits.
+	// Result is the JSON text of the result: as text, numbers keep their digits.
 	Result string `json:"result,omitzero"`
 	// Verdict says whether structured content matches the output schema; nil without a schema.
 	Verdict *Verdict `json:"verdict,omitempty"`

@@ -33,7 +33,7 @@ type ItemSummary struct {
 	Description string `json:"description,omitzero"` // cut
 	// Tokens is the estimated cost of the definition for a model; 0 for items that models do not get.
 	Tokens int `json:"tokens,omitzero"`
-	// Hints are what the server says of the tool, such as read-only.
+	// Hints are the annotations of the tool in words, such as read-only.
 	Hints []string `json:"hints,omitempty"`
 }
 
@@ -122,8 +122,7 @@ func describeHints(a *mcp.ToolAnnotations) (all []string) {
 	return all
 }
 
-// serveCatalog answers with all items of all servers, or with those that a query finds, the best
-// first.
+// serveCatalog answers with all items of all servers, or with the matches of a query, the best first.
 func (d Running) serveCatalog(w http.ResponseWriter, r *http.Request) {
 	all := []ItemSummary{}
 	for _, item := range findItems(d.Hub, strings.TrimSpace(r.URL.Query().Get("q"))) {
@@ -132,8 +131,8 @@ func (d Running) serveCatalog(w http.ResponseWriter, r *http.Request) {
 	writeJSON(w, map[string]any{"items": all})
 }
 
-// findItems returns the items with a query in their names, and then those that the search of tools
-// finds. An empty query finds all.
+// findItems returns the items with a query in their names, and then the other matches of the search
+// of tools. An empty query finds all.
 func findItems(h *hub.Hub, query string) []*hubItem {
 	var all, found []*hubItem
 	for kind := range catalog.Kinds {
@@ -179,7 +178,7 @@ type itemDetail struct {
 	Definition string            `json:"definition"`
 	About      string            `json:"about,omitzero"` // the whole description
 	Form       *schemaform.Field `json:"form,omitempty"`
-	// FormError says why there is no form. CheckError says why arguments cannot be checked.
+	// FormError is the reason for a missing form, CheckError the reason why arguments are not checked.
 	FormError  string `json:"formError,omitzero"`
 	CheckError string `json:"checkError,omitzero"`
 	HasOutput  bool   `json:"hasOutput,omitzero"` // an output schema
@@ -205,7 +204,7 @@ func (d Running) serveItem(w http.ResponseWriter, r *http.Request) {
 	writeJSON(w, detail)
 }
 
-// argumentSchema returns the schema of what an item takes, or nil if it takes nothing.
+// argumentSchema returns the schema of the arguments of an item, or nil if it takes none.
 func argumentSchema(item *hubItem) json.RawMessage {
 	d := readDefinition(item.LocalDefinition)
 	switch item.Kind {

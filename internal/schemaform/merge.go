@@ -87,7 +87,7 @@ type property struct {
 	sources []source
 }
 
-// mergeSources merges schemas, with the ones that they refer to.
+// mergeSources merges schemas, and follows their references.
 func (b *builder) mergeSources(sources []source, open []string) *merged {
 	m := &merged{members: map[string]json.RawMessage{}, owner: map[string]source{}, required: map[string]bool{}, open: slices.Clone(open)}
 	for _, s := range sources {
@@ -268,8 +268,8 @@ func (m *merged) dropNull(b *builder) {
 	}
 }
 
-// types returns the kinds that the type keyword allows, without null, or those that other keywords
-// suggest.
+// types returns the kinds that the type keyword allows, without null. If there is no type, other
+// keywords suggest one.
 func (m *merged) types() (all []Kind) {
 	raw := m.members["type"]
 	if name, ok := rawjson.String(raw); ok {

@@ -5,8 +5,8 @@ import { Num, isNumber, parse, write } from "./value.js";
 
 /**
  * @typedef {any} Field of internal/schemaform
- * @typedef {{get: () => any, set: (value: any) => void, path: string, field: Field, label: string, inRow?: boolean}} Slot
- * a place for a value
+ * @typedef {{get: () => any, set: (value: any) => void, path: string, field: Field, label: string, inRow?: boolean, become?: (field: Field) => void, typed?: () => void}} Slot
+ * a place for a value, whose lazy field can become another one
  */
 
 let ids = 0;
@@ -95,10 +95,17 @@ export class Form {
     this.#drawIssues();
   }
 
-  /** Shows the faults of the value. @param {Array<{path: string, message: string}>} issues @returns {string[]} the ones without a field */
-  show(issues) {
+  /** Shows the faults of the value. @param {Array<{path: string, message: string}>} all @returns {string[]} the ones without a field */
+  show(all) {
+    const issues = all.map((i) => ({ ...i, path: this.#placeOf(i) }));
     this.#issues = new Map([...Map.groupBy(issues, (i) => i.path)].map(([path, all]) => [path, all.map((i) => i.message)]));
     return this.#drawIssues();
+  }
+
+  /** The path of a fault; that of the property where one is missing. @param {{path: string, message: string}} issue */
+  #placeOf({ path, message }) {
+    const name = /^missing required property (".*")$/.exec(message)?.[1], at = name ? below(path, JSON.parse(name)) : path;
+    return this.node.querySelector(`.issue[data-path="${CSS.escape(at)}"]`) ? at : path;
   }
 
   #drawIssues() {
@@ -117,7 +124,8 @@ export class Form {
   /** A field with its name, state, control and fault. @param {Slot} s @returns {HTMLElement} */
   #row(s) {
     const node = el("div", { class: "field kind-" + s.field.kind });
-    const draw = () => this.#fillRow(node, { ...s, set: (v) => s.set(v) }, draw);
+    let slot = s;
+    const draw = () => this.#fillRow(node, { ...slot, become: (field) => { slot = { ...slot, field }; draw(); this.#drawIssues(); } }, draw);
     draw();
     return node;
   }
@@ -134,20 +142,24 @@ export class Form {
     const state = (/** @type {string} */ text, /** @type {any} */ v) => el("button", { type: "button", class: "quiet", "aria-label": `${s.label}: ${text}`, click: () => again(v) }, text);
     const fillsItself = ["boolean", "choice", "null"].includes(f.kind);
     const isStructure = ["object", "array", "variants", "lazy"].includes(f.kind);
-    const states = [];
-    if (!fillsItself) {
-      if (isAbsent && f.kind === "string") states.push(state("empty", ""));
-      if (isAbsent && isStructure && f.kind !== "lazy") states.push(state("fill in", initial(f, true) ?? seed(f)));
-      if (f.nullable && value !== null) states.push(state("null", null));
-      if (!isAbsent && !s.inRow) states.push(state("leave out", undefined));
-    }
-    const word = value === null ? "null" : value === "" ? "empty" : isAbsent && !fillsItself ? "absent" : "";
+    const states = el("span", { class: "states" });
+    const drawStates = () => {
+      const now = s.get(), isOut = now === undefined;
+      const word = now === null ? "null" : now === "" ? "empty" : isOut && !fillsItself ? "absent" : "";
+      fill(states, word ? el("span", { class: "word" }, word) : null, fillsItself ? null : [
+        isOut && f.kind === "string" ? state("empty", "") : null,
+        isStructure && f.kind !== "lazy" && (isOut || now === null) ? state("fill in", initial(f, true) ?? seed(f)) : null,
+        f.nullable && now !== null ? state("null", null) : null,
+        !isOut && !s.inRow ? state("leave out", undefined) : null]);
+    };
+    drawStates();
+    s.typed = drawStates;
     const about = [typeWords[f.kind] ?? f.kind, f.format, f.rules, f.default !== undefined ? `default ${JSON.stringify(f.default)}` : ""].filter(Boolean).join(" · ");
     const isDirect = !isStructure && !fillsItself && f.kind !== "never";
     fill(node,
       el("div", { class: "field-head" }, el(isDirect ? "label" : "span", { for: isDirect ? id : undefined, class: "field-name", id: id + "-name" }, oneLine(s.label), f.required ? el("b", { title: "required", "aria-label": "required" }, "*") : null),
         f.title && f.title !== s.label ? el("span", { class: "soft" }, oneLine(f.title)) : null, about ? el("span", { class: "soft about" }, oneLine(about)) : null,
-        el("span", { class: "states" }, word ? el("span", { class: "word" }, word) : null, states)),
+        states),
       f.description ? el("p", { class: "field-about", id: id + "-about" }, reveal(f.description.length > 400 ? f.description.slice(0, 400) + "…" : f.description)) : null,
       isStructure && (isAbsent || value === null) && f.kind !== "lazy" ? null : el("div", { class: "control" }, this.#control(s, id, redraw)),
       el("p", { class: "issue bad", id: id + "-issue", "aria-live": "polite", data: { path: s.path } }));
@@ -177,8 +189,7 @@ export class Form {
       placeholder: example === undefined ? undefined : `such as ${typeof example === "string" ? example : JSON.stringify(example)}`, ...props,
       input: () => {
         s.set(read(input.value));
-        const word = input.closest(".field")?.querySelector(".word");
-        if (word) word.textContent = input.value === "" ? "absent" : "";
+        s.typed?.();
       } }));
     input.value = text;
     return input;
@@ -284,14 +295,12 @@ export class Form {
 
   /** @param {Slot} s */
   #lazy(s) {
-    const node = el("div", {});
+    const value = s.get(), isNew = value === undefined || value === null;
     const open = async () => {
-      const field = { ...(await this.on.open(s.field.at)), name: s.field.name, required: s.field.required, title: "", description: "" };
-      if (s.get() === undefined) s.set(initial(field, true) ?? seed(field));
-      fill(node, this.#row({ ...s, field }));
+      const field = { ...(await this.on.open(s.field.at)), name: s.field.name, required: s.field.required, title: s.field.title, description: s.field.description };
+      if (isNew) s.set(initial(field, true) ?? seed(field));
+      s.become?.(field);
     };
-    const value = s.get();
-    fill(node, value === undefined ? null : el("code", {}, oneLine(write(value)).slice(0, 80)), el("button", { type: "button", "aria-label": `${s.label}: ${value === undefined ? "fill in" : "open"}`, click: open }, value === undefined ? "fill in" : "open"));
-    return node;
+    return [isNew ? null : el("code", {}, oneLine(write(value)).slice(0, 80), " "), el("button", { type: "button", "aria-label": `${s.label}: ${isNew ? "fill in" : "open"}`, click: open }, isNew ? "fill in" : "open")];
   }
 }

@@ -144,7 +144,7 @@ export class ToolsScreen extends HTMLElement {
 
   #drawNothing() {
     const tools = this.#items.filter((i) => i.kind === "tool").length;
-    fill(this.#pane, el("div", { class: "empty" }, el("p", {}, this.#items.length ? `${plural(tools, "tool")} and ${plural(this.#items.length - tools, "prompt or resource").replace("resources", "resources")}. Choose one to see its form; type / to search by name or by what it does.` : this.#loaded ? "Nothing is offered. The screen Servers says why." : "Waiting for dowel…")),
+    fill(this.#pane, el("div", { class: "empty" }, el("p", {}, this.#items.length ? `${plural(tools, "tool")}, ${this.#items.length - tools} prompts and resources. Choose one to try it. Type / to search by name, or by what a tool does.` : this.#loaded ? "Nothing is offered. The screen Servers says why." : "Waiting for dowel…")),
       this.#history.length ? el("div", { class: "past" }, this.#pastList(this.#history.slice(0, 20), true)) : null);
   }
 
@@ -164,6 +164,7 @@ export class ToolsScreen extends HTMLElement {
     }
     this.#drawItem();
     this.#drawList();
+    this.#list.querySelector("[aria-current]")?.scrollIntoView({ block: "nearest" });
     await this.#loadHistory();
     if (this.#call) this.#follow(Number(this.#call));
   }
@@ -287,6 +288,7 @@ export class ToolsScreen extends HTMLElement {
     if (!id) { fill(this.#output); this.#drawRun(); return; }
     const live = el("div", { class: "progress", role: "status" }), notes = el("ul", { class: "notes" }), body = el("div", {});
     fill(this.#output, el("h3", {}, "Result"), live, notes, body);
+    this.#output.scrollIntoView({ block: "nearest" });
     /** @type {any} */ let info = null;
     try {
       await lines(`/v1/calls/${id}`, { signal: stop.signal }, (batch) => {
