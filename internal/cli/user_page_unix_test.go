@@ -207,6 +207,9 @@ func TestUserLoginPageOfAnother(t *testing.T) {
 	if text := resultText(g.callAs(t, "ann", mcp.LatestRevision, nil)); !strings.Contains(text, "subject=ann-at-remote") {
 		t.Errorf("after the login: %s", text)
 	}
+	if n := g.users.Count("register"); n != 1 {
+		t.Errorf("the gateway has registered %d times at its authorization server, want once", n)
+	}
 	g.stopDaemon()
 	seen := g.remote.text() + g.output()
 	for _, token := range []string{tokenOf(g.users, "ann", "app", g.url)} {

@@ -162,3 +162,12 @@ func TestDoctorNeedsLogin(t *testing.T) {
 		t.Errorf("the steps are %s", got)
 	}
 }
+
+// Without gateway.auth the users of the gateway are not known, so they must not act as one account.
+func TestUserLoginNeedsUsers(t *testing.T) {
+	t.Parallel()
+	_, u := newLoginSource(t, `{"url": "https://remote.example/mcp", "oauth": {"per": "user"}}`, auth.NewStore())
+	if s := u.State(); s.Status != hub.NeedsConfiguration || !strings.Contains(s.Cause, "the gateway does not know its users") {
+		t.Errorf("the state is %+v", s)
+	}
+}

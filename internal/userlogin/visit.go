@@ -107,7 +107,7 @@ func (p *Pages) runVisit(ctx context.Context, v *visit) {
 	if err = v.flow.Run(ctx, login); err != nil {
 		p.opts.Logger.Warn("a user has not logged in", "server", v.flow.Server, "user", v.flow.Principal, "error", err)
 	}
-	if ctx.Err() == nil { // else another visit or the end of the flow has taken its place
+	if err == nil || ctx.Err() == nil { // else another visit or the end of the flow has taken its place
 		p.finish(v.flow, err)
 	}
 	v.show(outcome{err: err})
