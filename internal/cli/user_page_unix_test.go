@@ -218,3 +218,28 @@ func TestUserLoginPageOfAnother(t *testing.T) {
 		}
 	}
 }
+
+// TestUserLoginPageScopes checks that a user logs in again for scopes that a call turns out to need.
+func TestUserLoginPageScopes(t *testing.T) {
+	t.Parallel()
+	g := startUserGateway(t)
+	pages := 0
+	visit := func(url string) mcp.ElicitAction {
+		pages++
+		if status, text, _ := openPage(t, newBrowser(t, 10), url); status != 200 {
+			t.Errorf("the page: status %d with %s", status, text)
+		}
+		return mcp.ElicitAccept
+	}
+	for n, scopes := range [][]string{nil, {"read"}, {"read", "write"}} {
+		g.remote.SetScopes(scopes...)
+		if text := resultText(g.callAs(t, "ann", mcp.LatestRevision, visit)); pages != n+1 || !strings.Contains(text, "subject=ann-at-remote") {
+			t.Errorf("with the scopes %v: %d pages, then %s", scopes, pages, text)
+		}
+	}
+	logins := g.accounts.Requests("authorize")
+	if last := logins[len(logins)-1].Form.Get("scope"); last != "read write" {
+		t.Errorf("the last login has asked for %q", last)
+	}
+	g.stopDaemon()
+}

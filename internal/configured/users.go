@@ -28,9 +28,10 @@ type userLogins struct {
 
 // userLogin is the login of one user.
 type userLogin struct {
-	client *http.Client
-	token  string    // the newest token of the user for the gateway; guarded by userLogins.mu
-	used   time.Time // guarded by userLogins.mu
+	client    *http.Client
+	transport *userTransport // of client
+	token     string         // the newest token of the user for the gateway; guarded by userLogins.mu
+	used      time.Time      // guarded by userLogins.mu
 }
 
 // maxUserLogins bounds the logins in memory at one server. The one unused for longest makes room; its
@@ -124,7 +125,9 @@ func (l *userLogins) newUserLogin(principal string) (*userLogin, error) {
 	if err != nil {
 		return nil, err
 	}
-	u.client = &http.Client{Transport: t}
+	u.transport = &userTransport{mayAsk: l.d.OAuth.Exchange == ""}
+	u.transport.login.Store(t)
+	u.client = &http.Client{Transport: u.transport}
 	return u, nil
 }
 
@@ -158,17 +161,37 @@ func (s *Source) UserLogin(ctx context.Context, server string) (login UserLogin,
 	for _, l := range s.users {
 		if l.d.Server.Name == server && l.d.OAuth.Exchange == "" && l.d.Fingerprint() == u.Definition().Fingerprint {
 			return UserLogin{Principal: a.Principal.ID, Issuer: token.Issuer, Run: func(ctx context.Context, login auth.Login) error {
-				o := l.userOptions(a.Principal.ID)
-				o.Login = login
-				t, err := auth.NewTransport(l.d.URL, &o)
-				if err != nil {
-					return err
-				}
-				return t.Login(ctx)
+				return l.runLogin(ctx, a.Principal.ID, login)
 			}}, true
 		}
 	}
 	return login, false
+}
+
+// runLogin logs a user in, and makes the connection of the user use that.
+func (l *userLogins) runLogin(ctx context.Context, principal string, login auth.Login) error {
+	o := l.userOptions(principal)
+	l.mu.Lock()
+	u := l.users[principal]
+	l.mu.Unlock()
+	var scopes []string
+	if u != nil {
+		scopes = u.transport.lackedScopes()
+	}
+	asking := o
+	asking.Login = login
+	t, err := auth.NewTransport(l.d.URL, &asking)
+	if err != nil {
+		return err
+	}
+	if err := t.Login(ctx, scopes...); err != nil || u == nil {
+		return err
+	}
+	stored, err := newLoginTransport(l.d.URL, &o)
+	if err == nil {
+		u.transport.setLogin(stored, scopes)
+	}
+	return err
 }
 
 // usersOf returns the logins of the users at a server. They stay the same until a change of the entry
