@@ -96,3 +96,39 @@ func TestHostileServer(t *testing.T) {
 	}
 	p.checkQuiet()
 }
+
+// Hostile tools, schemas and results are shown as text, and can be called.
+func TestHostileTools(t *testing.T) {
+	u := newUser(t)
+	u.configureServers(map[string]json.RawMessage{"evil": json.RawMessage(entry(t, "hostile"))})
+	u.start()
+	p := newTab(t, u.url)
+	p.do(chromedp.Navigate(u.loginURL()))
+	p.state("evil", "ready")
+	for _, tool := range []struct{ name, field, shown string }{{"schema", "/__proto__", `"__proto__":"x"`}, {"evil", "/Text", "Show all"}, {"deep", "", "the tool failed"}} {
+		p.do(chromedp.Navigate(u.url + "/console/tools/evil/tool/" + tool.name))
+		p.until(`!!document.querySelector(".run")`)
+		if tool.field != "" {
+			p.fill(tool.field, "x")
+		}
+		if tool.name == "schema" {
+			p.clickIn("/a~1b~0c", "fill in")
+			p.clickIn("/self", "fill in")
+			p.fill("/self/__proto__", "deeper")
+			p.sees("fits the schema")
+		}
+		p.click(".run", "Run")
+		p.sees(tool.shown)
+		if title := eval[string](p, "document.title"); title == "owned" {
+			t.Fatalf("%s: a script of the server ran", tool.name)
+		}
+		if eval[bool](p, `/[\u202a-\u202e\u2066-\u2069\u001b]/.test(document.body.textContent) || !!document.querySelector("main img, main script, a[href^='javascript:']")`) {
+			t.Errorf("%s: markup or hidden characters of the server", tool.name)
+		}
+		if tool.name == "schema" && eval[bool](p, `({}).x !== undefined || "deeper" in Object.prototype`) {
+			t.Error("the prototype of objects is changed")
+		}
+		p.checkWidth(tool.name)
+	}
+	p.checkQuiet()
+}

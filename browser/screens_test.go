@@ -112,6 +112,10 @@ func TestScreens(t *testing.T) {
 			p.click(".run", "Run")
 			p.until(`!!document.querySelector(".binary img")`)
 		}},
+		{"question", "/console/tools/everything/tool/test_elicitation_sep1330_enums", "each kind of choice", func() {
+			p.click(".run", "Run")
+			p.until(`!!document.querySelector(".ask-box .form")`)
+		}},
 		{"search", "/console/tools?q=repository", "delete_repository", nil},
 		{"help", "/console/wire", "create_issue", func() {
 			p.click("#help-button", "?")

@@ -4,6 +4,7 @@ package browser
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -57,7 +58,21 @@ func serveHostile() {
 	server.Tool(s, "deep", "Nests.", func(context.Context, struct{}) (*mcp.CallToolResult, error) {
 		return &mcp.CallToolResult{Content: []mcp.Content{mcp.Text(hostileText)}, StructuredContent: []byte(`{"a":` + strings.Repeat("[", 9000) + strings.Repeat("]", 9000) + `}`)}, nil
 	})
+	text, _ := json.Marshal(hostileText) // a string can be encoded
+	server.RawTool(s, mcp.Tool{Name: "schema", Title: hostileText, Description: hostileText, InputSchema: hostileSchema(string(text))}, func(_ context.Context, arguments json.RawMessage) (*mcp.CallToolResult, error) {
+		return &mcp.CallToolResult{Content: []mcp.Content{
+			mcp.Text(string(arguments)), mcp.Link(mcp.Resource{URI: "javascript:alert(1)", Name: hostileText}),
+			mcp.Image([]byte(`<svg xmlns="http://www.w3.org/2000/svg" onload="document.title='owned'"/>`), "image/svg+xml"),
+		}}, nil
+	})
 	if err := stdio.Serve(context.Background(), s); err != nil {
 		os.Exit(1)
 	}
+}
+
+// hostileSchema has a text as each name, title and value, names that are special in JavaScript, and
+// recursion.
+func hostileSchema(text string) json.RawMessage {
+	return json.RawMessage(strings.ReplaceAll(`{"type":"object","title":TEXT,"properties":{TEXT:{"type":"string","title":TEXT,"description":TEXT,"examples":[TEXT]},"__proto__":{"type":"string"},
+		"constructor":{"enum":[TEXT,"b"]},"a/b~c":{"oneOf":[{"title":TEXT,"type":"string"},{"type":"array","items":{"$ref":"#"}}]},"self":{"$ref":"#"}}}`, "TEXT", text))
 }

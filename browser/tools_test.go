@@ -168,6 +168,28 @@ func TestCallsGoOn(t *testing.T) {
 	p.checkQuiet()
 }
 
+// A question of the server appears in its call, and the user answers it there. A wrong answer is
+// refused.
+func TestQuestions(t *testing.T) {
+	u, p := openTools(t)
+	p.do(chromedp.Navigate(u.url + "/console/tools/everything/tool/test_elicitation"))
+	p.fill("/message", "Who are you?")
+	p.click(".run", "Run")
+	p.until(`!!document.querySelector(".ask-box .form")`)
+	p.sees("waits for an answer")
+	p.click(".ask-box button", "Answer")
+	p.sees("missing required property")
+	p.fill("/username", "ada")
+	p.fill("/email", "ada@example.com")
+	p.click(".ask-box button", "Answer")
+	p.sees("answered: accept")
+	p.until(`document.querySelector(".result")?.textContent.includes("ada@example.com")`)
+	p.click(".run", "Run")
+	p.click(".ask-box button", "Decline")
+	p.sees("answered: decline")
+	p.checkOrigin() // the browser notes the refused answer in its console
+}
+
 // Results of each type of content are shown.
 func TestResults(t *testing.T) {
 	u, p := openTools(t)

@@ -34,6 +34,7 @@ type CallStatus string
 // The states of calls, in the words of operations.
 const (
 	CallPending   CallStatus = "pending"
+	CallAsked     CallStatus = "asked" // a question waits for the user
 	CallOK        CallStatus = "ok"
 	CallToolError CallStatus = "tool-error" // the result says that the tool failed
 	CallFailed    CallStatus = "error"
@@ -52,13 +53,14 @@ type CallInfo struct {
 
 // CallEvent is an event of a call: progress, a log message, the result or an error.
 type CallEvent struct {
-	Kind     string    `json:"k"` // call, progress, log, result, error
+	Kind     string    `json:"k"` // call, progress, log, ask, answer, result, error
 	Call     *CallInfo `json:"call,omitempty"`
 	MS       float64   `json:"ms,omitzero"` // since the start
 	Progress float64   `json:"progress,omitzero"`
 	Total    float64   `json:"total,omitzero"`
 	Message  string    `json:"message,omitzero"`
 	Level    string    `json:"level,omitzero"`
+	Ask      *Ask      `json:"ask,omitempty"` // of an ask; its ID only of an answer
 	// Result is the JSON text of the result: as text, numbers keep their digits.
 	Result string `json:"result,omitzero"`
 	// Verdict says whether structured content matches the output schema; nil without a schema.
@@ -77,7 +79,7 @@ const (
 // for concurrent use.
 type Calls struct {
 	hub  *hub.Hub
-	dial func(ctx context.Context) (*client.Client, error)
+	dial func(ctx context.Context, answers client.Answers) (*client.Client, error)
 	life context.Context
 
 	dialMu sync.Mutex
@@ -89,7 +91,13 @@ type Calls struct {
 	last  uint64
 	all   []*userCall // the oldest first
 	bytes int
+
+	lastAsk uint64
+	asks    map[uint64]*Ask // without an answer
 }
+
+// isOpen reports whether the call has not ended.
+func (s CallStatus) isOpen() bool { return s == CallPending || s == CallAsked }
 
 // userCall is one call. Its fields but cancel are guarded by Calls.mu.
 type userCall struct {
@@ -100,8 +108,8 @@ type userCall struct {
 }
 
 // NewCalls returns an empty history. dial connects to the gateway, once. Calls end with life.
-func NewCalls(life context.Context, h *hub.Hub, dial func(ctx context.Context) (*client.Client, error)) *Calls {
-	return &Calls{hub: h, dial: dial, life: life}
+func NewCalls(life context.Context, h *hub.Hub, dial func(ctx context.Context, answers client.Answers) (*client.Client, error)) *Calls {
+	return &Calls{hub: h, dial: dial, life: life, asks: map[uint64]*Ask{}}
 }
 
 // Close waits for the calls, which end with the life of the history, and ends the connection.
@@ -123,7 +131,7 @@ func (c *Calls) connect(ctx context.Context) (*client.Client, error) {
 		return c.client, nil
 	}
 	var err error
-	c.client, err = c.dial(ctx)
+	c.client, err = c.dial(ctx, c.Answers())
 	return c.client, err
 }
 
@@ -167,7 +175,7 @@ func (c *Calls) add(call *userCall) error {
 	defer c.mu.Unlock()
 	open := 0
 	for _, other := range c.all {
-		if other.info.Status == CallPending {
+		if other.info.Status.isOpen() {
 			open++
 		}
 	}
@@ -184,7 +192,7 @@ func (c *Calls) add(call *userCall) error {
 // dropOldest drops the oldest calls that have ended, down to the limits. The newest one stays.
 func (c *Calls) dropOldest() {
 	for i := 0; i < len(c.all)-1 && (len(c.all) > maxKeptCalls || c.bytes > maxKeptBytes); {
-		if c.all[i].info.Status == CallPending {
+		if c.all[i].info.Status.isOpen() {
 			i++
 			continue
 		}
@@ -197,7 +205,7 @@ func (c *Calls) dropOldest() {
 func (c *Calls) note(call *userCall, e CallEvent) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if len(call.events) >= maxCallEvents && e.Kind != "result" && e.Kind != "error" {
+	if len(call.events) >= maxCallEvents && (e.Kind == "progress" || e.Kind == "log") {
 		return
 	}
 	e.MS = millisecondsSince(call.info.Start)
@@ -231,7 +239,7 @@ func (c *Calls) run(ctx context.Context, call *userCall, item *hubItem, q CallRe
 			return nil, err
 		}
 	}
-	result, err := callItem(ctx, cl, c.hub, item, q, options)
+	result, err := callItem(context.WithValue(ctx, callKey{}, call), cl, c.hub, item, q, options)
 	if err != nil {
 		return nil, err
 	}
@@ -350,11 +358,11 @@ func (c *Calls) Follow(ctx context.Context, id uint64, show func(CallEvent) erro
 	}
 	for shown := -1; ; {
 		c.mu.Lock()
-		info, changed, ended := call.info, call.changed, call.info.Status != CallPending
+		info, changed, ended := call.info, call.changed, !call.info.Status.isOpen()
 		events := call.events[max(shown, 0):]
 		ended = ended && len(call.events) > 0 && slices.Contains([]string{"result", "error"}, call.events[len(call.events)-1].Kind)
 		c.mu.Unlock()
-		if shown < 0 || ended {
+		if shown < 0 || ended || slices.ContainsFunc(events, func(e CallEvent) bool { return e.Ask != nil }) {
 			if err := show(CallEvent{Kind: "call", Call: &info}); err != nil {
 				return err
 			}

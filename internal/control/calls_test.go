@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -25,8 +26,8 @@ func newCalls(t *testing.T) (*control.Calls, http.Handler) {
 	h.Settle(t.Context())
 	g := gateway.New(h, nil)
 	life, end := context.WithCancel(context.Background())
-	calls := control.NewCalls(life, h, func(ctx context.Context) (*client.Client, error) {
-		return client.Dial(ctx, g, &client.Options{NoOutputCheck: true, NoCache: true})
+	calls := control.NewCalls(life, h, func(ctx context.Context, answers client.Answers) (*client.Client, error) {
+		return client.Dial(ctx, g, &client.Options{Answers: answers, NoOutputCheck: true, NoCache: true})
 	})
 	t.Cleanup(func() {
 		end()
@@ -189,5 +190,42 @@ func TestCatalogAPI(t *testing.T) {
 	}
 	if v := check(`{"a":`); v.OK || v.Error == "" {
 		t.Errorf("%+v", v)
+	}
+}
+
+// A question of a server waits in its call for the first valid answer of the user.
+func TestAsks(t *testing.T) {
+	t.Parallel()
+	calls, api := newCalls(t)
+	for action, want := range map[string]string{"accept": "ada@example.com", "decline": "decline", "cancel": "cancel"} {
+		info, err := calls.Start(tool("test_elicitation", `{"message":"Who are you?"}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var last control.CallEvent
+		err = calls.Follow(t.Context(), info.ID, func(e control.CallEvent) error {
+			last = e
+			if e.Kind != "ask" {
+				return nil
+			}
+			if e.Ask.Form == nil || len(e.Ask.Form.Properties) == 0 {
+				t.Errorf("%+v", e.Ask)
+			}
+			path := fmt.Sprintf("/v1/asks/%d", e.Ask.ID)
+			if wrong := askAPI[map[string]string](t, api, "POST", path, `{"action":"accept","content":"{\"email\":1}"}`); !strings.Contains(wrong["error"], "must be") {
+				t.Errorf("a wrong answer: %v", wrong)
+			}
+			text := `{"action":"` + action + `","content":"{\"username\":\"ada\",\"email\":\"ada@example.com\"}"}`
+			if answer := askAPI[map[string]string](t, api, "POST", path, text); answer["error"] != "" {
+				t.Errorf("%s: %v", action, answer)
+			}
+			return nil
+		})
+		if err != nil || !strings.Contains(last.Result, want) {
+			t.Errorf("%s: %+v, %v", action, last, err)
+		}
+	}
+	if err := calls.Answer(1, control.AskAnswer{Action: "decline"}); err == nil {
+		t.Error("a question is answered twice")
 	}
 }

@@ -26,14 +26,15 @@ func (d Running) addTools(mux *http.ServeMux, protect func(http.HandlerFunc) htt
 		info, err := d.Calls.Start(q)
 		writeResult(w, info, err)
 	}))
+	mux.HandleFunc("POST /v1/asks/{id}", protect(d.serveAnswer))
 	mux.HandleFunc("GET /v1/calls/{id}", protect(d.serveCall))
 	mux.HandleFunc("POST /v1/calls/{id}/cancel", protect(func(w http.ResponseWriter, r *http.Request) {
-		writeOutcome(w, d.Calls.Cancel(callID(r)))
+		writeOutcome(w, d.Calls.Cancel(pathID(r)))
 	}))
 }
 
-// callID returns the number in the path, or 0, which no call has.
-func callID(r *http.Request) uint64 {
+// pathID returns the number in the path, or 0, which nothing has.
+func pathID(r *http.Request) uint64 {
 	id, _ := strconv.ParseUint(r.PathValue("id"), 10, 64) // 0 for a wrong one
 	return id
 }
@@ -43,12 +44,12 @@ func (d Running) serveCall(w http.ResponseWriter, r *http.Request) {
 	ctx, stop := context.WithCancel(r.Context())
 	defer stop()
 	defer context.AfterFunc(d.Life, stop)()
-	if d.Calls.find(callID(r)) == nil {
+	if d.Calls.find(pathID(r)) == nil {
 		writeOutcome(w, errNoCall)
 		return
 	}
 	out, flush := json.NewEncoder(w), http.NewResponseController(w).Flush
-	_ = d.Calls.Follow(ctx, callID(r), func(e CallEvent) error { // fails if the page is gone
+	_ = d.Calls.Follow(ctx, pathID(r), func(e CallEvent) error { // fails if the page is gone
 		if err := out.Encode(e); err != nil {
 			return err
 		}

@@ -224,7 +224,7 @@ export class Form {
     if (!s.inRow && !(s.field.required && all.length === 1)) all.unshift([undefined, "absent"]);
     const same = (/** @type {any} */ a, /** @type {any} */ b) => (a === undefined || b === undefined ? a === b : write(a) === write(b));
     const now = s.get();
-    if (all.length > 6 || all.some(([, text]) => text.length > 24)) {
+    if (all.length > 6 || all.reduce((sum, [, text]) => sum + text.length + 3, 0) > 36) {
       const select = /** @type {HTMLSelectElement} */ (el("select", { id, "aria-labelledby": id + "-name", "aria-describedby": id + "-issue", change: () => s.set(all[Number(select.value)]?.[0]) },
         all.map(([value, text], i) => el("option", { value: i, selected: same(value, now) }, oneLine(text))), all.some(([value]) => same(value, now)) ? null : el("option", { value: -1, selected: true }, oneLine(write(now)).slice(0, 60))));
       return select;

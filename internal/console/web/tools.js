@@ -286,17 +286,18 @@ export class ToolsScreen extends HTMLElement {
     this.#running = 0;
     const stop = (this.#following = new AbortController());
     if (!id) { fill(this.#output); this.#drawRun(); return; }
-    const live = el("div", { class: "progress", role: "status" }), notes = el("ul", { class: "notes" }), body = el("div", {});
-    fill(this.#output, el("h3", {}, "Result"), live, notes, body);
+    const live = el("div", { class: "progress", role: "status" }), notes = el("ul", { class: "notes" }), asks = el("div", { class: "asks", "aria-live": "polite" }), body = el("div", {});
+    fill(this.#output, el("h3", {}, "Result"), live, notes, asks, body);
     this.#output.scrollIntoView({ block: "nearest" });
     /** @type {any} */ let info = null;
     try {
       await lines(`/v1/calls/${id}`, { signal: stop.signal }, (batch) => {
         for (const e of batch) {
           if (stop.signal.aborted) return;
-          if (e.k === "call") { info = e.call; this.#running = info.status === "pending" ? id : 0; this.#drawState(live, info, null); } else if (e.k === "progress") this.#drawState(live, info, e);
+          if (e.k === "call") { info = e.call; this.#running = info.status === "pending" || info.status === "asked" ? id : 0; this.#drawState(live, info, null); } else if (e.k === "progress") this.#drawState(live, info, e);
           else if (e.k === "log") notes.append(el("li", {}, el("span", { class: "soft" }, `${took(e.ms)} ${oneLine(e.level)} `), reveal(e.message.slice(0, 2000))));
-          else if (e.k === "result") fill(body, drawResult(e, (uri) => this.#resourceLink(uri)));
+          else if (e.k === "ask") asks.append(this.#ask(e.ask));
+          else if (e.k === "answer") { const node = asks.querySelector(`[data-ask="${e.ask.id}"]`); if (node) fill(node, el("p", { class: "soft" }, `◆ answered: ${e.message}`)); } else if (e.k === "result") fill(body, drawResult(e, (uri) => this.#resourceLink(uri)));
           else if (e.k === "error") fill(body, el("p", { class: "reason" }, reveal(e.message)));
         }
         this.#drawRun();
@@ -308,6 +309,20 @@ export class ToolsScreen extends HTMLElement {
     this.#running = 0;
     this.#drawRun();
     this.#loadHistory();
+  }
+
+  /** A question of the server. @param {any} ask */
+  #ask(ask) {
+    const form = ask.form && !ask.url ? new Form(ask.form, initial(ask.form, true) ?? new Map(), { changed: () => {}, open: () => Promise.reject(new Error("forms of questions are flat")) }) : null;
+    const fault = el("p", { class: "bad", role: "alert" });
+    const answer = async (/** @type {string} */ action) => {
+      try { await post(`/v1/asks/${ask.id}`, { action, content: form && action === "accept" ? write(form.value) : "" }); } catch (e) { fault.textContent = oneLine(/** @type {Error} */ (e).message); }
+    };
+    const isWeb = /^https?:\/\//i.test(ask.url ?? "");
+    return el("section", { class: "ask-box", "aria-label": "Question", data: { ask: ask.id } }, el("p", {}, el("span", { class: "ask" }, "◆ "), reveal((ask.message ?? "").slice(0, 4000))),
+      ask.url ? el("p", { class: "mono url" }, reveal(ask.url)) : null, ask.formError ? el("p", { class: "soft" }, oneLine(ask.formError)) : null, form?.node, fault,
+      session.readOnly ? null : el("div", { class: "buttons" }, ask.url && !isWeb ? null : el("button", { type: "button", class: "strong", click: () => { if (isWeb) window.open(ask.url, "_blank", "noopener,noreferrer"); answer("accept"); } }, isWeb ? "Open it" : "Answer"),
+        el("button", { type: "button", click: () => answer("decline") }, "Decline"), el("button", { type: "button", class: "quiet", click: () => answer("cancel") }, "Dismiss")));
   }
 
   #drawRun() {
