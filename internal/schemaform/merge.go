@@ -43,6 +43,9 @@ func (b *builder) find(pointer string) json.RawMessage {
 	if pointer == "" {
 		return raw
 	}
+	if b.work += len(raw); b.work > maxWork {
+		return nil
+	}
 	for _, token := range strings.Split(strings.TrimPrefix(pointer, "/"), "/") {
 		token = strings.NewReplacer("~1", "/", "~0", "~").Replace(token)
 		if next := rawjson.Lookup(raw, token); next != nil {
@@ -100,7 +103,8 @@ func (b *builder) mergeSources(sources []source, open []string) *merged {
 // merge adds one schema. before are the references that were open before this field. Properties that
 // a condition asks for are never required.
 func (b *builder) merge(m *merged, s source, before []string, decides bool) {
-	if m.count++; m.count > maxSources {
+	m.count++
+	if b.work += len(s.raw); m.count > maxSources || b.work > maxWork {
 		return
 	}
 	if string(s.raw) == "false" {

@@ -76,6 +76,8 @@ const (
 	maxOptions = 500
 	maxSources = 64 // schemas that describe one field
 	maxText    = 4000
+	// maxWork limits the bytes that one model reads. Further references and alternatives are left out.
+	maxWork = 64 << 20
 	// maxSchema limits a schema, in bytes. Package schema has the same limit.
 	maxSchema = 1 << 20
 )
@@ -116,6 +118,7 @@ func Build(schema json.RawMessage, at ...string) (*Field, error) {
 type builder struct {
 	document json.RawMessage
 	fields   int
+	work     int               // bytes that were read
 	anchors  map[string]string // places by the references that name them; nil until they are needed
 }
 

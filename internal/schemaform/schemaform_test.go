@@ -2,6 +2,7 @@ package schemaform_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -139,7 +140,12 @@ func TestHostileSchemas(t *testing.T) {
 	deep := strings.Repeat(`{"properties":{"a":`, 400) + `{}` + strings.Repeat(`}}`, 400)
 	loop := `{"allOf":[{"$ref":"#/$defs/a"}],"$defs":{"a":{"allOf":[{"$ref":"#/$defs/b"}]},"b":{"allOf":[{"$ref":"#/$defs/a"},{"$ref":"#"}]}}}`
 	fan := `{"$defs":{"a":{"allOf":[` + strings.Repeat(`{"$ref":"#/$defs/b"},`, 500) + `{}]},"b":{"allOf":[` + strings.Repeat(`{"allOf":[{},{},{}]},`, 500) + `{}]}},"properties":{` + `"x":{"$ref":"#/$defs/a"}}}`
-	for name, schema := range map[string]string{"wide": wide, "many": many, "deep": deep, "loop": loop, "fan": fan} {
+	far := `{"padding":"` + strings.Repeat("x", 900_000) + `","$defs":{"z":{"type":"string"}},"properties":{`
+	for i := range 300 {
+		far += fmt.Sprintf(`"p%d":{"allOf":[%s{}]},`, i, strings.Repeat(`{"$ref":"#/$defs/z"},{"$ref":"#/$defs/z"},`, 3))
+	}
+	far += `"q":{}}}`
+	for name, schema := range map[string]string{"far": far, "wide": wide, "many": many, "deep": deep, "loop": loop, "fan": fan} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			f, err := schemaform.Build(json.RawMessage(schema))
