@@ -32,7 +32,7 @@ func ParseTool(f *factory.Factory, store *state.State, name string, revoke bool)
 	}
 	foreign := map[string]bool{}
 	if !revoke {
-		d := connect.ReadDirectory()
+		d := connect.ReadDirectory(connect.AnswerTimeout)
 		known = d.Known()
 		for _, server := range known {
 			foreign[server] = d.Source(server) == string(config.Project)

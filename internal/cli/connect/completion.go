@@ -23,6 +23,9 @@ func (conn *Connection) CompleteWords(l listing, member string) cobra.Completion
 			return nil, cobra.ShellCompDirectiveDefault
 		}
 		server, _, dotted := strings.Cut(typed, ".")
+		if conn.Found == nil {
+			conn.Found = ReadDirectory(completionTimeout)
+		}
 		known := conn.Directory().Known()
 		if l.method == "" || !dotted || !slices.Contains(known, server) {
 			return known, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
@@ -53,6 +56,6 @@ func (conn *Connection) fetchNames(server string, l listing, member string) (nam
 
 // CompleteNames is a completion function for the names of servers. It leaves out the given ones.
 func CompleteNames(_ *cobra.Command, given []string, _ string) ([]string, cobra.ShellCompDirective) {
-	names := slices.DeleteFunc(ReadDirectory().Known(), func(name string) bool { return slices.Contains(given, name) })
+	names := slices.DeleteFunc(ReadDirectory(completionTimeout).Known(), func(name string) bool { return slices.Contains(given, name) })
 	return names, cobra.ShellCompDirectiveNoFileComp
 }

@@ -33,18 +33,24 @@ type Directory struct {
 	Definitions map[string]hub.Definition
 	holds       map[string]hub.Hold // servers that are not started, and why
 	sources     map[string]string   // definitions of the daemon's servers by name
+	silent      error               // a daemon runs and does not answer; the directory is of the configuration
 }
 
-// StatusTimeout bounds asking a running daemon for its servers.
-const StatusTimeout = 2 * time.Second
+const (
+	// StatusTimeout bounds asking a running daemon for facts that a command can do without.
+	StatusTimeout = 2 * time.Second
+	// AnswerTimeout bounds asking a running daemon for its servers.
+	AnswerTimeout = 30 * time.Second
+)
 
 // ReadDirectory asks the running daemon for its servers, or reads the configuration if no daemon is
-// running. If the configuration cannot be read, the directory has only the built-in servers; dowel
-// config check reports the reason.
-func ReadDirectory() *Directory {
-	ctx, cancel := context.WithTimeout(context.Background(), StatusTimeout)
+// running, or if it does not answer in time. If the configuration cannot be read, the directory has
+// only the built-in servers; dowel config check reports the reason.
+func ReadDirectory(timeout time.Duration) *Directory {
+	ctx, cancel := context.WithTimeoutCause(context.Background(), timeout, fmt.Errorf("it did not answer within %v", timeout))
 	defer cancel()
-	if s, err := factory.RunningDaemon().Status(ctx); err == nil {
+	s, err := factory.RunningDaemon().Status(ctx)
+	if err == nil {
 		d := &Directory{running: factory.RunningDaemon(), holds: map[string]hub.Hold{}, sources: map[string]string{}}
 		for _, server := range s.Servers {
 			d.names = append(d.names, server.Name)
@@ -55,7 +61,11 @@ func ReadDirectory() *Directory {
 		}
 		return d
 	}
-	return NewDirectory(readDefinitions())
+	d := NewDirectory(readDefinitions())
+	if ctx.Err() != nil && !errors.Is(err, control.ErrNotRunning) {
+		d.silent = exit.ConnectError{Server: "the running dowel", Err: fmt.Errorf("%w: it may be very busy; dowel doctor and its log tell more, dowel down ends it", context.Cause(ctx))}
+	}
+	return d
 }
 
 // NewDirectory returns a directory of the given definitions and the built-in servers.
@@ -115,6 +125,8 @@ func (d *Directory) Known() []string {
 // the name.
 func (d *Directory) findTarget(name string) (t Target, ok bool, err error) {
 	switch hold, held := d.holds[name]; {
+	case d.silent != nil: // a second process of the server must not start in its place
+		return t, true, d.silent
 	case !slices.Contains(d.names, name):
 		return t, false, nil
 	case held:

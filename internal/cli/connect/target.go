@@ -122,7 +122,7 @@ func (f *TargetFlags) Resolve(cmd *cobra.Command, args []string) (t Target, rest
 		t, err = f.Started(command)
 		return t, words, err
 	case len(words) == 0 && cmd.Annotations[TakesAll] != "":
-		return f.Directory().newGatewayTarget(f.showStatus(cmd)), nil, nil
+		return f.Directory().newGatewayTarget(f.showStatus(cmd)), nil, f.Directory().silent
 	case len(words) == 0:
 		return t, nil, exit.Usagef("no server is named: write one of %s, --url URL, or its command after --",
 			strings.Join(f.Directory().Known(), ", "))
@@ -168,7 +168,7 @@ const TakesAll = "takes all"
 // Directory returns the directory of servers. It reads the directory at the first call.
 func (f *TargetFlags) Directory() *Directory {
 	if f.Found == nil {
-		f.Found = ReadDirectory()
+		f.Found = ReadDirectory(AnswerTimeout)
 	}
 	return f.Found
 }
