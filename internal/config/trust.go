@@ -55,19 +55,19 @@ func (s *Server) TrustFacts(v Variables) TrustFacts {
 	shown := s.Masked()
 	t.addWord("command", shown.Command, s.Command)
 	if len(s.Args) > 0 {
-		t.add("args "+strings.Join(quoteWords(shown.Args), " "), joinExact(s.Args))
+		t.add("args "+strings.Join(QuoteWords(shown.Args), " "), joinExact(s.Args))
 	}
 	t.addWord("cwd", shown.Dir, s.Dir)
 	t.addWord("envFile", shown.EnvFile, s.EnvFile)
 	for _, name := range slices.Sorted(maps.Keys(s.Env)) {
-		t.add("env "+quoteWord(name)+s.describeOrigin(s.Env[name])+describePower(name), s.Env[name])
+		t.add("env "+QuoteWord(name)+s.describeOrigin(s.Env[name])+describePower(name), s.Env[name])
 	}
 	for _, name := range slices.Sorted(slices.Values(s.PassEnv)) {
-		t.add("env "+quoteWord(name)+" handed on", "")
+		t.add("env "+QuoteWord(name)+" handed on", "")
 	}
 	t.addWord("url", shown.URL, s.URL)
 	for _, name := range slices.Sorted(maps.Keys(s.Headers)) {
-		t.add("header "+quoteWord(name)+s.describeOrigin(s.Headers[name]), s.Headers[name])
+		t.add("header "+QuoteWord(name)+s.describeOrigin(s.Headers[name]), s.Headers[name])
 	}
 	t.addWord("headersHelper", shown.HeadersHelper, s.HeadersHelper)
 	if s.Definitions == NoteChanges { // a project's servers hold them by default
@@ -98,7 +98,7 @@ func (s *Server) addLoginFacts(t *TrustFacts, shown *OAuth) {
 		t.add("login secret"+s.describeOrigin(o.ClientSecret), o.ClientSecret)
 	}
 	for _, name := range slices.Sorted(maps.Keys(o.Params)) {
-		t.add("login parameter "+quoteWord(name)+s.describeOrigin(o.Params[name]), o.Params[name])
+		t.add("login parameter "+QuoteWord(name)+s.describeOrigin(o.Params[name]), o.Params[name])
 	}
 	if o.Grant != "" {
 		t.addWord("login grant", shown.Grant, o.Grant)
@@ -112,7 +112,7 @@ func (t *TrustFacts) add(line, exact string) {
 // addWord adds a fact that shows one string. An empty string adds none.
 func (t *TrustFacts) addWord(what, shown, exact string) {
 	if exact != "" {
-		t.add(what+" "+quoteWord(shown), exact)
+		t.add(what+" "+QuoteWord(shown), exact)
 	}
 }
 
@@ -238,7 +238,7 @@ func (s *Server) describeOrigin(value string) string {
 		return ""
 	}
 	slices.Sort(names)
-	return " from " + strings.Join(quoteWords(slices.Compact(names)), ", ")
+	return " from " + strings.Join(QuoteWords(slices.Compact(names)), ", ")
 }
 
 // describePower warns of an environment variable that can make a harmless command run other code.
@@ -268,8 +268,8 @@ var (
 		"EDITOR", "PAGER", "BROWSER", "DENO_DIR", "BUN_OPTIONS", "DOTNET_STARTUP_HOOKS", "HOME", "USERPROFILE", "COMSPEC", "PATHEXT"}
 )
 
-// quoteWord quotes a string so that it is a single word of a line.
-func quoteWord(text string) string {
+// QuoteWord quotes a string so that it is a single word of a line.
+func QuoteWord(text string) string {
 	plain := text != "" && !strings.ContainsFunc(text, func(r rune) bool {
 		return unicode.IsSpace(r) || !unicode.IsPrint(r) || strings.ContainsRune("\"'`\\,", r)
 	})
@@ -279,10 +279,11 @@ func quoteWord(text string) string {
 	return strconv.QuoteToGraphic(text)
 }
 
-func quoteWords(texts []string) []string {
+// QuoteWords quotes each string.
+func QuoteWords(texts []string) []string {
 	all := make([]string, len(texts))
 	for i, text := range texts {
-		all[i] = quoteWord(text)
+		all[i] = QuoteWord(text)
 	}
 	return all
 }

@@ -164,7 +164,7 @@ func (f *fileFinder) addContent(path string) {
 	if err != nil {
 		shown = path
 	}
-	f.facts = append(f.facts, fact{line: fileFact + quoteWord(filepath.ToSlash(shown)), exact: hashFile(path), path: path})
+	f.facts = append(f.facts, fact{line: fileFact + QuoteWord(filepath.ToSlash(shown)), exact: hashFile(path), path: path})
 }
 
 // maxHashed is the number of bytes of a file that count. Of a larger file, the length counts too.

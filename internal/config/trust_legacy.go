@@ -60,29 +60,29 @@ func (s *Server) legacyFacts() []string {
 	facts := []string{"kind " + string(kind)}
 	add := func(what, text string) {
 		if text != "" {
-			facts = append(facts, what+" "+quoteWord(text))
+			facts = append(facts, what+" "+QuoteWord(text))
 		}
 	}
 	add("command", s.Command)
 	if len(s.Args) > 0 {
-		facts = append(facts, "args "+strings.Join(quoteWords(s.Args), " "))
+		facts = append(facts, "args "+strings.Join(QuoteWords(s.Args), " "))
 	}
 	add("cwd", s.Dir)
 	add("envFile", s.EnvFile)
 	for _, name := range slices.Sorted(maps.Keys(s.Env)) {
-		fact := "env " + quoteWord(name)
+		fact := "env " + QuoteWord(name)
 		if runsCode(name) && !slices.Contains(codeVariables, strings.ToUpper(name)) {
-			facts = append(facts, fact+" = "+quoteWord(s.Env[name]))
+			facts = append(facts, fact+" = "+QuoteWord(s.Env[name]))
 		} else {
 			facts = append(facts, fact+s.describeOrigin(s.Env[name]))
 		}
 	}
 	for _, name := range slices.Sorted(slices.Values(s.PassEnv)) {
-		facts = append(facts, "env "+quoteWord(name)+" handed on")
+		facts = append(facts, "env "+QuoteWord(name)+" handed on")
 	}
 	add("url", s.URL)
 	for _, name := range slices.Sorted(maps.Keys(s.Headers)) {
-		facts = append(facts, "header "+quoteWord(name)+s.describeOrigin(s.Headers[name]))
+		facts = append(facts, "header "+QuoteWord(name)+s.describeOrigin(s.Headers[name]))
 	}
 	add("headersHelper", s.HeadersHelper)
 	if o := s.OAuth; o != nil {

@@ -119,26 +119,43 @@ func (a *addition) addBundle(ctx context.Context, path string, about []string) (
 			return err
 		}
 		defer again.Close()
-		_, err = again.Install(root)
+		got, err := again.Install(ctx, root)
+		if err == nil && got != folder {
+			err = fmt.Errorf("%s was changed while dowel asked: nothing was added", path)
+		}
 		return err
 	}
 	return n, nil
 }
 
-// RemoveBundle removes the folder of the bundle that a removed entry ran, unless another entry runs it.
-func RemoveBundle(f *factory.Factory, removed *config.Server, o config.Options) {
+// Bundle returns the folder of the bundle that a server runs from, or "".
+func Bundle(s *config.Server) string {
 	root, err := bundlesFolder()
 	if err != nil {
-		return
+		return ""
 	}
-	folder := bundleOf(root, removed)
+	return bundleOf(root, s)
+}
+
+// RemoveBundle removes the folder of the bundle that a removed entry ran, unless another entry may run
+// it: it stays if a file cannot be read, or if the entry was in a file of --config, since dowel does
+// not know all such files.
+func RemoveBundle(f *factory.Factory, removed *config.Server, o config.Options) {
+	folder := Bundle(removed)
 	if folder == "" {
 		return
 	}
-	for _, s := range config.Load(o).Servers {
-		if bundleOf(root, s) == folder {
-			return
+	set := config.Load(o)
+	isUsed := slices.ContainsFunc(set.Servers, func(s *config.Server) bool { return s.Dir == folder })
+	isUnsure := len(o.Files) > 0 || slices.ContainsFunc(set.Files, func(file config.File) bool { return file.Broken })
+	switch {
+	case isUsed:
+		return
+	case isUnsure:
+		if !f.JSON {
+			f.WriteNote("The bundle stays in %s, since other files may run it.", folder)
 		}
+		return
 	}
 	if err := os.RemoveAll(folder); err != nil {
 		f.Warn("the bundle's folder was not removed: %v", err)
@@ -152,7 +169,7 @@ func RemoveBundle(f *factory.Factory, removed *config.Server, o config.Options) 
 // bundleOf returns the folder of the bundle that a server runs in, or "".
 func bundleOf(root string, s *config.Server) string {
 	rest, ok := strings.CutPrefix(s.Dir, root+string(filepath.Separator))
-	if !ok || rest == "" || strings.ContainsAny(rest, `/\`) || rest == ".." {
+	if !ok || rest == "" || strings.ContainsAny(rest, `/\`) || rest == "." || rest == ".." {
 		return ""
 	}
 	return s.Dir

@@ -7,8 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -220,20 +218,6 @@ func missingProgram(w *registry.Way) string {
 	return ""
 }
 
-// addLink adds the server of an install link.
-func (a *addition) addLink(ctx context.Context, text string) (*Server, error) {
-	s, err := link.Parse(text)
-	if err != nil {
-		return nil, exit.UsageError{Err: err}
-	}
-	if !s.Valid() {
-		return nil, exit.Usagef("the install link cannot be used: %v", s.Problems[0])
-	}
-	p := &install.Plan{Name: s.Name, About: []string{s.Name + ", from an install link. Links do not tell who made them"},
-		Build: func(install.Values) config.Spec { return s.Spec }}
-	return a.addPlan(ctx, p, s)
-}
-
 // addPlan asks for the missing values, shows the entry, and asks for consent. from is the entry of
 // another tool, or nil.
 func (a *addition) addPlan(ctx context.Context, p *install.Plan, from *config.Server) (*Server, error) {
@@ -251,9 +235,13 @@ func (a *addition) addPlan(ctx context.Context, p *install.Plan, from *config.Se
 	if err := a.askValues(ctx, p, missing, values); err != nil {
 		return nil, err
 	}
-	s := &config.Server{Spec: p.Build(values)}
-	if from != nil {
+	s := &config.Server{}
+	if from != nil { // its file decides which texts are variables
 		s = from
+	}
+	s.Spec = p.Build(values)
+	if err := checkSpec(s); err != nil {
+		return nil, err
 	}
 	entry := transfer.Entry(s, "")
 	if p.Title != "" {
@@ -263,128 +251,15 @@ func (a *addition) addPlan(ctx context.Context, p *install.Plan, from *config.Se
 	if a.flags.as != "" {
 		n.Name = a.flags.as
 	}
-	a.show(p, s, values)
+	a.show(p, values)
+	sent := sentVariables(s, given)
+	for _, name := range sent {
+		a.warnOf("it sends the value of your variable " + name + " to " + hostOf(s.URL))
+	}
+	if len(sent) > 0 && a.flags.yes && !a.dry {
+		return nil, exit.Usagef("%s would get the value of your variable %s: if you want that, give it with --set, or add the server on a terminal without --yes", hostOf(s.URL), sent[0])
+	}
 	return n, a.confirm(ctx, n.Name)
-}
-
-// parseValues reads the values of --set.
-func parseValues(settings []string) (install.Values, error) {
-	v := install.Values{}
-	for _, setting := range settings {
-		name, value, ok := strings.Cut(setting, "=")
-		if !ok || name == "" {
-			return nil, exit.Usagef("--set %s: want NAME=VALUE", setting)
-		}
-		v[name] = append(v[name], value)
-	}
-	return v, nil
-}
-
-// askValues asks for the missing inputs on a terminal, and fails without one.
-func (a *addition) askValues(ctx context.Context, p *install.Plan, missing []install.Input, values install.Values) error {
-	if len(missing) == 0 {
-		return nil
-	}
-	if term.Terminal(a.f.Stdin) == nil || a.f.JSON || a.dry {
-		var lines []string
-		for _, in := range missing {
-			lines = append(lines, fmt.Sprintf("--set %s=… (%s)", in.Name, describeInput(in)))
-		}
-		return exit.Usagef("%s needs values: %s", p.Name, strings.Join(lines, ", "))
-	}
-	for _, in := range missing {
-		fmt.Fprintf(a.f.Stdout, "%s: %s\n", a.f.Stdout.Bold(term.Line(in.Name)), term.Line(describeInput(in)))
-		for len(values[in.Name]) == 0 {
-			fmt.Fprint(a.f.Stdout, "  value: ")
-			answer, err := a.in.Next(ctx)
-			if errors.Is(err, io.EOF) {
-				return exit.Usagef("%s needs a value for %s", p.Name, in.Name)
-			}
-			if err != nil {
-				return err
-			}
-			answer = strings.TrimSpace(answer)
-			if err := in.Check(answer); err != nil {
-				fmt.Fprintln(a.f.Stdout, "  "+term.Line(err.Error()))
-				continue
-			}
-			values[in.Name] = []string{answer}
-		}
-	}
-	return nil
-}
-
-// describeInput describes the value of an input in a line.
-func describeInput(in install.Input) string {
-	text := strings.TrimRight(in.Description, ".")
-	add := func(more string) {
-		if text != "" {
-			text += "; "
-		}
-		text += more
-	}
-	switch {
-	case len(in.Choices) > 0:
-		add("one of " + strings.Join(in.Choices, ", "))
-	case in.Type != "" && in.Type != "string":
-		add("a " + in.Type)
-	}
-	if in.Example != "" {
-		add("such as " + in.Example)
-	}
-	if text == "" {
-		return "a value"
-	}
-	return text
-}
-
-// secretNotes says which variables the user must set.
-func secretNotes(p *install.Plan, values install.Values) (notes []string) {
-	for _, in := range p.Inputs {
-		if in.Secret && values.Get(in.Name) == "${"+in.Variable()+"}" {
-			notes = append(notes, fmt.Sprintf("set the variable %s in the environment of dowel (%s): the secret stays out of the file", in.Variable(), describeInput(in)))
-		}
-	}
-	return notes
-}
-
-// show shows the source of a server and what will run.
-func (a *addition) show(p *install.Plan, s *config.Server, values install.Values) {
-	if a.f.JSON {
-		return
-	}
-	out := a.f.Stdout
-	for i, line := range p.About {
-		if i == 0 {
-			line = out.Bold(term.Line(line))
-		} else {
-			line = "  " + term.Line(line)
-		}
-		fmt.Fprintln(out, line)
-	}
-	for _, warning := range p.Warnings {
-		fmt.Fprintln(out, "  "+out.Yellow("Careful: "+term.Line(warning)))
-	}
-	masked := s.Masked()
-	if s.Command != "" {
-		fmt.Fprintln(out, "  runs as you: "+term.Line(strings.Join(append([]string{masked.Command}, masked.Args...), " ")))
-		if s.Dir != "" {
-			fmt.Fprintln(out, "  in the folder: "+term.Line(s.Dir))
-		}
-	} else {
-		fmt.Fprintln(out, "  connects to: "+term.Line(masked.URL))
-	}
-	for _, name := range slices.Sorted(maps.Keys(masked.Env)) {
-		fmt.Fprintf(out, "  sets: %s=%s\n", term.Line(name), term.Line(masked.Env[name]))
-	}
-	for _, name := range slices.Sorted(maps.Keys(masked.Headers)) {
-		fmt.Fprintf(out, "  sends: %s: %s\n", term.Line(name), term.Line(masked.Headers[name]))
-	}
-	for _, in := range p.Inputs {
-		if len(values[in.Name]) == 0 {
-			fmt.Fprintf(out, "  %s\n", out.Dim(term.Line("optional: --set "+in.Name+"=… ("+describeInput(in)+")")))
-		}
-	}
 }
 
 // confirm asks whether to add a server.
@@ -395,7 +270,7 @@ func (a *addition) confirm(ctx context.Context, name string) error {
 	case term.Terminal(a.f.Stdin) == nil || a.f.JSON:
 		return exit.Usagef("nothing was added: without a terminal, use --yes to add the server or --dry-run to see the change")
 	}
-	agreed, err := consent.Ask(ctx, a.f, a.in, fmt.Sprintf("Add it as %s?", term.Line(name)))
+	agreed, err := consent.Ask(ctx, a.f, a.in, fmt.Sprintf("Add it as %s?", config.QuoteWord(name)))
 	if err == nil && !agreed {
 		err = errors.New("nothing was added")
 	}

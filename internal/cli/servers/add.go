@@ -165,7 +165,7 @@ func showAddition(ctx context.Context, f *factory.Factory, name string, added Ad
 	}
 	fmt.Fprintln(f.Stdout, term.Line(name)+": "+state)
 	for _, text := range added.Notes {
-		fmt.Fprintln(f.Stdout, "Note: "+text)
+		fmt.Fprintln(f.Stdout, "Note: "+term.RevealLine(text))
 	}
 	return nil
 }

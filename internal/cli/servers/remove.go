@@ -53,9 +53,12 @@ func removeServer(ctx context.Context, f *factory.Factory, name string, where fa
 	err = editing.EditFile(f, s.Path, dry, true, func(text []byte, format edit.Format) ([]byte, error) {
 		return edit.Remove(text, format, transfer.Path(d, name))
 	})
-	if err == nil && !dry {
+	switch folder := published.Bundle(s); {
+	case err == nil && !dry:
 		editing.ReloadDaemon(ctx, f)
 		published.RemoveBundle(f, s, o)
+	case err == nil && folder != "" && !f.JSON:
+		f.WriteNote("The bundle would be removed too, unless another server runs it: %s", folder)
 	}
 	return err
 }

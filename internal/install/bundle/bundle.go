@@ -5,6 +5,7 @@ package bundle
 
 import (
 	"archive/zip"
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -142,7 +143,7 @@ func (b *Bundle) Folder(root string) (string, error) {
 
 // Install unpacks the bundle into [Bundle.Folder]. If it fails, nothing is left there. A bundle that is
 // there already stays.
-func (b *Bundle) Install(root string) (folder string, err error) {
+func (b *Bundle) Install(ctx context.Context, root string) (folder string, err error) {
 	folder, err = b.Folder(root)
 	if err != nil {
 		return "", err
@@ -159,6 +160,9 @@ func (b *Bundle) Install(root string) (folder string, err error) {
 	}
 	defer os.RemoveAll(temp)
 	for _, f := range b.zip.File {
+		if ctx.Err() != nil {
+			return "", context.Cause(ctx)
+		}
 		if err := unpackFile(f, filepath.Join(temp, filepath.FromSlash(f.Name))); err != nil {
 			return "", fmt.Errorf("the bundle's file %q cannot be unpacked: %w", f.Name, err)
 		}
@@ -168,10 +172,11 @@ func (b *Bundle) Install(root string) (folder string, err error) {
 			return "", fmt.Errorf("the bundle has no program %s: %w", filepath.Base(program), err)
 		}
 	}
-	if err := os.Rename(temp, folder); err != nil {
-		return "", err
+	err = os.Rename(temp, folder)
+	if _, missing := os.Stat(folder); err != nil && missing == nil {
+		return folder, nil // another process was faster
 	}
-	return folder, nil
+	return folder, err
 }
 
 // unpackFile writes one entry. Its size may not exceed the one in the directory of the ZIP file, which

@@ -68,11 +68,11 @@ func TestInstall(t *testing.T) {
 	}
 	defer b.Close()
 	root := filepath.Join(t.TempDir(), "bundles")
-	folder, err := b.Install(root)
+	folder, err := b.Install(t.Context(), root)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if again, err := b.Install(root); again != folder || err != nil {
+	if again, err := b.Install(t.Context(), root); again != folder || err != nil {
 		t.Errorf("a second install: %s, %v", again, err)
 	}
 	if want, err := b.Folder(root); folder != want || err != nil || !strings.HasPrefix(filepath.Base(folder), "my_weather") && !strings.HasPrefix(filepath.Base(folder), "my-weather") {
@@ -205,7 +205,7 @@ func TestLyingSizes(t *testing.T) {
 		}
 	}
 	root := filepath.Join(t.TempDir(), "bundles")
-	if _, err := b.Install(root); err == nil {
+	if _, err := b.Install(t.Context(), root); err == nil {
 		t.Error("it was installed")
 	}
 	if left, err := os.ReadDir(root); len(left) > 0 || err != nil {

@@ -31,7 +31,11 @@ const (
 	pageSize    = 100              // the registry's limit
 	maxPages    = 20
 	maxListings = 1000
+	// answerTimeout bounds a request to a registry, with its answer.
+	answerTimeout = 30 * time.Second
 )
+
+var errSlow = fmt.Errorf("it did not answer within %v", answerTimeout)
 
 // Client asks a registry. Its methods may be called concurrently.
 type Client struct {
@@ -92,7 +96,7 @@ func (c *Client) Search(ctx context.Context, words []string, limit int) (found [
 	}
 	for range maxPages {
 		var page struct {
-			Servers  []entryJSON `json:"servers"`
+			Servers  []json.RawMessage `json:"servers"`
 			Metadata struct {
 				NextCursor string `json:"nextCursor"`
 			} `json:"metadata"`
@@ -100,10 +104,14 @@ func (c *Client) Search(ctx context.Context, words []string, limit int) (found [
 		if err := c.get(ctx, "/v0.1/servers?"+query.Encode(), &page); err != nil {
 			return nil, false, err
 		}
-		for _, j := range page.Servers {
+		for _, raw := range page.Servers {
+			var j entryJSON
+			if json.Unmarshal(raw, &j) != nil {
+				continue // an entry that cannot be used must not hide the others
+			}
 			e, err := j.parse()
 			if err != nil || e.Status == "deleted" || !e.Server.matches(words) {
-				continue // an entry that cannot be run must not hide the others
+				continue
 			}
 			if len(found) == limit {
 				return found, true, nil
@@ -174,6 +182,8 @@ func (c *Client) get(ctx context.Context, path string, into any) error {
 }
 
 func (c *Client) request(ctx context.Context, address string) ([]byte, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, answerTimeout, errSlow)
+	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {
 		return nil, err
@@ -181,6 +191,9 @@ func (c *Client) request(ctx context.Context, address string) ([]byte, error) {
 	req.Header.Set("Accept", "application/json")
 	resp, err := c.HTTP.Do(req)
 	if err != nil {
+		if context.Cause(ctx) == errSlow {
+			err = errSlow
+		}
 		return nil, &UnreachableError{c.Base, install.WithoutURL(err)}
 	}
 	defer resp.Body.Close()

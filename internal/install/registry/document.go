@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"regexp"
 	"strings"
 )
 
@@ -101,11 +102,13 @@ func Parse(text []byte) (Entry, error) {
 	return e, e.Server.check()
 }
 
+// namePattern is the form of names that the schema of server.json demands.
+var namePattern = regexp.MustCompile(`^[A-Za-z0-9.-]+/[A-Za-z0-9._-]+$`)
+
 // check returns an error unless the document can be used.
 func (s *Server) check() error {
-	owner, name, ok := strings.Cut(s.Name, "/")
 	switch {
-	case !ok || owner == "" || name == "" || strings.Contains(name, "/"):
+	case !namePattern.MatchString(s.Name) || strings.HasSuffix(s.Name, "/.") || strings.HasSuffix(s.Name, "/.."):
 		return fmt.Errorf("the server's name is %q, want one as io.github.owner/name", s.Name)
 	case len(s.Packages)+len(s.Remotes) == 0:
 		return errors.New("the document names neither a package nor an address of the server")

@@ -29,7 +29,9 @@ func CheckNPM(ctx context.Context, client *http.Client, p Package) error {
 	if err != nil {
 		return err
 	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
+	asking, cancel := context.WithTimeoutCause(ctx, answerTimeout, errSlow)
+	defer cancel()
+	req, err := http.NewRequestWithContext(asking, http.MethodGet, address, nil)
 	if err != nil {
 		return err
 	}

@@ -51,17 +51,35 @@ var runners = map[string]runner{
 		}},
 }
 
-// Identifiers and versions are words of a command line. They must not be options or paths.
+// Identifiers and versions are words of a command line. Their form leaves no room for options, paths,
+// URLs, ranges and tags that move.
 var (
-	identifierPattern = regexp.MustCompile(`^[@A-Za-z0-9][A-Za-z0-9@._/:+-]*$`)
-	versionPattern    = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._+!-]*$`)
-	digestPattern     = regexp.MustCompile(`^[a-f0-9]{64}$`)
+	identifierPatterns = map[string]*regexp.Regexp{
+		"npm":   regexp.MustCompile(`^(@[a-z0-9~][a-z0-9._~-]*/)?[A-Za-z0-9~][A-Za-z0-9._~-]*$`),
+		"pypi":  regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*$`),
+		"nuget": regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*$`),
+		"oci":   regexp.MustCompile(`^[a-z0-9][a-z0-9.-]*(:[0-9]+)?(/[a-z0-9][a-z0-9._-]*)*(:[A-Za-z0-9_][A-Za-z0-9._-]*)?(@sha256:[a-f0-9]{64})?$`),
+	}
+	versionPatterns = map[string]*regexp.Regexp{
+		"npm":   regexp.MustCompile(`^[0-9]+\.[0-9]+\.[0-9]+([-+][A-Za-z0-9.+-]+)?$`),
+		"pypi":  regexp.MustCompile(`^([0-9]+!)?[0-9][A-Za-z0-9.+_-]*$`),
+		"nuget": regexp.MustCompile(`^[0-9]+(\.[0-9]+)+([-+][A-Za-z0-9.+-]+)?$`),
+		"oci":   regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9._-]*$`),
+	}
+	digestPattern = regexp.MustCompile(`^[a-f0-9]{64}$`)
 )
+
+// riskyVariable matches variables that change what a runner or a program loads.
+var riskyVariable = regexp.MustCompile(`(?i)^(npm_config_.*|uv_.*|pip_.*|docker_.*|ld_.*|dyld_.*|node_options|path|pythonpath|pythonstartup|pythonhome|bash_env|env|dotnet_startup_hooks)$`)
+
+// openingOptions are options of docker run that open this machine to a container.
+var openingOptions = regexp.MustCompile(`^(--privileged|-v|--volume|--mount|--network|--net|--cap-add|--device|--pid|--ipc|--userns|--security-opt|--entrypoint)(=.*)?$`)
 
 // planPackage plans running a package.
 func (w *Way) planPackage(p pkg) {
 	r, ok := runners[p.Type]
 	w.Unsupported = unsupportedPackage(p, ok)
+	w.Warnings = append(slices.Clip(w.Warnings), describeRisks(p)...)
 	var c collector
 	env := c.table(p.Environment)
 	runtime, arguments := c.arguments(p.RuntimeArguments), c.arguments(p.PackageArguments)
@@ -118,16 +136,53 @@ func unsupportedPackage(p pkg, known bool) string {
 		return ""
 	case !known:
 		return fmt.Sprintf("dowel runs no packages of the type %q", p.Type)
-	case !identifierPattern.MatchString(p.Identifier) || strings.Contains(p.Identifier, ".."):
+	case !identifierPatterns[p.Type].MatchString(p.Identifier):
 		return fmt.Sprintf("its identifier %q is not the name of a package", p.Identifier)
-	case p.Version == "latest":
-		return "its version is not fixed (latest)"
-	case p.Version == "" && p.Type == "oci" && strings.ContainsAny(p.Identifier, ":@"):
-		return ""
-	case !versionPattern.MatchString(p.Version):
-		return fmt.Sprintf("its version %q is not one version", p.Version)
 	case p.FileSHA256 != "" && p.Type != "npm":
 		return fmt.Sprintf("dowel cannot check the digest of a package of the type %q", p.Type)
 	}
+	if version := imageVersion(p); version == "latest" {
+		return "its version is not fixed (latest)"
+	} else if !versionPatterns[p.Type].MatchString(version) && !strings.HasPrefix(version, "sha256:") {
+		return fmt.Sprintf("its version %q is not one version", version)
+	}
+	for _, kv := range p.Environment {
+		if riskyVariable.MatchString(kv.Name) {
+			return fmt.Sprintf("it sets the variable %s, which changes what is loaded", kv.Name)
+		}
+	}
+	for _, a := range p.RuntimeArguments {
+		if p.Type != "oci" && (a.Type != "named" || a.Name != "-y" && a.Name != "--yes") {
+			return fmt.Sprintf("its argument %q for %s would change what runs", cmp.Or(a.Name, a.Value, a.ValueHint), runners[p.Type].command)
+		}
+	}
 	return ""
+}
+
+// imageVersion returns the version of a package: of an image, the digest or the tag in its identifier
+// comes first.
+func imageVersion(p pkg) string {
+	if p.Type != "oci" {
+		return p.Version
+	}
+	image, digest, ok := strings.Cut(p.Identifier, "@")
+	if ok {
+		return digest
+	}
+	if _, tag, ok := strings.Cut(image[strings.LastIndex(image, "/")+1:], ":"); ok {
+		return tag
+	}
+	return p.Version
+}
+
+// describeRisks returns what a container of a package may do beyond its own files.
+func describeRisks(p pkg) (risks []string) {
+	for _, a := range p.RuntimeArguments {
+		for _, word := range []string{a.Name, a.Value} {
+			if p.Type == "oci" && openingOptions.MatchString(word) {
+				risks = append(risks, "the option "+word+" of docker opens this machine to the container")
+			}
+		}
+	}
+	return risks
 }

@@ -174,8 +174,8 @@ func (w *Way) planRemote(a address) {
 	kind, ok := map[string]config.Kind{"streamable-http": config.HTTP, "sse": config.SSE}[a.Type]
 	if !ok {
 		w.Unsupported = fmt.Sprintf("its transport %q is unknown", a.Type)
-	} else if u, err := url.Parse(braces.ReplaceAllString(a.URL, "x")); err != nil || u.Scheme != "https" && u.Scheme != "http" && !strings.HasPrefix(a.URL, "{") {
-		w.Unsupported = fmt.Sprintf("its address is %q, which is no http or https URL", a.URL)
+	} else if u, err := url.Parse(braces.ReplaceAllString(a.URL, "x")); !strings.HasPrefix(a.URL, "{") && (err != nil || install.CheckURL(u) != nil) {
+		w.Unsupported = fmt.Sprintf("its address is %q, which is not an https URL", a.URL)
 	}
 	w.Inputs = c.inputs
 	w.Build = func(v install.Values) config.Spec {

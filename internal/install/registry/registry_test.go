@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/dowel-mcp/dowel/internal/install"
@@ -277,7 +278,7 @@ func TestRefusedPackages(t *testing.T) {
 		"no digest of the bundle":     `"packages":[{"registryType":"mcpb","identifier":"https://x.example/w.mcpb","transport":{"type":"stdio"}}]`,
 		"is not SHA-256":              `"packages":[{"registryType":"npm","identifier":"w","version":"1.0.0","fileSha256":"12","transport":{"type":"stdio"}}]`,
 		"cannot check the digest":     `"packages":[{"registryType":"pypi","identifier":"w","version":"1.0.0","fileSha256":"` + strings.Repeat("a", 64) + `","transport":{"type":"stdio"}}]`,
-		"no http or https URL":        `"remotes":[{"type":"sse","url":"file:///etc/passwd"}]`,
+		"not an https URL":            `"remotes":[{"type":"sse","url":"file:///etc/passwd"}]`,
 		"its transport \"x\" is unkn": `"remotes":[{"type":"x","url":"https://a.example"}]`,
 	} {
 		if way := wayOf(t, rest); !strings.Contains(way.Unsupported, says) {
@@ -309,4 +310,62 @@ func FuzzParse(f *testing.F) {
 			}
 		}
 	})
+}
+
+// An entry that cannot be used hides no other one.
+func TestUnusableEntriesHideNone(t *testing.T) {
+	t.Parallel()
+	good := `{"server":` + document("a.b/weather", npmPackage) + `}`
+	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = w.Write([]byte(`{"servers":[{"server":{},"_meta":{"io.modelcontextprotocol.registry/official":{"status":5}}},7,{"server":` +
+			document("a.b/c; touch X #", npmPackage) + `},` + good + `],"metadata":{}}`))
+	}))
+	defer web.Close()
+	c := &Client{Base: web.URL, HTTP: install.NewHTTPClient()}
+	found, _, err := c.Search(t.Context(), nil, 10)
+	if err != nil || len(found) != 1 || found[0].Server.Name != "a.b/weather" {
+		t.Errorf("%+v, %v", found, err)
+	}
+}
+
+// A registry that takes a request and answers nothing is as one that cannot be reached.
+func TestSilentRegistry(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		c := &Client{Base: "https://registry.example", HTTP: &http.Client{Transport: silent{}}}
+		var unreachable *UnreachableError
+		if _, err := c.Get(t.Context(), "a.b/c", ""); !errors.As(err, &unreachable) || !strings.Contains(err.Error(), "did not answer within 30s") {
+			t.Errorf("%v", err)
+		}
+	})
+}
+
+type silent struct{}
+
+func (silent) RoundTrip(r *http.Request) (*http.Response, error) {
+	<-r.Context().Done()
+	return nil, r.Context().Err()
+}
+
+// What a runner would make of names, versions, arguments and variables counts, not what they are called.
+func TestRunnerWords(t *testing.T) {
+	t.Parallel()
+	for _, rest := range []string{
+		`"registryType":"npm","identifier":"w","version":"1.x"`, `"registryType":"npm","identifier":"w","version":"1"`, `"registryType":"npm","identifier":"w","version":"next"`,
+		`"registryType":"npm","identifier":"https://evil.example/x.tgz","version":"1.0.0"`, `"registryType":"npm","identifier":"good@npm:evil","version":"1.0.0"`,
+		`"registryType":"pypi","identifier":"git+https://evil.example/x","version":"1.0.0"`, `"registryType":"pypi","identifier":"w","version":"main"`,
+		`"registryType":"oci","identifier":"evil/x:latest"`, `"registryType":"oci","identifier":"localhost:5000/x"`, `"registryType":"oci","identifier":"x","version":"1.0 --privileged"`,
+		`"registryType":"npm","identifier":"w","version":"1.0.0","runtimeArguments":[{"type":"named","name":"--package","value":"evil"}]`,
+		`"registryType":"pypi","identifier":"w","version":"1.0.0","runtimeArguments":[{"type":"positional","value":"--with=evil"}]`,
+		`"registryType":"npm","identifier":"w","version":"1.0.0","environmentVariables":[{"name":"Npm_Config_Registry","value":"https://evil.example"}]`,
+		`"registryType":"npm","identifier":"w","version":"1.0.0","environmentVariables":[{"name":"NODE_OPTIONS","value":"--require=/tmp/x"}]`,
+	} {
+		if way := wayOf(t, `"packages":[{`+rest+`,"transport":{"type":"stdio"}}]`); way.Unsupported == "" {
+			t.Errorf("%s is run", rest)
+		}
+	}
+	way := wayOf(t, `"packages":[{"registryType":"oci","identifier":"acme/x@sha256:`+strings.Repeat("a", 64)+`","transport":{"type":"stdio"},"runtimeArguments":[{"type":"named","name":"-v","value":"/:/host"},{"type":"positional","value":"--network=host"}]}]`)
+	if way.Unsupported != "" || len(way.Warnings) != 2 {
+		t.Errorf("%s, %q", way.Unsupported, way.Warnings)
+	}
 }
