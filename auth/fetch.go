@@ -164,19 +164,28 @@ func (f *fetcher) isOwnOrigin(address string) bool {
 
 // post sends a body to an endpoint of an authorization server.
 func (f *fetcher) post(ctx context.Context, address, contentType, body string, header http.Header) (*answer, error) {
+	header = header.Clone()
+	if header == nil {
+		header = http.Header{}
+	}
+	header.Set("Content-Type", contentType)
+	return f.request(ctx, http.MethodPost, address, body, header)
+}
+
+// request sends a request to an endpoint of an authorization server.
+func (f *fetcher) request(ctx context.Context, method, address, body string, header http.Header) (*answer, error) {
 	if _, err := checkSecure(address); err != nil {
 		return nil, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, tokenTimeout)
 	defer cancel()
-	r, err := http.NewRequestWithContext(ctx, http.MethodPost, address, strings.NewReader(body))
+	r, err := http.NewRequestWithContext(ctx, method, address, strings.NewReader(body))
 	if err != nil {
 		return nil, err
 	}
 	for name, values := range header {
 		r.Header[name] = values
 	}
-	r.Header.Set("Content-Type", contentType)
 	r.Header.Set("Accept", "application/json")
 	a, err := exchange(&f.endpoint, r)
 	if a != nil {

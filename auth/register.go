@@ -59,6 +59,9 @@ type registrationAnswer struct {
 	SecretExpires int64    `json:"client_secret_expires_at"`
 	AuthMethod    string   `json:"token_endpoint_auth_method"`
 	RedirectURIs  []string `json:"redirect_uris"`
+	// RFC 7592, section 3
+	ManagementURI   string `json:"registration_client_uri"`
+	ManagementToken string `json:"registration_access_token"`
 
 	Error       string `json:"error"`
 	Description string `json:"error_description"`
@@ -92,6 +95,7 @@ func (t *Transport) registerDynamically(ctx context.Context, d *discovery, redir
 	}
 	reg = Registration{
 		ClientID: a.ClientID, ClientSecret: a.ClientSecret, AuthMethod: a.AuthMethod, RedirectURIs: a.RedirectURIs, Dynamic: true,
+		ManagementURI: a.ManagementURI, ManagementToken: a.ManagementToken,
 	}
 	if a.SecretExpires > 0 {
 		reg.Expires = time.Unix(a.SecretExpires, 0)

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
+	"strings"
 
 	"github.com/dowel-mcp/dowel/internal/oauth"
 )
@@ -62,7 +64,7 @@ func (t *Transport) Logout(ctx context.Context) error {
 		if r == nil {
 			return nil, nil
 		}
-		revoked = t.revoke(ctx, r)
+		revoked = errors.Join(t.revoke(ctx, r), t.deleteRegistration(ctx, r))
 		return r.binding(), nil
 	})
 	t.current.Store(nil)
@@ -94,6 +96,39 @@ func (t *Transport) revoke(ctx context.Context, r *Record) error {
 		}
 	}
 	return failed
+}
+
+// deleteRegistration deletes the registration of a client that was registered dynamically, if the
+// authorization server has said how (RFC 7592, section 2.3). The address must be on the host of the
+// issuer or of its registration endpoint, because it gets a secret. Servers may refuse deletions.
+func (t *Transport) deleteRegistration(ctx context.Context, r *Record) error {
+	reg := r.Registration
+	var m oauth.ServerMetadata
+	if !reg.Dynamic || reg.ManagementURI == "" || reg.ManagementToken == "" || json.Unmarshal(r.Metadata, &m) != nil {
+		return nil
+	}
+	if !isHostOf(reg.ManagementURI, r.Issuer, m.RegistrationEndpoint) {
+		return nil
+	}
+	header := http.Header{"Authorization": {"Bearer " + reg.ManagementToken}}
+	a, err := t.fetcher.request(ctx, http.MethodDelete, reg.ManagementURI, "", header)
+	if err != nil {
+		return fmt.Errorf("the client's registration could not be deleted: %w", err)
+	}
+	switch a.status {
+	case http.StatusNoContent, http.StatusOK, http.StatusNotFound, http.StatusMethodNotAllowed, http.StatusNotImplemented:
+		return nil
+	}
+	return fmt.Errorf("the client's registration could not be deleted: %s answers with status %d", shorten(reg.ManagementURI), a.status)
+}
+
+// isHostOf reports whether an address is on the host and port of one of the others.
+func isHostOf(address string, others ...string) bool {
+	u, err := url.Parse(address)
+	return err == nil && u.Host != "" && slices.ContainsFunc(others, func(other string) bool {
+		o, err := url.Parse(other)
+		return err == nil && strings.EqualFold(o.Host, u.Host) && o.Scheme == u.Scheme
+	})
 }
 
 // isUnrevocable reports whether a server does not revoke tokens of a kind, such as signed access

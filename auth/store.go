@@ -62,6 +62,9 @@ type Registration struct {
 	RedirectURIs []string  `json:"redirect_uris,omitempty"` // which the server accepts
 	Dynamic      bool      `json:"dynamic,omitempty"`       // made by dynamic registration, so it may be made again
 	Expires      time.Time `json:"expires,omitzero"`        // of the secret; zero if it does not expire
+	// ManagementURI and ManagementToken delete the registration (RFC 7592). Both may be empty.
+	ManagementURI   string `json:"management_uri,omitempty"`
+	ManagementToken string `json:"management_token,omitempty"`
 }
 
 // RecordKey returns the key under which the record of a server and an account is stored.

@@ -155,6 +155,7 @@ func (s *Server) addRoutes() {
 	}
 	s.addMetadataRoutes()
 	s.handle(path+"/register", "register", s.serveRegister)
+	s.handle(path+"/registered/", "registered", s.serveRegistered)
 	s.handle(path+"/authorize", "authorize", s.serveAuthorize)
 	s.handle(path+"/token", "token", s.serveToken)
 	s.handle(path+"/introspect", "introspect", s.serveIntrospect)
@@ -190,10 +191,10 @@ func (s *Server) record(endpoint string, r *http.Request) {
 	s.requests[endpoint] = append(s.requests[endpoint], Request{Method: r.Method, Header: r.Header.Clone(), Form: cloneForm(r.Form)})
 }
 
-// Count returns how many requests an endpoint has received: metadata, register, authorize, token,
-// introspect, revoke, jwks, device or activate. A grant counts the requests of the token endpoint
-// for it: authorization_code, refresh_token, client_credentials, device_code, token-exchange or
-// jwt-bearer.
+// Count returns how many requests an endpoint has received: metadata, register,
+// registered, authorize, token, introspect, revoke, jwks, device or activate. A grant counts the
+// requests of the token endpoint for it: authorization_code, refresh_token, client_credentials,
+// device_code, token-exchange or jwt-bearer.
 func (s *Server) Count(endpoint string) int { return len(s.Requests(endpoint)) }
 
 // Requests returns the requests that an endpoint has received, in their order. [Server.Count]

@@ -26,6 +26,7 @@ var quirks = map[string]string{
 	"registration-refused":  "registration answers 403 with a text, unless the client's name is on a list",
 	"registration-token":    "registration answers 401, because it wants a token",
 	"registration-secret":   "registration gives a secret to a client that asked for none",
+	"registration-managed":  "registration gives an address and a token with which the client can delete itself (RFC 7592)",
 	"registration-expires":  "secrets of registered clients expire after an hour",
 	"redirect-exact":        "the port of a loopback redirect URI counts",
 	"method-unsaid":         "the metadata says no method of authentication but none; the token endpoint wants client_secret_post",

@@ -7,7 +7,9 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"path"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -51,11 +53,27 @@ func (s *Server) serveRegister(w http.ResponseWriter, r *http.Request) {
 			answer["client_secret_expires_at"] = s.Now().Add(time.Hour).Unix()
 		}
 	}
+	if s.has("registration-managed") {
+		answer["registration_client_uri"] = s.URL + s.options.Path + "/registered/" + c.ID
+		answer["registration_access_token"] = newSecret("management")
+	}
 	answer["client_id"], answer["client_id_issued_at"], answer["token_endpoint_auth_method"] = c.ID, s.Now().Unix(), c.Method
 	s.mu.Lock()
 	s.clients[c.ID] = c
 	s.mu.Unlock()
 	writeJSON(w, http.StatusCreated, answer)
+}
+
+// serveRegistered deletes a client that was registered dynamically (RFC 7592, section 2.3).
+func (s *Server) serveRegistered(w http.ResponseWriter, r *http.Request) {
+	if r.Method != http.MethodDelete || !strings.HasPrefix(r.Header.Get("Authorization"), "Bearer management-") {
+		writeError(w, http.StatusUnauthorized, "invalid_token", "want a DELETE with the registration access token")
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.clients, path.Base(r.URL.Path))
+	w.WriteHeader(http.StatusNoContent)
 }
 
 // PublishDocument makes a client ID metadata document known under its URL. The server does not
