@@ -42,6 +42,7 @@ type HTTPOptions struct {
 type HTTPHandler struct {
 	gateway     *Gateway
 	opts        HTTPOptions
+	interval    time.Duration // see authorizationInterval
 	endpoint    *streamable.Server
 	sseEndpoint *sse.Server
 	wsEndpoint  *websocket.Server
@@ -64,7 +65,7 @@ func (g *Gateway) HTTPHandler(opts *HTTPOptions) *HTTPHandler {
 		o = *opts
 	}
 	o.Streamable.Guard = streamable.Guard{Off: true} // ServeHTTP checks h.opts.Guard
-	h := &HTTPHandler{gateway: g, opts: o, endpoints: map[string]endpoint{}}
+	h := &HTTPHandler{gateway: g, opts: o, interval: authorizationInterval, endpoints: map[string]endpoint{}}
 	h.endpoint = streamable.Handler(mcp.Chain(g, o.Middleware...), &o.Streamable)
 	h.sseEndpoint = sse.Handler(mcp.Chain(g, o.Middleware...), &o.Streamable)
 	h.wsEndpoint = websocket.Handler(mcp.Chain(g, o.Middleware...), webSocketOptions(o.Streamable))
@@ -127,11 +128,11 @@ func (h *HTTPHandler) watchAuthorization(r *http.Request, client string, cancel 
 			cancel(errRevoked)
 			return
 		}
-		timer.Reset(authorizationInterval)
+		timer.Reset(h.interval)
 	}
 	mu.Lock()
 	defer mu.Unlock()
-	timer = time.AfterFunc(authorizationInterval, check)
+	timer = time.AfterFunc(h.interval, check)
 	return func() {
 		mu.Lock()
 		defer mu.Unlock()

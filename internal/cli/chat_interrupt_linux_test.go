@@ -57,7 +57,7 @@ func TestChatInterruptOfReply(t *testing.T) {
 	m := newModel(t, `{"turns": [{"delayMs": 600000, "text": "never"}, {"expectBody": ["first words"], "text": "we go on"}]}`)
 	p := startChat(t, m)
 	p.typeText("first words\r")
-	polltest.Until(t, "a request", func() bool { return len(m.Requests()) > 0 })
+	polltest.Until(t, "the request has its turn", func() bool { return m.Left() == 1 })
 	p.typeText("\x03")
 	p.expect("stopped")
 	p.expect(prompt)

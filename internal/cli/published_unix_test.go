@@ -46,9 +46,10 @@ func startRegistry(t *testing.T, documents map[string]string, files map[string][
 		_, _ = w.Write([]byte(`{"error":"Server not found"}`))
 	})
 	mux.HandleFunc("GET /files/{name}", func(w http.ResponseWriter, r *http.Request) { _, _ = w.Write(files[r.PathValue("name")]) })
-	web := httptest.NewServer(mux)
+	web := httptest.NewUnstartedServer(mux)
+	base = "http://" + web.Listener.Addr().String()
+	web.Start()
 	t.Cleanup(web.Close)
-	base = web.URL
 	return base
 }
 

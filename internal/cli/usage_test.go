@@ -15,7 +15,8 @@ import (
 func TestUsage(t *testing.T) {
 	for _, test := range []struct{ words, says string }{
 		{"servers add foo npx -y bar", "unknown flag -y: put the server's command after --, as in dowel servers add foo -- npx -y …"},
-		{"servers add foo npx --yes bar", "unknown flag --yes: put the server's command after --, as in dowel servers add foo -- npx --yes …"},
+		{"servers add foo npx --yes bar", "put the server's command after --, with --yes: dowel servers add foo -- npx --yes …"},
+		{"servers add foo npx --prefer-offline bar", "unknown flag --prefer-offline: put the server's command after --, as in dowel servers add foo -- npx --prefer-offline …"},
 		{"servers add foo npx bar", "put the server's command after --: dowel servers add foo -- npx bar"},
 		{"tools npx -y bar", "put the server's command after --, as in dowel tools -- npx -y …"},
 		{"tools everything -y", "unknown flag -y"},

@@ -34,6 +34,9 @@ type Flags struct {
 	yes               bool
 }
 
+// Yes reports whether --yes is given.
+func (p *Flags) Yes() bool { return p.yes }
+
 // Add registers the flags.
 func (p *Flags) Add(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&p.as, "as", "", "call the server this `name` in your configuration")

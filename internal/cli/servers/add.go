@@ -45,7 +45,6 @@ values that the server needs, and fixes the version. A bundle is unpacked into y
 Without servers of your own, dowel starts its built-in servers. After you add your first server, it no longer does.`,
 		Example: `  dowel add files -- npx -y @modelcontextprotocol/server-filesystem .
   dowel add docs --url https://example.com/mcp -H 'Authorization: Bearer ${DOCS_TOKEN}'
-  dowel add kv -O memory=true
   dowel add io.github.owner/weather --set CITY=Oslo
   dowel add ./weather-1.2.0.mcpb --dry-run`,
 		ValidArgsFunction: cobra.NoFileCompletions,
@@ -199,6 +198,9 @@ func parseNewServer(f *factory.Factory, w *connect.TargetFlags, cmd *cobra.Comma
 	case len(words) == 0 || words[0] == "" || strings.ContainsFunc(words[0], func(r rune) bool { return r < ' ' }):
 		return nil, exit.Usagef("name the server: dowel servers add NAME -- COMMAND…")
 	case len(words) > 1 && len(command) == 0 && w.Url == "":
+		if flags.Yes() { // probably of npx
+			return nil, exit.Usagef("put the server's command after --, with --yes: dowel servers add %s -- %s --yes …", words[0], words[1])
+		}
 		return nil, exit.Usagef("put the server's command after --: dowel servers add %s -- %s", words[0], strings.Join(words[1:], " "))
 	case len(words) > 1:
 		return nil, exit.Usagef("want one name for the server, not %s", strings.Join(words, " "))
