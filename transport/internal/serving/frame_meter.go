@@ -30,10 +30,24 @@ const alwaysAccepted = 1 << 10
 // add counts a frame before it is written. If the frame would exceed a limit, add counts nothing
 // and returns a [quota.LimitError].
 func (m *frameMeter) add(n int) error {
-	if m.waiting.Add(int64(n)) <= quota.Uncounted {
-		return nil
+	for {
+		waiting := m.waiting.Load()
+		if waiting+int64(n) > quota.Uncounted {
+			return m.addCounted(n)
+		}
+		if m.waiting.CompareAndSwap(waiting, waiting+int64(n)) {
+			return nil
+		}
 	}
-	err := m.updateLease()
+}
+
+// addCounted is add for a frame with which more than quota.Uncounted bytes wait. Such frames are added
+// one after the other: a lease accepts a first frame of any size, but not several at once.
+func (m *frameMeter) addCounted(n int) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.waiting.Add(int64(n))
+	err := m.resizeLease()
 	if err == nil || n <= alwaysAccepted {
 		return nil
 	}
@@ -44,14 +58,14 @@ func (m *frameMeter) add(n int) error {
 // remove takes back an add after the frame was written or dropped.
 func (m *frameMeter) remove(n int) {
 	if left := m.waiting.Add(int64(-n)); left+int64(n) > quota.Uncounted {
-		_ = m.updateLease() // fails only if other frames were accepted without a lease
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		_ = m.resizeLease() // fails only if other frames were accepted without a lease
 	}
 }
 
-// updateLease makes the lease as large as the bytes that wait.
-func (m *frameMeter) updateLease() error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
+// resizeLease makes the lease as large as the bytes that wait. m.mu is held.
+func (m *frameMeter) resizeLease() error {
 	if m.lease == nil {
 		m.lease = m.account.NewLease(m.waiter)
 	}
