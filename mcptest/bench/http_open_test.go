@@ -49,7 +49,22 @@ func openEndpoint() *streamable.Server {
 
 // TestAllocationsIdleSession bounds the memory of a legacy session without a stream.
 func TestAllocationsIdleSession(t *testing.T) {
-	const n, most = 4000, 1024
+	const most = 1024
+	each := int64(math.MaxInt64)
+	for range 3 { // the least, since other goroutines allocate now and then
+		each = min(each, measureSessions(t))
+	}
+	if each > most {
+		t.Errorf("an idle session takes %d bytes, more than %d", each, most)
+	} else {
+		t.Logf("an idle session takes %d bytes", each)
+	}
+}
+
+// measureSessions returns the bytes that one of many idle sessions takes.
+func measureSessions(t *testing.T) int64 {
+	t.Helper()
+	const n = 4000
 	endpoint := openEndpoint()
 	open := func() {
 		r := httptest.NewRequest(http.MethodPost, "/mcp", strings.NewReader(initializeBody))
@@ -64,12 +79,9 @@ func TestAllocationsIdleSession(t *testing.T) {
 	for range n {
 		open()
 	}
-	if each := (inUse() - before) / n; each > most {
-		t.Errorf("an idle session takes %d bytes, more than %d", each, most)
-	} else {
-		t.Logf("an idle session takes %d bytes", each)
-	}
+	each := (inUse() - before) / n
 	_ = endpoint.Shutdown(t.Context())
+	return each
 }
 
 // streams are connections on each of which a response is open.

@@ -1,6 +1,7 @@
 package streamable
 
 import (
+	"context"
 	"errors"
 	"net/http"
 	"sync"
@@ -106,7 +107,9 @@ func (l *legacyStream) prepareOpening() {
 // storeEvent stores an event and returns its id. If that fails the id is empty, and the client
 // cannot resume from this event. l.mu is held.
 func (l *legacyStream) storeEvent(frame []byte) string {
-	id, err := l.session.server.opts.Sessions.Events.Append(l.session.events, l.name, frame)
+	// The context is not kept in the session: most sessions store no event.
+	ctx := quota.WithClient(context.Background(), l.session.client)
+	id, err := l.session.server.opts.Sessions.Events.Append(ctx, l.name, frame)
 	if _, isLimit := errors.AsType[*quota.LimitError](err); isLimit {
 		return ""
 	}

@@ -21,7 +21,6 @@ type session struct {
 	key        string      // names the session in the stores
 	principal  string      // the id of the principal that opened it
 	client     quota.Client
-	events     context.Context // names the client to the event store
 	opened     time.Time
 	mintedHere bool // this process has made its id
 	edge       *serving.Session
@@ -38,8 +37,7 @@ type session struct {
 
 func (s *Server) newSession(key string, p mcp.Principal, c quota.Client) *session {
 	now := time.Now()
-	events := quota.WithClient(context.Background(), c)
-	return &session{server: s, key: key, principal: p.ID, client: c, events: events, opened: now, lastUsed: now}
+	return &session{server: s, key: key, principal: p.ID, client: c, opened: now, lastUsed: now}
 }
 
 // Owner implements [quota.Session].
