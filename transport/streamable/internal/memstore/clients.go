@@ -3,6 +3,7 @@ package memstore
 import (
 	"container/list"
 	"context"
+	"maps"
 	"runtime"
 	"weak"
 
@@ -31,8 +32,24 @@ func (m *Events) clientOf(ctx context.Context) *clientEvents {
 		c.lease = quota.Account{Quota: m.limits.Quota, Client: client}.NewCacheLease(weakEvents{weak.Make(c)})
 		runtime.AddCleanup(c, (*quota.Lease).Release, c.lease)
 		m.clients[client] = c
+		m.maxClients = max(m.maxClients, len(m.clients))
 	}
 	return c
+}
+
+// removeClient removes a client from the map. A map keeps its size, so a much smaller one takes its
+// place when most clients are gone. m.mu is held.
+func (m *Events) removeClient(c *clientEvents) {
+	const small = 64 // a map of this size is worth keeping
+	if m.clients[c.client] != c {
+		return
+	}
+	delete(m.clients, c.client)
+	if n := len(m.clients); m.maxClients > small && n < m.maxClients/8 {
+		left := make(map[quota.Client]*clientEvents, n)
+		maps.Copy(left, m.clients)
+		m.clients, m.maxClients = left, n
+	}
 }
 
 // weakEvents is the [quota.Waiter] of a client's events. The quota must not keep the store of an
@@ -58,9 +75,7 @@ func (m *Events) largestClient() (largest *clientEvents) {
 
 // forgetClient removes a client without events. m.mu is held.
 func (m *Events) forgetClient(c *clientEvents) {
-	if m.clients[c.client] == c {
-		delete(m.clients, c.client)
-	}
+	m.removeClient(c)
 	c.lease.Release()
 }
 
@@ -121,7 +136,5 @@ func (m *Events) dropClient(c *clientEvents) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	c.forgetAll()
-	if m.clients[c.client] == c { // its lease counts no more
-		delete(m.clients, c.client)
-	}
+	m.removeClient(c) // its lease counts no more
 }

@@ -37,6 +37,7 @@ type Events struct {
 	mu         sync.Mutex
 	streams    map[string]*eventStream
 	clients    map[quota.Client]*clientEvents
+	maxClients int       // the most entries of clients since it was made
 	byAge      list.List // of *event, oldest first
 	bytes      int
 	lastNumber uint64 // the highest number of all events
