@@ -86,7 +86,7 @@ func samePort(host string, u *url.URL) bool {
 	if err != nil {
 		name, port = strings.Trim(host, "[]"), ""
 	}
-	return isLoopback(name) && port == u.Port()
+	return httpwire.IsLoopbackHost(name) && port == u.Port()
 }
 
 // resourcePath returns the path of the resource that a request is for. A proxy may have changed the

@@ -6,12 +6,12 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
-	"net/netip"
 	"net/url"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/dowel-mcp/dowel/internal/httpwire"
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
@@ -118,18 +118,10 @@ func parseURL(raw string) (*url.URL, error) {
 		return nil, err
 	case u.Host == "" || u.User != nil || u.Fragment != "" || u.RawQuery != "" || u.Scheme != "https" && u.Scheme != "http":
 		return nil, fmt.Errorf("%q is not usable: want https://HOST/PATH without user, query and fragment", raw)
-	case u.Scheme == "http" && !isLoopback(u.Hostname()):
+	case u.Scheme == "http" && !httpwire.IsLoopbackHost(u.Hostname()):
 		return nil, fmt.Errorf("%q is not encrypted: want https, or a loopback host", raw)
 	}
 	return u, nil
-}
-
-func isLoopback(host string) bool {
-	if strings.EqualFold(host, "localhost") {
-		return true
-	}
-	addr, err := netip.ParseAddr(host)
-	return err == nil && addr.Unmap().IsLoopback()
 }
 
 // isScope reports whether s is one scope (RFC 6749, section 3.3).

@@ -41,7 +41,7 @@ func New(opts Options) (*Server, error) {
 		return nil, err
 	}
 	s := &Server{
-		opts: opts, url: u, path: strings.TrimSuffix(u.EscapedPath(), "/"), isLoopback: isLoopback(u.Hostname()),
+		opts: opts, url: u, path: strings.TrimSuffix(u.EscapedPath(), "/"), isLoopback: httpwire.IsLoopbackHost(u.Hostname()),
 		log: opts.Logger, now: time.Now,
 	}
 	if s.log == nil {

@@ -12,7 +12,9 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/netip"
 	"net/url"
+	"strings"
 	"time"
 
 	"github.com/dowel-mcp/dowel/transport"
@@ -91,4 +93,14 @@ func WithoutURL(err error) error {
 		return wrapped.Err
 	}
 	return err
+}
+
+// IsLoopbackHost reports whether a host, without a port, is this machine: localhost or a loopback
+// address.
+func IsLoopbackHost(host string) bool {
+	if strings.EqualFold(host, "localhost") {
+		return true
+	}
+	addr, err := netip.ParseAddr(host)
+	return err == nil && addr.Unmap().IsLoopback()
 }

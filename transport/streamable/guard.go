@@ -77,9 +77,9 @@ func (g *Guard) allowsHost(r *http.Request) bool {
 	name := hostWithoutPort(r.Host)
 	if isPublic(local) {
 		_, err := netip.ParseAddr(name)
-		return err == nil || isLoopback(name)
+		return err == nil || httpwire.IsLoopbackHost(name)
 	}
-	return isLoopback(name) || local.Network() == "unix"
+	return httpwire.IsLoopbackHost(name) || local.Network() == "unix"
 }
 
 func (g *Guard) allowsOrigin(r *http.Request, origin string) bool {
@@ -90,7 +90,7 @@ func (g *Guard) allowsOrigin(r *http.Request, origin string) bool {
 	if err != nil || u.Host == "" {
 		return false // includes "null", which a page without an origin sends
 	}
-	return strings.EqualFold(u.Host, r.Host) || isLoopback(u.Hostname()) && isLoopback(hostWithoutPort(r.Host))
+	return strings.EqualFold(u.Host, r.Host) || httpwire.IsLoopbackHost(u.Hostname()) && httpwire.IsLoopbackHost(hostWithoutPort(r.Host))
 }
 
 // writeCORS adds the fields that allow the page of origin to read the answer. It returns false for
@@ -127,12 +127,4 @@ func isPublic(a net.Addr) bool {
 	}
 	addr, err := netip.ParseAddrPort(a.String())
 	return err == nil && !addr.Addr().Unmap().IsLoopback()
-}
-
-func isLoopback(host string) bool {
-	if strings.EqualFold(host, "localhost") {
-		return true
-	}
-	addr, err := netip.ParseAddr(host)
-	return err == nil && addr.Unmap().IsLoopback()
 }
