@@ -7,11 +7,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/url"
-	"os"
 	"time"
+
+	"github.com/dowel-mcp/dowel/internal/httpwire"
 )
 
 // NewHTTPClient returns a client for registries and downloads. It follows at most five redirects, none
@@ -30,21 +30,10 @@ func NewHTTPClient() *http.Client {
 
 // CheckURL returns an error unless a URL is safe to download from: https, or http on this machine.
 func CheckURL(u *url.URL) error {
-	ip := net.ParseIP(u.Hostname())
-	isLoopback := u.Hostname() == "localhost" || ip != nil && ip.IsLoopback()
-	if u.Host == "" || u.Scheme != "https" && (u.Scheme != "http" || !isLoopback) {
+	if u.Host == "" || u.Scheme != "https" && (u.Scheme != "http" || !httpwire.IsLoopbackHost(u.Hostname())) {
 		return fmt.Errorf("%s is not an https URL", u.Redacted())
 	}
 	return nil
-}
-
-// WithoutURL removes the URL from an error of an HTTP client, which the caller shows itself.
-func WithoutURL(err error) error {
-	var of *url.Error
-	if errors.As(err, &of) {
-		return of.Err
-	}
-	return err
 }
 
 // idleLimit bounds the time without a byte of a download.
@@ -79,7 +68,7 @@ func Download(ctx context.Context, client *http.Client, address, digest string, 
 	}
 	resp, err := client.Do(req)
 	if err != nil {
-		return fmt.Errorf("%s cannot be downloaded: %w", address, errors.Join(context.Cause(ctx), WithoutURL(err)))
+		return fmt.Errorf("%s cannot be downloaded: %w", address, errors.Join(context.Cause(ctx), httpwire.WithoutURL(err)))
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusOK {
@@ -108,24 +97,8 @@ func Download(ctx context.Context, client *http.Client, address, digest string, 
 			return fmt.Errorf("%s cannot be downloaded: %w", address, errors.Join(context.Cause(ctx), err))
 		}
 	}
-	return compareDigest(address, digest, hex.EncodeToString(sum.Sum(nil)))
-}
-
-func compareDigest(what, want, got string) error {
-	if want != "" && want != got {
-		return &DigestError{what, want, got}
+	if got := hex.EncodeToString(sum.Sum(nil)); digest != "" && got != digest {
+		return &DigestError{address, digest, got}
 	}
 	return nil
-}
-
-// CheckFile returns a [*DigestError] unless a file has the digest.
-func CheckFile(f *os.File, digest string) error {
-	sum := sha256.New()
-	if _, err := f.Seek(0, io.SeekStart); err != nil {
-		return err
-	}
-	if _, err := io.Copy(sum, f); err != nil {
-		return err
-	}
-	return compareDigest(f.Name(), digest, hex.EncodeToString(sum.Sum(nil)))
 }

@@ -109,7 +109,7 @@ func (in *Input) Variable() string {
 	return name
 }
 
-// variable matches a value with variables of dowel, whose text is not known yet.
+// variable matches a value with variables of dowel. Their values are not known yet.
 var variable = regexp.MustCompile(`\$\{[^}]*\}`)
 
 // Check returns an error unless a value is valid for the input.

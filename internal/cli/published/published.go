@@ -74,8 +74,8 @@ type Server struct {
 	Name  string
 	Entry edit.Object
 	Notes []string
-	// Unpack unpacks the server's bundle. Call it before the entry is written. nil means that there
-	// is none.
+	// Unpack unpacks the server's bundle. Call it before the entry is written. nil for a server without a
+	// bundle.
 	Unpack func() error
 
 	temporary string // a downloaded file, or ""

@@ -215,7 +215,7 @@ func (m *Manifest) build(folder string, v install.Values) config.Spec {
 	return spec
 }
 
-// wholeOption returns the name of the option if a text is nothing but ${user_config.NAME}.
+// wholeOption returns the name of the option if the whole text is ${user_config.NAME}.
 func wholeOption(text string) (string, bool) {
 	name, ok := strings.CutPrefix(text, "${user_config.")
 	name, closed := strings.CutSuffix(name, "}")

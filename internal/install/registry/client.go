@@ -19,7 +19,7 @@ import (
 	"time"
 
 	"github.com/dowel-mcp/dowel/internal/atomicfile"
-	"github.com/dowel-mcp/dowel/internal/install"
+	"github.com/dowel-mcp/dowel/internal/httpwire"
 )
 
 // Official is the address of the official registry.
@@ -73,7 +73,6 @@ type entryJSON struct {
 		Official struct {
 			Status        string `json:"status"`
 			StatusMessage string `json:"statusMessage"`
-			PublishedAt   string `json:"publishedAt"`
 		} `json:"io.modelcontextprotocol.registry/official"`
 	} `json:"_meta"`
 }
@@ -81,7 +80,7 @@ type entryJSON struct {
 func (j *entryJSON) parse() (Entry, error) {
 	e, err := Parse(j.Server)
 	o := j.Meta.Official
-	e.Status, e.StatusMessage, e.PublishedAt = o.Status, o.StatusMessage, o.PublishedAt
+	e.Status, e.StatusMessage = o.Status, o.StatusMessage
 	return e, err
 }
 
@@ -194,7 +193,7 @@ func (c *Client) request(ctx context.Context, address string) ([]byte, error) {
 		if context.Cause(ctx) == errSlow {
 			err = errSlow
 		}
-		return nil, &UnreachableError{c.Base, install.WithoutURL(err)}
+		return nil, &UnreachableError{c.Base, httpwire.WithoutURL(err)}
 	}
 	defer resp.Body.Close()
 	text, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer+1))

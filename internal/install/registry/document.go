@@ -27,7 +27,6 @@ type Entry struct {
 	Server Server
 	// Status is active, deprecated or deleted. StatusMessage explains it. Both may be empty.
 	Status, StatusMessage string
-	PublishedAt           string
 }
 
 // pkg is a package of a server in a package registry.

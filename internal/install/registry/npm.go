@@ -11,6 +11,7 @@ import (
 	"net/url"
 	"strings"
 
+	"github.com/dowel-mcp/dowel/internal/httpwire"
 	"github.com/dowel-mcp/dowel/internal/install"
 )
 
@@ -37,7 +38,7 @@ func CheckNPM(ctx context.Context, client *http.Client, p Package) error {
 	}
 	resp, err := client.Do(req)
 	if err != nil {
-		return fmt.Errorf("the digest of %s cannot be checked: %w", p.Identifier, install.WithoutURL(err))
+		return fmt.Errorf("the digest of %s cannot be checked: %w", p.Identifier, httpwire.WithoutURL(err))
 	}
 	defer resp.Body.Close()
 	text, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))

@@ -27,7 +27,7 @@ func TestFramesAtOnceAreBounded(t *testing.T) {
 	for arrived.Load() < frames {
 		runtime.Gosched()
 	}
-	for range 1000 { // and come to the lock
+	for range 1000 { // so that they wait for the lock
 		runtime.Gosched()
 	}
 	m.mu.Unlock()
