@@ -3,13 +3,16 @@ package streamable
 import (
 	"context"
 	"errors"
+	"slices"
+
+	"github.com/dowel-mcp/dowel/internal/shrinkmap"
 )
 
 // Forget ends all sessions, as a restart without a store would.
 func (s *Server) Forget() {
 	s.sessions.mu.Lock()
-	all := s.sessions.sessions
-	s.sessions.sessions = map[fingerprint]*session{}
+	all := slices.Collect(s.sessions.sessions.Values())
+	s.sessions.sessions = shrinkmap.Map[fingerprint, *session]{}
 	s.sessions.mu.Unlock()
 	for _, ss := range all {
 		_ = ss.endEverywhere(context.Background()) // the store is memory
@@ -24,5 +27,9 @@ const DefaultMaxBody = defaultMaxBody
 func (s *Server) Sessions() int {
 	s.sessions.mu.Lock()
 	defer s.sessions.mu.Unlock()
-	return len(s.sessions.sessions)
+	return s.sessions.sessions.Len()
 }
+
+// EndIdleSessions ends the sessions that are not in use at this moment, as the sweep does for those
+// that were not used for Options.Sessions.Idle.
+func (s *Server) EndIdleSessions() { s.sessions.endIdleSessions(0) }

@@ -4,13 +4,13 @@ import (
 	"context"
 	"errors"
 	"hash/maphash"
-	"maps"
 	"net/http"
 	"slices"
 	"sync"
 	"time"
 
 	"github.com/dowel-mcp/dowel/internal/httpwire"
+	"github.com/dowel-mcp/dowel/internal/shrinkmap"
 	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/dowel-mcp/dowel/transport/internal/serving"
 )
@@ -21,7 +21,7 @@ type sessionRegistry struct {
 	sealer *mcp.Sealer
 
 	mu       sync.Mutex
-	sessions map[fingerprint]*session
+	sessions shrinkmap.Map[fingerprint, *session]
 	seeds    [2]maphash.Seed
 	timer    *time.Timer // the next sweep; nil if there are no sessions
 	closed   bool
@@ -32,7 +32,7 @@ const sweepEvery = time.Minute
 var errUnknownSession = errors.New("the session is unknown or has ended: initialize again")
 
 func (g *sessionRegistry) initRegistry(s *Server) {
-	g.server, g.sealer, g.sessions = s, s.opts.Sessions.Keys.For("session"), map[fingerprint]*session{}
+	g.server, g.sealer = s, s.opts.Sessions.Keys.For("session")
 	g.seeds = [2]maphash.Seed{maphash.MakeSeed(), maphash.MakeSeed()}
 }
 
@@ -53,7 +53,7 @@ func (g *sessionRegistry) addSession(ss *session) (*session, error) {
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if existing := g.sessions[ss.id]; existing != nil || g.closed {
+	if existing := g.sessions.Get(ss.id); existing != nil || g.closed {
 		g.server.opts.Quota.CloseSession(ss)
 		ss.edge.End(errUnknownSession)
 		if existing == nil {
@@ -61,7 +61,7 @@ func (g *sessionRegistry) addSession(ss *session) (*session, error) {
 		}
 		return existing, nil
 	}
-	g.sessions[ss.id] = ss
+	g.sessions.Put(ss.id, ss)
 	ss.markRegistered()
 	if g.timer == nil {
 		g.timer = time.AfterFunc(min(sweepEvery, g.server.opts.Sessions.Idle), g.sweepIdle)
@@ -73,7 +73,7 @@ func (g *sessionRegistry) addSession(ss *session) (*session, error) {
 func (g *sessionRegistry) findSession(r *http.Request, id string, p mcp.Principal) (*session, error) {
 	ctx, print := r.Context(), g.fingerprintOf(id)
 	g.mu.Lock()
-	ss := g.sessions[print]
+	ss := g.sessions.Get(print)
 	g.mu.Unlock()
 	if ss == nil || ss.principal != p.ID || time.Since(ss.opened) > g.server.opts.Sessions.Life {
 		return g.rebuildSession(r, id, print, p)
@@ -139,7 +139,7 @@ func (g *sessionRegistry) removeSession(ctx context.Context, ss *session, why er
 // dropSession ends the part of a session in this process.
 func (g *sessionRegistry) dropSession(ss *session, why error) {
 	g.mu.Lock()
-	delete(g.sessions, ss.id)
+	g.sessions.Delete(ss.id)
 	g.mu.Unlock()
 	g.server.opts.Quota.CloseSession(ss)
 	ss.endLocally(why)
@@ -147,29 +147,34 @@ func (g *sessionRegistry) dropSession(ss *session, why error) {
 
 var errIdle = errors.New("the session was not used for a while")
 
-// sweepIdle ends the sessions of this process that are not used. It checks them without the lock,
-// since a session may be busy with the store. Another replica may still use a session that is idle
-// here: the store's record says when it was last used.
+// sweepIdle ends the sessions of this process that are not used, and sets the time of its next run.
 func (g *sessionRegistry) sweepIdle() {
+	g.endIdleSessions(g.server.opts.Sessions.Idle)
 	g.mu.Lock()
-	all := slices.Collect(maps.Values(g.sessions))
+	defer g.mu.Unlock()
+	g.timer = nil
+	if g.sessions.Len() > 0 && !g.closed {
+		g.timer = time.AfterFunc(min(sweepEvery, g.server.opts.Sessions.Idle), g.sweepIdle)
+	}
+}
+
+// endIdleSessions ends the sessions of this process that were not used for the given time. It
+// checks them without the lock, since a session may be busy with the store. Another replica may
+// still use a session that is idle here: the store's record says when it was last used.
+func (g *sessionRegistry) endIdleSessions(limit time.Duration) {
+	g.mu.Lock()
+	all := slices.Collect(g.sessions.Values())
 	g.mu.Unlock()
 	ctx, cancel := context.WithTimeout(context.Background(), sweepEvery)
 	defer cancel()
 	for _, ss := range all {
-		idle := ss.isIdle(g.server.opts.Sessions.Idle, g.server.opts.Sessions.Life)
+		idle := ss.isIdle(limit, g.server.opts.Sessions.Life)
 		if idle {
 			g.dropSession(ss, errIdle)
 		}
 		if err := g.saveLastUse(ctx, ss, idle); err != nil && !errors.Is(err, errUnknownSession) {
 			g.server.opts.Logger.Warn("the last use of a session could not be stored", "err", err)
 		}
-	}
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.timer = nil
-	if len(g.sessions) > 0 && !g.closed {
-		g.timer = time.AfterFunc(min(sweepEvery, g.server.opts.Sessions.Idle), g.sweepIdle)
 	}
 }
 
@@ -191,7 +196,7 @@ func (g *sessionRegistry) saveLastUse(ctx context.Context, ss *session, idle boo
 // forEach calls do for each session in memory.
 func (g *sessionRegistry) forEach(do func(*session)) {
 	g.mu.Lock()
-	all := slices.Collect(maps.Values(g.sessions))
+	all := slices.Collect(g.sessions.Values())
 	g.mu.Unlock()
 	for _, ss := range all {
 		do(ss)
@@ -206,8 +211,8 @@ func (g *sessionRegistry) closeAll(ctx context.Context) {
 	if g.timer != nil {
 		g.timer.Stop()
 	}
-	all := g.sessions
-	g.sessions = map[fingerprint]*session{}
+	all := slices.Collect(g.sessions.Values())
+	g.sessions = shrinkmap.Map[fingerprint, *session]{}
 	g.mu.Unlock()
 	for _, ss := range all {
 		g.server.opts.Quota.CloseSession(ss)

@@ -3,7 +3,6 @@ package memstore
 import (
 	"container/list"
 	"context"
-	"maps"
 	"runtime"
 	"weak"
 
@@ -26,29 +25,20 @@ type clientEvents struct {
 // clientOf returns the events of the client that ctx names. m.mu is held.
 func (m *Events) clientOf(ctx context.Context) *clientEvents {
 	client := quota.ClientOf(ctx, "", "")
-	c := m.clients[client]
+	c := m.clients.Get(client)
 	if c == nil {
 		c = &clientEvents{store: m, client: client}
 		c.lease = quota.Account{Quota: m.limits.Quota, Client: client}.NewCacheLease(weakEvents{weak.Make(c)})
 		runtime.AddCleanup(c, (*quota.Lease).Release, c.lease)
-		m.clients[client] = c
-		m.maxClients = max(m.maxClients, len(m.clients))
+		m.clients.Put(client, c)
 	}
 	return c
 }
 
-// removeClient removes a client from the map. A map keeps its size, so a much smaller one takes its
-// place when most clients are gone. m.mu is held.
+// removeClient removes a client from the map. m.mu is held.
 func (m *Events) removeClient(c *clientEvents) {
-	const small = 64 // a map of this size is worth keeping
-	if m.clients[c.client] != c {
-		return
-	}
-	delete(m.clients, c.client)
-	if n := len(m.clients); m.maxClients > small && n < m.maxClients/8 {
-		left := make(map[quota.Client]*clientEvents, n)
-		maps.Copy(left, m.clients)
-		m.clients, m.maxClients = left, n
+	if m.clients.Get(c.client) == c {
+		m.clients.Delete(c.client)
 	}
 }
 
@@ -65,7 +55,7 @@ func (w weakEvents) CutOff(error) {
 
 // largestClient returns the client with the most bytes. m.mu is held.
 func (m *Events) largestClient() (largest *clientEvents) {
-	for _, c := range m.clients {
+	for c := range m.clients.Values() {
 		if largest == nil || c.bytes > largest.bytes {
 			largest = c
 		}

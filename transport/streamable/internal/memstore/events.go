@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/dowel-mcp/dowel/internal/quota"
+	"github.com/dowel-mcp/dowel/internal/shrinkmap"
 )
 
 // ErrEventGone is the error of [Events.After] for an event that is not kept.
@@ -36,8 +37,7 @@ type Events struct {
 
 	mu         sync.Mutex
 	streams    map[string]*eventStream
-	clients    map[quota.Client]*clientEvents
-	maxClients int       // the most entries of clients since it was made
+	clients    shrinkmap.Map[quota.Client, *clientEvents]
 	byAge      list.List // of *event, oldest first
 	bytes      int
 	lastNumber uint64 // the highest number of all events
@@ -65,7 +65,7 @@ func NewEvents(limits EventLimits) *Events {
 	limits.MaxBytes = cmp.Or(limits.MaxBytes, 16<<20)
 	limits.MaxEvents = cmp.Or(limits.MaxEvents, 1024)
 	limits.MaxAge = cmp.Or(limits.MaxAge, 10*time.Minute)
-	return &Events{limits: limits, streams: map[string]*eventStream{}, clients: map[quota.Client]*clientEvents{}}
+	return &Events{limits: limits, streams: map[string]*eventStream{}}
 }
 
 // Append keeps an event of a stream and returns its id. The client that ctx names pays for it. If
