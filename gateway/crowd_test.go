@@ -79,15 +79,11 @@ func (a *crowdMember) repeatAsks(ctx context.Context, calls, parallel int) (fail
 // Two clients that use one shared upstream at the same time get all of their own questions and no
 // other ones, in every pair of eras and transports.
 func TestCrowdOfAskers(t *testing.T) {
-	calls := 10
+	const calls = 40
 	for _, up := range ends() {
 		t.Run(up.String(), func(t *testing.T) {
 			t.Parallel()
 			for _, down := range ends() {
-				n := calls
-				if down.revision == mcp.LatestRevision || up.revision == mcp.Revision20251125 && down.revision == up.revision {
-					n = 40
-				}
 				t.Run(down.String(), func(t *testing.T) {
 					f := newFront(t, up) // a new one, since it learns which tools ask
 					ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
@@ -96,7 +92,7 @@ func TestCrowdOfAskers(t *testing.T) {
 					for _, name := range []string{"ada", "bob"} {
 						a := newCrowdMember(t, f, up, down, name)
 						work.Go(func() {
-							for _, failure := range a.repeatAsks(ctx, n, 3) {
+							for _, failure := range a.repeatAsks(ctx, calls, 3) {
 								t.Error(failure)
 							}
 							if n := a.wrong.Load(); n > 0 {
