@@ -19,6 +19,7 @@ type call struct {
 	server *Server
 	req    *mcp.Request
 	params callParams
+	task   *taskRun // not nil if the call is a task or may become one; set before the handler runs
 
 	mu       sync.Mutex // guards the rest
 	ended    bool
@@ -148,11 +149,15 @@ func (c *call) finish(err error) (*mcp.Result, error) {
 	c.sendHeldBack()
 	c.ended = true
 	asked := c.input != nil && (len(c.input.openQuestions) > 0 || c.input.comeBack)
+	asTask := c.isTask()
 	c.mu.Unlock()
-	if asked && c.Err() == nil {
-		return c.inputRequired()
+	switch {
+	case !asked || c.Err() != nil:
+		return nil, err
+	case asTask:
+		return askedInTask, nil
 	}
-	return nil, err
+	return c.inputRequired()
 }
 
 // close ends the call unless finish has. It waits for a notification that is being sent.
@@ -176,7 +181,7 @@ func (c *call) cacheHint(hint mcp.Cache) mcp.Cache {
 
 // sendNotification sends a notification of the call. The caller holds c.mu.
 func (c *call) sendNotification(method string, params json.RawMessage) error {
-	if c.ended || c.req.Peer == nil {
+	if c.ended || c.req.Peer == nil || c.isTask() {
 		return mcp.ErrPeerGone
 	}
 	return c.req.Peer.Notify(c.Context, mcp.Notification{Method: method, Params: params})

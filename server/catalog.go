@@ -24,6 +24,8 @@ type catalog struct {
 	canComplete bool
 	// hasScopes reports whether a tool with scopes was ever added.
 	hasScopes atomic.Bool
+	// hasTasks reports whether a tool with tasks was ever added.
+	hasTasks atomic.Bool
 }
 
 // itemList holds the items of one kind in the order of their addition. Slots are only appended or
@@ -70,6 +72,13 @@ func (c *catalog) offers(kind Kind) bool {
 
 // Add adds all items, or none and an error if a name is in use. Listening clients are notified.
 func (s *Server) Add(items ...Item) error {
+	if definesTasks(s.opts.Extensions) {
+		for _, item := range items {
+			if t, ok := item.entry.(*registeredTool); ok && t.task.Mode != TaskNever {
+				return fmt.Errorf("server: tool %q has tasks, but Options.Extensions defines tasks too", item.Name)
+			}
+		}
+	}
 	if err := s.catalog.addAll(items); err != nil {
 		return err
 	}
@@ -109,6 +118,9 @@ func (c *catalog) insertItem(item Item) {
 	case *registeredTool:
 		if t.scopes != nil || t.scopesFor != nil {
 			c.hasScopes.Store(true)
+		}
+		if t.task.Mode != TaskNever {
+			c.hasTasks.Store(true)
 		}
 	case *registeredPrompt:
 		c.canComplete = c.canComplete || t.completers.hasAny()

@@ -17,7 +17,7 @@ const maxSubscriptions = 4096
 // the server ends. It uses only the goroutine of the request, so a client that does not read blocks
 // nothing else. Because the goroutine lives long, its stack is kept small.
 func (s *Server) listen(ctx context.Context, req *mcp.Request) (*mcp.Result, error) {
-	l, ack, err := s.subscribe(req)
+	l, ack, err := s.subscribe(ctx, req)
 	if err != nil {
 		return nil, err
 	}
@@ -30,7 +30,7 @@ func (s *Server) listen(ctx context.Context, req *mcp.Request) (*mcp.Result, err
 
 // subscribe adds a listener. It does so before the acknowledgement is sent, so that no later change
 // is missed.
-func (s *Server) subscribe(req *mcp.Request) (l *listener, ack json.RawMessage, err error) {
+func (s *Server) subscribe(ctx context.Context, req *mcp.Request) (l *listener, ack json.RawMessage, err error) {
 	if req.Peer == nil {
 		return nil, nil, mcp.Errorf(codeInternal, "the transport cannot send notifications")
 	}
@@ -42,11 +42,16 @@ func (s *Server) subscribe(req *mcp.Request) (l *listener, ack json.RawMessage, 
 		return nil, nil, mcp.InvalidParams("%s needs params.notifications, an object that says what to listen to", req.Method)
 	}
 	agreed := s.acceptedFilter(p.Notifications)
+	taskIDs, err := s.acceptTasks(ctx, req, &agreed)
+	if err != nil {
+		return nil, nil, err
+	}
 	if ack, err = mcp.Encode(&mcp.ListenParams{Notifications: agreed}); err != nil {
 		return nil, nil, err
 	}
 	l = newListener(agreed, s.vocabulary, req)
 	s.subscriptions.add(l)
+	s.noteTasks(ctx, l, taskIDs)
 	return l, ack, nil
 }
 

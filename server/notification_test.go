@@ -123,7 +123,7 @@ func TestNotificationsPassMiddleware(t *testing.T) {
 	if k, ok := h.(interface{ Keys() *mcp.Keys }); !ok || k.Keys() != s.Keys() {
 		t.Error("the chain has not the server's keys")
 	}
-	if e, ok := h.(interface{ Extensions() []mcp.Extension }); !ok || len(e.Extensions()) != 1 || e.Extensions()[0].ID != "com.acme/x" {
+	if e, ok := h.(interface{ Extensions() []mcp.Extension }); !ok || len(e.Extensions()) != 2 || e.Extensions()[0].ID != "com.acme/x" || e.Extensions()[1].ID != "io.modelcontextprotocol/tasks" {
 		t.Error("the chain has not the server's extensions")
 	}
 }

@@ -59,6 +59,10 @@ type Options struct {
 	// rounds of questions it takes. Further rounds have their own limit, 16 times as high, because a
 	// client could repeat them.
 	Limit Limit
+	// MaxTasks bounds the tasks of one principal that are kept, each until its time to live is over.
+	// The default is 1,000. Beyond it, a tool that may make tasks does its work within the call, and
+	// a tool that must make them fails.
+	MaxTasks int
 	// NoLogging withdraws the logging capability. [Log] then discards everything.
 	NoLogging bool
 	// RedactErrors replaces the text of an error that a tool's function returns by "the tool
@@ -89,6 +93,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.Limit == (Limit{}) {
 		o.Limit = defaultLimit
+	}
+	if o.MaxTasks <= 0 {
+		o.MaxTasks = 1000
 	}
 	if o.Logger == nil {
 		o.Logger = slog.Default()

@@ -30,14 +30,23 @@ type progressReports struct {
 // unknown. It does nothing if the client did not ask for progress. A report that does not exceed
 // the last one is dropped. A report that comes too soon is held back until a newer one replaces it
 // or the handler returns. The last report, with done equal to total, is sent at once.
+//
+// In a task, the message becomes the status message; without a message, the numbers become it. The
+// client sees the latest one when it asks for the task.
 func Progress(ctx context.Context, done, total float64, message string) {
 	c := callFrom(ctx)
-	if c == nil || c.req.ProgressToken == nil || notFinite(done) || notFinite(total) {
+	if c == nil || c.req.ProgressToken == nil && c.task == nil || notFinite(done) || notFinite(total) {
 		return
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.ended {
+		return
+	}
+	if c.task != nil {
+		c.task.noteProgress(done, total, message)
+	}
+	if c.req.ProgressToken == nil || c.isTask() {
 		return
 	}
 	p := c.progressState()

@@ -5,22 +5,24 @@ import (
 	"encoding/json"
 	"strings"
 
+	"github.com/dowel-mcp/dowel/internal/mcpwire"
 	"github.com/dowel-mcp/dowel/internal/rawjson"
 	"github.com/dowel-mcp/dowel/jsonrpc"
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
-// Scopes returns all scopes that a request needs, by [Options.Scopes] and, for a call, by the
-// [ToolOptions] of the tool. Transports over HTTP call it, as [mcp.Handler] describes. A tool
+// Scopes returns all scopes that a request needs, by [Options.Scopes] and, for a call or its task, by
+// the [ToolOptions] of the tool. Transports over HTTP call it, as [mcp.Handler] describes. A tool
 // that is hidden from the principal needs no scopes, as if it did not exist.
 func (s *Server) Scopes(ctx context.Context, p mcp.Principal, method string, params json.RawMessage) []string {
 	var all []string
 	if s.opts.Scopes != nil {
 		all = s.opts.Scopes(ctx, p, method, params)
 	}
-	if method != mcp.MethodCallTool || !s.catalog.hasScopes.Load() {
+	if !s.catalog.hasScopes.Load() {
 		return all
 	}
+	params = s.toolParams(ctx, p, method, params)
 	name, ok := unescapeString(rawjson.Lookup(params, "name"))
 	if !ok {
 		return all
@@ -39,6 +41,25 @@ func (s *Server) Scopes(ctx context.Context, p mcp.Principal, method string, par
 		arguments = noArguments // the call fails later
 	}
 	return append(all, t.scopesFor(arguments)...)
+}
+
+// toolParams returns the parameters of the tool call that a request makes. For a request about a
+// task, these are the parameters of the call that has made the task. It returns nil for other
+// requests.
+func (s *Server) toolParams(ctx context.Context, p mcp.Principal, method string, params json.RawMessage) json.RawMessage {
+	switch method {
+	case mcp.MethodCallTool:
+		return params
+	case mcpwire.MethodGetTask, mcpwire.MethodUpdateTask, mcpwire.MethodCancelTask:
+		id, ok := unescapeString(rawjson.Lookup(params, "taskId"))
+		if !ok || !s.catalog.hasTasks.Load() {
+			return nil
+		}
+		if r, err := s.findTask(ctx, p, string(id)); err == nil {
+			return r.Params
+		}
+	}
+	return nil
 }
 
 // checkScopes returns an error if a request over HTTP lacks scopes. Transports have checked that

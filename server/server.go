@@ -31,6 +31,7 @@ type Server struct {
 	methods       extraMethods
 	notifications notificationFuncs
 	subscriptions subscriptions
+	tasks         taskRuns
 
 	middlewareMu sync.Mutex // held while middleware is added
 	middleware   []mcp.Middleware
@@ -60,13 +61,14 @@ func New(name, version string, opts *Options) *Server {
 		panic(fmt.Sprintf("server: Options.Info: %v", err))
 	}
 	s := &Server{
-		opts: o, info: info, vocabulary: o.Extensions,
+		opts: o, info: info, vocabulary: withTasks(o.Extensions),
 		cursors: o.Keys.For("cursor"), states: o.Keys.For("state"), callLimiter: newLimiter(o.Limit),
 		roundLimiter: newLimiter(o.Limit.widen(roundsPerCall)),
 	}
 	_, _ = rand.Read(s.instance[:]) // never fails (crypto/rand)
 	s.catalog.init(o.Declare)
 	s.subscriptions.init(o.ListInterval)
+	s.tasks.init(o.MaxTasks)
 	return s
 }
 
@@ -92,13 +94,16 @@ func (s *Server) Use(mws ...mcp.Middleware) {
 // Keys returns the keys of the server. Transports that seal data of their own use them too.
 func (s *Server) Keys() *mcp.Keys { return s.opts.Keys }
 
-// Extensions returns the extensions of [Options]. Transports use them unless they are given others.
-func (s *Server) Extensions() []mcp.Extension { return s.opts.Extensions }
+// Extensions returns the extensions of [Options] and the extension of tasks. Transports use them
+// unless they are given others.
+func (s *Server) Extensions() []mcp.Extension { return s.vocabulary }
 
 // Close ends all subscriptions, present and future, with a result, which tells clients that the end
-// is intended. Other requests are still served. Close does not wait and always returns nil.
+// is intended. It cancels the handlers of tasks, and their tasks fail; no task begins after it. Other
+// requests are still served. Close does not wait and always returns nil.
 func (s *Server) Close() error {
 	s.subscriptions.close()
+	s.tasks.close()
 	return nil
 }
 
@@ -155,7 +160,11 @@ func (s *Server) dispatch(ctx context.Context, req *mcp.Request) (*mcp.Result, e
 	case mcp.MethodListen:
 		return s.listen(ctx, req)
 	case mcp.MethodDiscover:
-		return s.serveDiscover()
+		return s.serveDiscover(req)
+	case mcpwire.MethodGetTask, mcpwire.MethodUpdateTask, mcpwire.MethodCancelTask:
+		if s.offersTasks(req) {
+			return s.serveTask(ctx, req)
+		}
 	}
 	return s.methods.serveMethod(ctx, s, req)
 }
@@ -166,9 +175,9 @@ func (s *Server) newResult(value any) *mcp.Result {
 }
 
 // serveDiscover serves server/discover.
-func (s *Server) serveDiscover() (*mcp.Result, error) {
+func (s *Server) serveDiscover(req *mcp.Request) (*mcp.Result, error) {
 	result := s.newResult(&mcp.DiscoverResult{
-		SupportedVersions: mcp.Revisions(), Capabilities: s.offeredCapabilities(), Instructions: s.opts.Instructions,
+		SupportedVersions: mcp.Revisions(), Capabilities: s.offeredCapabilities(req), Instructions: s.opts.Instructions,
 	})
 	result.Cache = s.opts.Cache[mcp.MethodDiscover]
 	if result.Cache.Scope == "" {
@@ -177,9 +186,12 @@ func (s *Server) serveDiscover() (*mcp.Result, error) {
 	return result, nil
 }
 
-// offeredCapabilities returns the capabilities that the server offers now.
-func (s *Server) offeredCapabilities() mcp.ServerCapabilities {
-	c := mcp.ServerCapabilities{Extensions: s.vocabulary.Declare(), Experimental: s.opts.Experimental}
+// offeredCapabilities returns the capabilities that the server offers the client now.
+func (s *Server) offeredCapabilities(req *mcp.Request) mcp.ServerCapabilities {
+	c := mcp.ServerCapabilities{Extensions: mcpwire.Vocabulary(s.opts.Extensions).Declare(), Experimental: s.opts.Experimental}
+	if s.offersTasks(req) {
+		c.Extensions = s.vocabulary.Declare()
+	}
 	if s.catalog.offers(KindTool) {
 		c.Tools = &mcp.ListCapability{ListChanged: true}
 	}

@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"time"
 
 	"github.com/dowel-mcp/dowel/internal/rawjson"
@@ -79,21 +80,23 @@ func (c *call) loadState() error {
 	if err != nil {
 		return err
 	}
-	a := newInputState(st.Chain)
-	for key, given := range st.Answers {
-		a.answers[key] = given
-	}
-	for key, memo := range st.Memos {
-		a.memos[key] = memo
-	}
+	a := st.restoreInput()
 	for it := rawjson.Object(c.params.responses); it.Next(); {
 		if digest, asked := st.Asked[string(it.Key)]; asked {
 			a.addAnswer(string(it.Key), digest, it.Value)
 		}
 	}
-	a.progressFloor = st.Floor
 	c.input = a
 	return nil
+}
+
+// restoreInput returns the input state without the answers to the open questions.
+func (st *requestState) restoreInput() *inputState {
+	a := newInputState(st.Chain)
+	maps.Copy(a.answers, st.Answers)
+	maps.Copy(a.memos, st.Memos)
+	a.progressFloor = st.Floor
+	return a
 }
 
 func (a *inputState) addAnswer(key, digest string, raw []byte) {
@@ -125,7 +128,10 @@ func errForeignState() error {
 // isLegacy reports whether the client is legacy: the transport then asks the questions and runs the
 // handler again. The state of a legacy call never leaves the process, so it does not expire; the
 // transport limits the time for an answer.
-func (c *call) isLegacy() bool { return c.req.Revision != "" && !c.req.Revision.Modern() }
+func (c *call) isLegacy() bool { return isLegacy(c.req) }
+
+// isLegacy reports whether the sender of a request is legacy.
+func isLegacy(req *mcp.Request) bool { return req.Revision != "" && !req.Revision.Modern() }
 
 // stateBinding returns the data that a state is bound to: the era, the principal, the method, the
 // item and the arguments. Without the era, a client could use an expired state in a legacy session.
@@ -157,11 +163,11 @@ func (c *call) inputRequired() (*mcp.Result, error) {
 	return result, nil
 }
 
-func (c *call) sealState() (string, error) {
+// collectState returns the state for the next round or run. The call has an input state.
+func (c *call) collectState() *requestState {
 	a := c.input
-	st := requestState{
-		Expires: time.Now().Add(c.server.opts.StateTTL).Unix(), Chain: a.chain, Asked: map[string]string{},
-		Answers: map[string]givenAnswer{}, Memos: a.memos, Floor: c.currentFloor(),
+	st := &requestState{
+		Chain: a.chain, Asked: map[string]string{}, Answers: map[string]givenAnswer{}, Memos: a.memos, Floor: c.currentFloor(),
 	}
 	for key, given := range a.answers {
 		if given.Digest != "" {
@@ -172,7 +178,13 @@ func (c *call) sealState() (string, error) {
 		st.Asked[key] = q.digest
 		delete(st.Answers, key)
 	}
-	plain, err := mcp.Encode(&st)
+	return st
+}
+
+func (c *call) sealState() (string, error) {
+	st := c.collectState()
+	st.Expires = time.Now().Add(c.server.opts.StateTTL).Unix()
+	plain, err := mcp.Encode(st)
 	if err != nil {
 		return "", err
 	}

@@ -34,6 +34,8 @@ type ToolOptions struct {
 	// ScopesFor returns further scopes for the arguments of one call, an object that was not yet
 	// validated. It is called concurrently and must be quick.
 	ScopesFor func(arguments json.RawMessage) []string
+	// Task makes tasks of calls that take long. The zero value makes none.
+	Task TaskOptions
 }
 
 // Tool adds a tool that takes arguments of type In and returns a result of type Out. It panics on
@@ -128,12 +130,16 @@ type registeredTool struct {
 
 	scopes    []string
 	scopesFor func(arguments json.RawMessage) []string // nil if they do not depend on the arguments
+	task      TaskOptions
 }
 
 // newTypedTool makes a tool from the types and the options. It compiles the schema of a type once.
 func newTypedTool[In, Out any](name, description string, o ToolOptions) (t *registeredTool, err error) {
 	described := mcp.Tool{Name: name, Description: description, Title: o.Title, Icons: o.Icons, Annotations: o.Annotations, Meta: o.Meta}
 	t = &registeredTool{scopes: slices.Clone(o.Scopes), scopesFor: o.ScopesFor}
+	if t.task, err = o.Task.withDefaults(); err != nil {
+		return nil, err
+	}
 	if o.InputSchema != nil {
 		t.input, err = schema.Compile(o.InputSchema)
 	} else {
@@ -238,8 +244,24 @@ func (s *Server) callTool(ctx context.Context, req *mcp.Request) (*mcp.Result, e
 		return nil, mcp.InvalidParams("Unknown tool: %s", p.name)
 	}
 	t := item.entry.(*registeredTool)
+	if t.task.Mode != TaskNever {
+		if possible, err := canHaveTask(req, t); err != nil {
+			return nil, err
+		} else if possible {
+			return s.callToolAsTask(ctx, req, t)
+		}
+	}
 	c := s.newCall(ctx, req, p)
 	defer c.close()
+	if refused, err := s.checkToolCall(c, t); refused != nil || err != nil {
+		return refused, err
+	}
+	return s.runTool(c, t)
+}
+
+// checkToolCall reads the call's state, and checks its limits and arguments. It returns the result
+// or the error that refuses the call.
+func (s *Server) checkToolCall(c *call, t *registeredTool) (refused *mcp.Result, err error) {
 	if err := c.loadState(); err != nil {
 		return nil, err
 	}
@@ -247,14 +269,14 @@ func (s *Server) callTool(ctx context.Context, req *mcp.Request) (*mcp.Result, e
 		return s.toolError(err.Error()), nil
 	}
 	if t.headers != nil {
-		if err := t.headers.CheckRequest(req, p.arguments); err != nil {
+		if err := t.headers.CheckRequest(c.req, c.params.arguments); err != nil {
 			return nil, err
 		}
 	}
-	if err := t.input.Validate(p.arguments); err != nil {
+	if err := t.input.Validate(c.params.arguments); err != nil {
 		return s.toolError(invalidArguments(err).Error()), nil
 	}
-	return s.runTool(c, t)
+	return nil, nil
 }
 
 func (s *Server) runTool(c *call, t *registeredTool) (*mcp.Result, error) {

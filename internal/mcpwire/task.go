@@ -1,0 +1,50 @@
+package mcpwire
+
+import (
+	"encoding/json"
+
+	"github.com/dowel-mcp/dowel/mcp"
+)
+
+// Names of the extension io.modelcontextprotocol/tasks (github.com/modelcontextprotocol/ext-tasks).
+const (
+	ExtensionTasks = "io.modelcontextprotocol/tasks"
+
+	MethodGetTask    = "tasks/get"
+	MethodUpdateTask = "tasks/update"
+	MethodCancelTask = "tasks/cancel"
+	NotificationTask = "notifications/tasks"
+
+	// ListenTasks is the field of a listen filter that lists the ids of tasks.
+	ListenTasks = "taskIds"
+
+	ResultTask mcp.ResultType = "task"
+)
+
+// TasksExtension returns the extension of tasks.
+func TasksExtension() mcp.Extension {
+	return mcp.Extension{
+		ID: ExtensionTasks, ResultTypes: []mcp.ResultType{ResultTask}, ListenFilters: map[string]string{ListenTasks: NotificationTask},
+		NameFields: map[string]string{MethodGetTask: "taskId", MethodUpdateTask: "taskId", MethodCancelTask: "taskId"},
+	}
+}
+
+// NeedsTasks returns the capabilities that a client must declare for tasks.
+func NeedsTasks() mcp.ClientCapabilities {
+	return mcp.ClientCapabilities{Extensions: Vocabulary{TasksExtension()}.Declare()}
+}
+
+// Task is a task as tasks/get and notifications/tasks show it. InputRequests, Result and Error belong
+// to one status each; a result of type task has none of them.
+type Task struct {
+	TaskID         string                      `json:"taskId"`
+	Status         string                      `json:"status"`
+	StatusMessage  string                      `json:"statusMessage,omitzero"`
+	CreatedAt      string                      `json:"createdAt"`
+	LastUpdatedAt  string                      `json:"lastUpdatedAt"`
+	TTLMs          *int64                      `json:"ttlMs"` // nil means unlimited
+	PollIntervalMs int64                       `json:"pollIntervalMs,omitzero"`
+	InputRequests  map[string]mcp.InputRequest `json:"inputRequests,omitempty"`
+	Result         json.RawMessage             `json:"result,omitempty"`
+	Error          json.RawMessage             `json:"error,omitempty"`
+}

@@ -1,0 +1,92 @@
+package tasks
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/dowel-mcp/dowel/internal/shrinkmap"
+)
+
+// Memory is a [Store] for one process. The zero value is ready.
+type Memory struct {
+	// MaxPerOwner bounds the records of one owner. 0 means no limit.
+	MaxPerOwner int
+
+	mu      sync.Mutex // guards the rest
+	entries shrinkmap.Map[string, *memoryEntry]
+	counts  shrinkmap.Map[string, int] // records by owner
+}
+
+type memoryEntry struct {
+	record *Record
+	expiry *time.Timer
+}
+
+// Create implements [Store].
+func (m *Memory) Create(_ context.Context, r *Record) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	n := m.counts.Get(r.Owner)
+	if m.MaxPerOwner > 0 && n >= m.MaxPerOwner {
+		return fmt.Errorf("%w: at most %d are kept, each until its time to live is over", ErrTooMany, m.MaxPerOwner)
+	}
+	r.Version = 1
+	m.counts.Put(r.Owner, n+1)
+	m.entries.Put(r.ID, &memoryEntry{record: r, expiry: time.AfterFunc(time.Until(r.Expires()), func() { m.dropRecord(r.ID) })})
+	return nil
+}
+
+// Load implements [Store].
+func (m *Memory) Load(_ context.Context, id string) (*Record, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	e := m.liveEntry(id)
+	if e == nil {
+		return nil, ErrUnknown
+	}
+	return e.record, nil
+}
+
+// Replace implements [Store].
+func (m *Memory) Replace(_ context.Context, next *Record) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	e := m.liveEntry(next.ID)
+	switch {
+	case e == nil:
+		return ErrUnknown
+	case e.record.Version != next.Version:
+		return ErrConflict
+	}
+	next.Version++
+	e.record = next
+	e.expiry.Reset(time.Until(next.Expires()))
+	return nil
+}
+
+// liveEntry returns the entry of a record that has not expired, or nil. The caller holds m.mu.
+func (m *Memory) liveEntry(id string) *memoryEntry {
+	e := m.entries.Get(id)
+	if e == nil || !time.Now().Before(e.record.Expires()) {
+		return nil
+	}
+	return e
+}
+
+// dropRecord removes an expired record.
+func (m *Memory) dropRecord(id string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	e := m.entries.Get(id)
+	if e == nil || time.Now().Before(e.record.Expires()) {
+		return // it lives longer now: another timer removes it
+	}
+	m.entries.Delete(id)
+	if n := m.counts.Get(e.record.Owner); n > 1 {
+		m.counts.Put(e.record.Owner, n-1)
+	} else {
+		m.counts.Delete(e.record.Owner)
+	}
+}

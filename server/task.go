@@ -1,0 +1,247 @@
+package server
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/dowel-mcp/dowel/internal/mcpwire"
+	"github.com/dowel-mcp/dowel/internal/rawjson"
+	"github.com/dowel-mcp/dowel/internal/tasks"
+	"github.com/dowel-mcp/dowel/mcp"
+)
+
+// TaskOptions make tasks of a tool's calls (extension io.modelcontextprotocol/tasks): the
+// client gets the id of a task at once, asks for its state, answers its questions, and can cancel it.
+// The function of the tool stays the same. A task outlives the request, so the context of the
+// function ends only with the task: when the client cancels it, when TTL is over, or when the server
+// closes.
+//
+// A question of a task runs the function again from the top, as in a call. Its context is then the
+// context of the tasks/update request that brought the last answer. Log messages of a task are
+// dropped, because the protocol has no way to send them.
+type TaskOptions struct {
+	Mode TaskMode
+	// After is the time after which a call becomes a task. A call that ends before that is answered
+	// with its result, and its questions before that are asked in the call. The default is 2 s with
+	// TaskMay; with TaskMust it is 0, which makes a task of each call at once.
+	After time.Duration
+	// TTL is how long a task is kept, counted from its creation. A function that still runs then is
+	// cancelled. The default is an hour.
+	TTL time.Duration
+	// Poll is the interval at which a client should ask for the state. The default is 1 s.
+	Poll time.Duration
+}
+
+// TaskMode says whether the calls of a tool become tasks.
+type TaskMode string
+
+const (
+	// TaskNever does all work within the call.
+	TaskNever TaskMode = ""
+	// TaskMay makes tasks for clients that understand them.
+	TaskMay TaskMode = "may"
+	// TaskMust also refuses clients of 2026-07-28 that do not understand tasks. Clients of earlier
+	// revisions have no way to, so their calls do all work within the call.
+	TaskMust TaskMode = "must"
+)
+
+func (o TaskOptions) withDefaults() (TaskOptions, error) {
+	switch o.Mode {
+	case TaskNever, TaskMust:
+	case TaskMay:
+		if o.After <= 0 {
+			o.After = 2 * time.Second
+		}
+	default:
+		return o, fmt.Errorf("Task.Mode is %q: want %q, %q or empty", o.Mode, TaskMay, TaskMust)
+	}
+	if o.TTL <= 0 {
+		o.TTL = time.Hour
+	}
+	if o.Poll <= 0 {
+		o.Poll = time.Second
+	}
+	o.TTL, o.Poll = max(o.TTL, time.Millisecond), max(o.Poll, time.Millisecond) // the wire counts in milliseconds
+	return o, nil
+}
+
+// withTasks adds the extension of tasks, unless the program defines it itself.
+func withTasks(extensions []mcp.Extension) []mcp.Extension {
+	if definesTasks(extensions) {
+		return extensions
+	}
+	return append(slices.Clip(extensions), mcpwire.TasksExtension())
+}
+
+// definesTasks reports whether an extension uses names that the extension of tasks has.
+func definesTasks(extensions []mcp.Extension) bool {
+	return slices.ContainsFunc(extensions, func(e mcp.Extension) bool {
+		_, filters := e.ListenFilters[mcpwire.ListenTasks]
+		return e.ID == mcpwire.ExtensionTasks || filters || slices.Contains(e.ResultTypes, mcpwire.ResultTask)
+	})
+}
+
+// offersTasks reports whether the server has tasks for the sender of a request.
+func (s *Server) offersTasks(req *mcp.Request) bool {
+	return s.catalog.hasTasks.Load() && !isLegacy(req)
+}
+
+// canHaveTask reports whether a call of a tool with tasks may become one. It returns an error if the
+// client lacks the extension and the tool needs it.
+func canHaveTask(req *mcp.Request, t *registeredTool) (bool, error) {
+	if isLegacy(req) {
+		return false, nil
+	}
+	err := checkTasksDeclared(req)
+	if err != nil && t.task.Mode == TaskMay {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// checkTasksDeclared returns an error unless the client has declared the extension with the request.
+func checkTasksDeclared(req *mcp.Request) error {
+	if _, declared := req.Capabilities().Extensions[mcpwire.ExtensionTasks]; declared {
+		return nil
+	}
+	return &mcp.CapabilityError{Required: mcpwire.NeedsTasks()}
+}
+
+// callToolAsTask runs a tool for a call that may become a task. It returns the result of the tool,
+// or the task.
+func (s *Server) callToolAsTask(ctx context.Context, req *mcp.Request, t *registeredTool) (*mcp.Result, error) {
+	req = detachRequest(req)
+	p, err := readParams(req, "name")
+	if err != nil {
+		return nil, err
+	}
+	run := s.newTaskRun(ctx, t)
+	c := s.newCall(run.ctx, req, p)
+	c.task = run
+	if refused, err := s.checkToolCall(c, t); refused != nil || err != nil {
+		run.cancel(nil)
+		return refused, err
+	}
+	if t.task.After == 0 {
+		created, err := run.createTask(c)
+		if err != nil {
+			run.cancel(nil)
+			return s.toolError(err.Error()), nil
+		}
+		go run.runHandler(c)
+		return created, nil
+	}
+	go run.runHandler(c)
+	return run.awaitCall(ctx, c)
+}
+
+// detachRequest copies a request, because the original is invalid after its answer.
+func detachRequest(req *mcp.Request) *mcp.Request {
+	own := *req
+	own.Params = bytes.Clone(req.Params)
+	own.Meta = rawjson.Lookup(own.Params, "_meta")
+	own.ClientCapabilities, own.ClientInfo = bytes.Clone(req.ClientCapabilities), bytes.Clone(req.ClientInfo)
+	own.ProgressToken = bytes.Clone(req.ProgressToken)
+	return &own
+}
+
+// awaitCall waits for the end of the call, or makes a task of it after the time in the tool's
+// options.
+func (run *taskRun) awaitCall(ctx context.Context, c *call) (*mcp.Result, error) {
+	timer := time.NewTimer(run.tool.task.After)
+	defer timer.Stop()
+	for {
+		select {
+		case out := <-run.outcome:
+			return out.res, out.err
+		case <-ctx.Done():
+			run.cancel(context.Cause(ctx))
+			out := <-run.outcome
+			return out.res, out.err
+		case <-timer.C:
+		}
+		created, err := run.createTask(c)
+		switch {
+		case err == nil:
+			return created, nil
+		case run.tool.task.Mode == TaskMust && !errors.Is(err, errCallEnded):
+			run.cancel(err)
+			<-run.outcome
+			return run.server.toolError(err.Error()), nil
+		}
+	}
+}
+
+// errCallEnded reports that a call has ended before it became a task.
+var errCallEnded = errors.New("the call has ended")
+
+// createTask makes a task of the call. When it returns, the store has the task.
+func (run *taskRun) createTask(c *call) (*mcp.Result, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.ended {
+		return nil, errCallEnded
+	}
+	r := run.newRecord(c)
+	if err := run.server.tasks.addRun(run); err != nil {
+		return nil, err
+	}
+	if err := run.server.tasks.store.Create(run.ctx, r); err != nil {
+		run.server.tasks.removeRun(run)
+		return nil, err
+	}
+	c.sendHeldBack()
+	run.isTask = true
+	run.startExpiry(r)
+	result := run.server.newResult(describeTask(r))
+	result.Type = mcpwire.ResultTask
+	return result, nil
+}
+
+// newRecord returns the first version of the task. The caller holds c.mu.
+func (run *taskRun) newRecord(c *call) *tasks.Record {
+	now := time.Now()
+	params, _ := rawjson.AppendMembers([]byte{'{'}, c.req.Params, func(key []byte) bool {
+		return string(key) == "inputResponses" || string(key) == "requestState"
+	})
+	r := &tasks.Record{
+		ID: run.id, Owner: c.req.Principal.ID, Status: tasks.Working, Created: now, Updated: now, TTL: run.tool.task.TTL, Poll: run.tool.task.Poll,
+		Tool: string(c.params.name), Params: append(params, '}'), Message: run.latestMessage(),
+	}
+	if c.input != nil {
+		r.State, _ = mcp.Encode(c.collectState()) // the request's sealed state has held the same
+	}
+	return r
+}
+
+const timeFormat = "2006-01-02T15:04:05.000Z07:00"
+
+// describeTask returns the part of a task that each status has.
+func describeTask(r *tasks.Record) *mcpwire.Task {
+	ttl := r.TTL.Milliseconds()
+	return &mcpwire.Task{
+		TaskID: r.ID, Status: string(r.Status), StatusMessage: r.Message, TTLMs: &ttl, PollIntervalMs: r.Poll.Milliseconds(),
+		CreatedAt: r.Created.UTC().Format(timeFormat), LastUpdatedAt: r.Updated.UTC().Format(timeFormat),
+	}
+}
+
+// describeTaskFully returns a task with the members of its status.
+func describeTaskFully(r *tasks.Record) *mcpwire.Task {
+	t := describeTask(r)
+	switch r.Status {
+	case tasks.InputRequired:
+		t.InputRequests = map[string]mcp.InputRequest{}
+		for key, q := range r.Open {
+			t.InputRequests[key] = mcp.InputRequest{Method: q.Method, Params: q.Params}
+		}
+	case tasks.Completed:
+		t.Result = r.Result
+	case tasks.Failed:
+		t.Error = r.Error
+	}
+	return t
+}

@@ -1,0 +1,79 @@
+package server
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+
+	"github.com/dowel-mcp/dowel/internal/mcpwire"
+	"github.com/dowel-mcp/dowel/internal/tasks"
+	"github.com/dowel-mcp/dowel/mcp"
+)
+
+// maxListenTasks bounds the tasks that one subscription follows. The acknowledgement leaves out the
+// others.
+const maxListenTasks = 256
+
+// acceptTasks replaces the ids of tasks in a filter by the ids of the principal's own tasks, and
+// returns them.
+func (s *Server) acceptTasks(ctx context.Context, req *mcp.Request, f *mcp.SubscriptionFilter) (accepted []string, err error) {
+	raw, asked := f.Extensions[mcpwire.ListenTasks]
+	if !asked || definesTasks(s.opts.Extensions) {
+		return nil, nil
+	}
+	if !s.offersTasks(req) {
+		delete(f.Extensions, mcpwire.ListenTasks)
+		return nil, nil
+	}
+	if err := checkTasksDeclared(req); err != nil {
+		return nil, err
+	}
+	var wanted []string
+	if err := mcp.Decode(raw, &wanted); err != nil {
+		return nil, mcp.InvalidParams("notifications.%s must be an array of strings", mcpwire.ListenTasks)
+	}
+	accepted = []string{}
+	for _, id := range wanted[:min(len(wanted), maxListenTasks)] {
+		if _, err := s.findTask(ctx, req.Principal, id); err == nil && !slices.Contains(accepted, id) {
+			accepted = append(accepted, id)
+		}
+	}
+	f.Extensions[mcpwire.ListenTasks], err = mcp.Encode(accepted)
+	return accepted, err
+}
+
+// noteTasks sends the state of each task as the first change. A task may have changed before the
+// subscription began.
+func (s *Server) noteTasks(ctx context.Context, l *listener, ids []string) {
+	for _, id := range ids {
+		r, err := s.tasks.store.Load(ctx, id)
+		if err != nil {
+			continue // it has expired
+		}
+		if change, err := taskChange(r); err == nil {
+			l.noteChange(change)
+		}
+	}
+}
+
+// taskChange returns the notification of a task's state.
+func taskChange(r *tasks.Record) (mcp.Notification, error) {
+	params, err := mcp.Encode(describeTaskFully(r))
+	return mcp.Notification{Method: mcpwire.NotificationTask, Params: params}, err
+}
+
+// announceTask notifies the clients that listen to a task.
+func (s *Server) announceTask(r *tasks.Record) {
+	if len(s.subscriptions.listenersOf(mcpwire.NotificationTask)) == 0 {
+		return
+	}
+	change, err := taskChange(r)
+	if err != nil {
+		s.opts.Logger.Error("a task cannot be encoded", "err", err)
+		return
+	}
+	s.Change(change, func(p mcp.Principal, filter json.RawMessage) bool {
+		var ids []string
+		return p.ID == r.Owner && mcp.Decode(filter, &ids) == nil && slices.Contains(ids, r.ID)
+	})
+}

@@ -1,0 +1,180 @@
+package server
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/dowel-mcp/dowel/internal/mcpwire"
+	"github.com/dowel-mcp/dowel/internal/rawjson"
+	"github.com/dowel-mcp/dowel/internal/tasks"
+	"github.com/dowel-mcp/dowel/mcp"
+)
+
+// serveTask serves tasks/get, tasks/update and tasks/cancel.
+func (s *Server) serveTask(ctx context.Context, req *mcp.Request) (*mcp.Result, error) {
+	if err := checkTasksDeclared(req); err != nil {
+		return nil, err
+	}
+	if err := s.roundLimiter.takeToken(req.Principal); err != nil {
+		return nil, mcp.Errorf(codeInternal, "%v", err)
+	}
+	p, err := readParams(req, "taskId")
+	if err != nil {
+		return nil, err
+	}
+	r, err := s.findTask(ctx, req.Principal, string(p.name))
+	if err != nil {
+		return nil, err
+	}
+	switch req.Method {
+	case mcpwire.MethodGetTask:
+		return s.newResult(describeTaskFully(r)), nil
+	case mcpwire.MethodCancelTask:
+		return s.cancelTask(r.ID)
+	}
+	if p.responses == nil {
+		return nil, mcp.InvalidParams("%s needs params.inputResponses, an object", req.Method)
+	}
+	return s.answerTask(ctx, req, r.ID, p)
+}
+
+// findTask returns a task of the principal. The tasks of others, and the tasks of tools that are
+// hidden from the principal, do not exist.
+func (s *Server) findTask(ctx context.Context, p mcp.Principal, id string) (*tasks.Record, error) {
+	r, err := s.tasks.store.Load(ctx, id)
+	if err == nil {
+		if _, visible := s.findVisible(ctx, p, KindTool, []byte(r.Tool)); r.Owner == p.ID && (visible || s.opts.Visible == nil) {
+			return r, nil
+		}
+		err = tasks.ErrUnknown
+	}
+	return nil, s.taskLookupError(ctx, err)
+}
+
+func (s *Server) taskLookupError(ctx context.Context, err error) error {
+	if errors.Is(err, tasks.ErrUnknown) {
+		return mcp.InvalidParams("there is no task with this id, or it has expired")
+	}
+	s.opts.Logger.ErrorContext(ctx, "a task cannot be read or stored", "err", err)
+	return mcp.Errorf(codeInternal, "the state of the task is not available")
+}
+
+// cancelTask ends a task. The end of a task that has ended already stays the same.
+func (s *Server) cancelTask(id string) (*mcp.Result, error) {
+	_, cancelled, err := s.updateTask(id, func(next *tasks.Record) {
+		endTask(next, tasks.Cancelled, "cancelled by the client")
+	})
+	if err != nil {
+		return nil, s.taskLookupError(context.Background(), err)
+	}
+	if cancelled {
+		s.tasks.cancelRun(id, errTaskCancelled)
+	}
+	return s.newResult(nil), nil
+}
+
+// answerTask stores the answers to open questions and ignores all others. With the last answer, the
+// function of the tool runs again.
+func (s *Server) answerTask(ctx context.Context, req *mcp.Request, id string, p callParams) (*mcp.Result, error) {
+	r, answered, err := tasks.Update(ctx, s.tasks.store, id, func(next *tasks.Record) bool {
+		return storeAnswers(next, p.responses)
+	})
+	if err != nil {
+		return nil, s.taskLookupError(ctx, err)
+	}
+	if answered {
+		s.announceTask(r)
+	}
+	if answered && r.Status == tasks.Working {
+		s.resumeTask(ctx, req, r)
+	}
+	return s.newResult(nil), nil
+}
+
+// storeAnswers moves the answers to open questions into the record. It returns false if there are
+// none.
+func storeAnswers(next *tasks.Record, responses []byte) (changed bool) {
+	for it := rawjson.Object(responses); it.Next(); {
+		q, open := next.Open[string(it.Key)]
+		if !open || rawjson.IsNull(it.Value) {
+			continue
+		}
+		delete(next.Open, string(it.Key))
+		if next.Answers == nil {
+			next.Answers = map[string]json.RawMessage{}
+		}
+		next.Answers[q.Key] = slices.Clone(it.Value)
+		changed = true
+	}
+	if changed {
+		next.Updated = time.Now()
+		if len(next.Open) == 0 {
+			next.Status = tasks.Working
+		}
+	}
+	return changed
+}
+
+// resumeTask runs the tool of a task whose questions have answers. The run has the context of the
+// request that brought the last answer.
+func (s *Server) resumeTask(ctx context.Context, req *mcp.Request, r *tasks.Record) {
+	item, ok := s.catalog.lookupItem(KindTool, []byte(r.Tool))
+	if !ok {
+		s.failTask(ctx, r.ID, mcp.InvalidParams("the tool %s is gone", r.Tool))
+		return
+	}
+	run := s.newTaskRun(ctx, item.entry.(*registeredTool))
+	run.id, run.isTask, run.message = r.ID, true, r.Message
+	c, err := run.restoreCall(req, r)
+	if err == nil {
+		err = s.tasks.addRun(run)
+	}
+	if err != nil {
+		run.cancel(nil)
+		s.failTask(ctx, r.ID, err)
+		return
+	}
+	run.startExpiry(r)
+	// A cancellation before addRun has not found the run.
+	if latest, err := s.tasks.store.Load(ctx, r.ID); err != nil || latest.Status.IsTerminal() {
+		run.cancel(errTaskCancelled)
+	}
+	go run.runHandler(c)
+}
+
+// restoreCall returns the call of a task for its next run.
+func (run *taskRun) restoreCall(update *mcp.Request, r *tasks.Record) (*call, error) {
+	repeated := detachRequest(update)
+	repeated.Method, repeated.Params, repeated.Meta = mcp.MethodCallTool, r.Params, rawjson.Lookup(r.Params, "_meta")
+	repeated.ProgressToken, repeated.LogLevel, repeated.Peer = nil, "", nil
+	p, err := readParams(repeated, "name")
+	if err != nil {
+		return nil, err
+	}
+	var st requestState
+	if err := mcp.Decode(r.State, &st); err != nil {
+		return nil, err
+	}
+	c := run.server.newCall(run.ctx, repeated, p)
+	c.task, c.input = run, st.restoreInput()
+	for key, raw := range r.Answers {
+		c.input.addAnswer(key, st.Asked[key], raw)
+	}
+	return c, nil
+}
+
+// failTask ends a task that cannot go on.
+func (s *Server) failTask(ctx context.Context, id string, cause error) {
+	e, ok := errors.AsType[*mcp.Error](cause)
+	if !ok {
+		s.opts.Logger.ErrorContext(ctx, "a task cannot go on", "err", cause)
+		e = mcp.Errorf(codeInternal, "internal error")
+	}
+	_, _, err := s.updateTask(id, func(next *tasks.Record) { endWithError(next, e) })
+	if err != nil && !errors.Is(err, tasks.ErrUnknown) {
+		s.opts.Logger.ErrorContext(ctx, "the end of a task cannot be stored", "err", err)
+	}
+}
