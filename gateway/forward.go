@@ -79,9 +79,19 @@ func (g *Gateway) forwardRound(ctx context.Context, u *hub.Upstream, req *mcp.Re
 // upstreamRequest returns the request to an upstream for a client's request.
 func upstreamRequest(req *mcp.Request, params json.RawMessage, notify func(mcp.Notification)) *mcp.Request {
 	return &mcp.Request{
-		Method: req.Method, Params: params, LogLevel: req.LogLevel, ClientCapabilities: req.ClientCapabilities,
+		Method: req.Method, Params: params, LogLevel: req.LogLevel, ClientCapabilities: withoutTasks(req.ClientCapabilities),
 		Notify: notify, NoProgress: req.ProgressToken == nil, Header: req.Header,
 	}
+}
+
+// withoutTasks removes the extension of tasks from a client's capabilities. The gateway does not
+// forward requests about tasks, so upstreams must do all work within the call.
+func withoutTasks(capabilities json.RawMessage) json.RawMessage {
+	extensions := rawjson.Lookup(capabilities, "extensions")
+	if rawjson.Lookup(extensions, mcpwire.ExtensionTasks) == nil {
+		return capabilities
+	}
+	return rawjson.Set(capabilities, "extensions", rawjson.Set(extensions, mcpwire.ExtensionTasks, nil))
 }
 
 // notifier returns the function that passes notifications of a call to its client; nil if the

@@ -1,5 +1,5 @@
 // Command server is the server that the official conformance suite tests: the built-in server
-// everything, at /mcp, in both eras.
+// everything, at /mcp, in both eras, with the tools that the scenarios of tasks require.
 package main
 
 import (
@@ -36,6 +36,7 @@ func serve(ctx context.Context, address string) error {
 	}
 	s := everything.New()
 	defer s.Close()
+	addTasks(s)
 	endpoint := streamable.Handler(s, nil)
 	mux := http.NewServeMux()
 	mux.Handle("/mcp", endpoint)
