@@ -10,6 +10,8 @@ import (
 
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
+
+	"github.com/dowel-mcp/dowel/mcp"
 )
 
 // traffic makes clients of both eras call tools that work and that fail.
@@ -111,6 +113,16 @@ func TestScreens(t *testing.T) {
 		{"result", "/console/tools/everything/tool/test_multiple_content_types", "Returns text", func() {
 			p.click(".run", "Run")
 			p.until(`!!document.querySelector(".binary img")`)
+		}},
+		{"asks-none", "/console/asks", "No server asks anything now", nil},
+		{"asks", "/console/asks", "No server asks anything now", func() {
+			answered := u.ask("claude-code", mcp.LatestRevision, asksName, "Which account shall the release notes name?", true)
+			answered.answer <- &mcp.ElicitResult{Action: mcp.ElicitDecline}
+			<-answered.result
+			u.ask("cursor", mcp.Revision20251125, "everything__test_elicitation_sep1330_enums", "", true)
+			u.ask("an-editor-with-a-rather-long-name", mcp.LatestRevision, "everything__ask_url", "", true)
+			p.sees("an-editor-with-a-rather-long-name asks too")
+			p.sees("declined in claude-code")
 		}},
 		{"question", "/console/tools/everything/tool/test_elicitation_sep1330_enums", "each kind of choice", func() {
 			p.click(".run", "Run")

@@ -64,12 +64,11 @@ type auditKey struct{}
 
 // noteUpstream records which upstream gets a request, and with which params.
 func noteUpstream(ctx context.Context, u *hub.Upstream, params json.RawMessage) {
-	r, ok := ctx.Value(auditKey{}).(*audit.Record)
-	if !ok {
-		return
+	t := audit.Target{Server: u.Name(), Name: nameOf(params)}
+	audit.SetTarget(ctx, t)
+	if r, ok := ctx.Value(auditKey{}).(*audit.Record); ok {
+		r.Server, r.Name = t.Server, t.Name
 	}
-	r.Server = u.Name()
-	r.Name = nameOf(params)
 }
 
 // nameOf returns the tool, prompt or URI in a request's params, or "".

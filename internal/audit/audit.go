@@ -3,6 +3,7 @@
 package audit
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"io"
@@ -25,11 +26,12 @@ type Record struct {
 	Server string `json:"server,omitzero"`
 	Name   string `json:"name,omitzero"`
 	// Outcome of a request is "ok", "tool error", "input required", "error" or "cancelled"; of a
-	// decision, "allowed" or "refused". Error has the text of an error or a cancellation.
+	// decision, "allowed" or "refused"; of a question, "accept", "decline", "cancel", "answered" or
+	// "unanswered". Error has the text of an error or a cancellation.
 	Outcome string `json:"outcome"`
 	Error   string `json:"error,omitzero"`
-	// By is the source of a decision: "mode", "annotation", "session", "always" or "user". Reason
-	// says it in words.
+	// By is the source of a decision: "mode", "annotation", "session", "always" or "user"; of an
+	// answer, "client" or "console". Reason says it in words. It has the text of a question.
 	By     string `json:"by,omitzero"`
 	Reason string `json:"reason,omitzero"`
 	// Milliseconds is the duration. Sent and Received are the sizes of params and result in bytes.
@@ -38,6 +40,24 @@ type Record struct {
 	Received     int     `json:"received"`
 	// Arguments are included only with [Options].Arguments.
 	Arguments json.RawMessage `json:"arguments,omitzero"`
+}
+
+// Target is the upstream that gets a request, and the upstream's tool, prompt or URI.
+type Target struct{ Server, Name string }
+
+// targetKey is the context key of the *Target of a request.
+type targetKey struct{}
+
+// WithTarget returns a context in which the gateway sets t when an upstream gets the request.
+func WithTarget(ctx context.Context, t *Target) context.Context {
+	return context.WithValue(ctx, targetKey{}, t)
+}
+
+// SetTarget sets the target of the context, if it has one.
+func SetTarget(ctx context.Context, t Target) {
+	if to, ok := ctx.Value(targetKey{}).(*Target); ok {
+		*to = t
+	}
 }
 
 // Options configure a [Log]. The zero value is ready for use. gateway.AuditOptions has the same

@@ -1,30 +1,53 @@
 package control
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
+	"sync"
+	"time"
 
 	"github.com/dowel-mcp/dowel/client"
+	"github.com/dowel-mcp/dowel/internal/audit"
+	"github.com/dowel-mcp/dowel/internal/mcpwire"
 	"github.com/dowel-mcp/dowel/internal/schemaform"
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
-// Ask is a question of a server during a call of the user.
+// Ask is an open question of a server during a call.
 type Ask struct {
-	ID      uint64 `json:"id"`
-	Server  string `json:"server,omitzero"`
-	Message string `json:"message,omitzero"`
-	// URL is the address that the user is asked to visit, or "" for a form.
+	ID uint64 `json:"id"`
+	// Kind is form, url or sampling.
+	Kind   string `json:"kind"`
+	Server string `json:"server,omitzero"`
+	// Client has made the call. Method and Name say what it called, Name with the server's name.
+	Client string `json:"client,omitzero"`
+	Method string `json:"method,omitzero"`
+	Name   string `json:"name,omitzero"`
+	// Call is the number of a call of the console, 0 for another client's.
+	Call  uint64    `json:"call,omitzero"`
+	Since time.Time `json:"since,omitzero"`
+	// Expires is when the call fails without an answer. Zero means that it waits.
+	Expires time.Time `json:"expires,omitzero"`
+	Message string    `json:"message,omitzero"`
+	// URL is the address that the user is asked to visit.
 	URL       string            `json:"url,omitzero"`
 	Form      *schemaform.Field `json:"form,omitempty"`
 	FormError string            `json:"formError,omitzero"`
+	// Obstacle says why the question cannot be answered here, or "".
+	Obstacle string `json:"obstacle,omitzero"`
+	// IsAskedHere: the client is not asked, because it cannot be.
+	IsAskedHere bool `json:"isAskedHere,omitzero"`
+	// Stays: the client cannot be told of an answer, and shows the question until its user closes it.
+	Stays bool `json:"stays,omitzero"`
 
-	rules    json.RawMessage
-	answered chan *mcp.ElicitResult // holds the first answer
+	rules   json.RawMessage
+	deliver func(*mcp.ElicitResult) bool // reports false if there is an answer; Asks.mu is held
 }
 
 // AskAnswer is the user's answer to an [Ask].
@@ -33,87 +56,197 @@ type AskAnswer struct {
 	Content string           `json:"content,omitzero"` // the JSON text of the filled-in form
 }
 
-// callKey is the context key of the *userCall.
-type callKey struct{}
-
-var (
-	errNoAsk     = errors.New("the question is answered already, or its call has ended")
-	errUnrelated = errors.New("the question belongs to no call of the console")
-)
-
-// Answers returns the answers of the connection: the user answers the questions of a call.
-func (c *Calls) Answers() client.Answers {
-	return client.Answers{Elicit: c.askUser, ElicitURL: true}
+// AskList is the list of all open questions, the oldest first.
+type AskList struct {
+	Asks []Ask `json:"asks"`
+	// AnswersForAll: dowel asks here on behalf of clients that cannot be asked.
+	AnswersForAll bool `json:"answersForAll"`
+	// Closed are the newest questions without the open ones, the newest first.
+	Closed []audit.Record `json:"closed,omitempty"`
 }
 
-// askUser adds a question to its call and waits for the answer.
-func (c *Calls) askUser(ctx context.Context, q *client.ElicitRequest) (*mcp.ElicitResult, error) {
-	call, ok := ctx.Value(callKey{}).(*userCall)
-	if !ok {
-		return nil, errUnrelated
+// Limits of questions. What exceeds them is shown in part, or is answered by the client alone.
+const (
+	maxAskText   = 16 << 10
+	maxAskForm   = 64 << 10
+	maxAskParams = 256 << 10
+	maxWaiting   = 256 // calls of clients; the oldest are not shown any more
+	maxClosed    = 20
+	askTimeout   = 10 * time.Minute
+)
+
+var errNoAsk = errors.New("the question is answered already, or its call has ended")
+
+// Asks are the open questions of servers: during calls of the user, and during calls of all clients.
+// The first answer counts, from wherever it comes. It is safe for concurrent use.
+type Asks struct {
+	// Record receives each question with its outcome. nil receives none. Set it before the first use.
+	Record func(audit.Record)
+
+	life    context.Context
+	running sync.WaitGroup // continued calls
+
+	mu            sync.Mutex // guards the fields below, and waitingCall.asks and here
+	last          uint64
+	open          []*Ask // the oldest first
+	closed        []audit.Record
+	waiting       []*waitingCall
+	answersForAll bool
+	changed       chan struct{} // closed at each change
+}
+
+func newAsks(life context.Context) *Asks { return &Asks{life: life, changed: make(chan struct{})} }
+
+// newAsk returns a question of an elicitation.
+func newAsk(p *mcp.ElicitParams) *Ask {
+	ask := &Ask{Kind: "form", Message: p.Message, rules: p.RequestedSchema, Since: time.Now()}
+	if len(ask.Message) > maxAskText {
+		ask.Message = strings.ToValidUTF8(ask.Message[:maxAskText], "") + "…"
 	}
-	ask := &Ask{Server: call.info.Server, Message: q.Message, URL: q.URL, rules: q.RequestedSchema, answered: make(chan *mcp.ElicitResult, 1)}
-	if q.Mode != mcp.ElicitURL {
-		var err error
-		if ask.Form, err = schemaform.Build(q.RequestedSchema); err != nil {
-			ask.FormError = err.Error()
-		} else {
-			ask.Form.Extra = nil // forms of questions have no other properties
-		}
+	if p.Mode == mcp.ElicitURL {
+		ask.Kind, ask.URL = "url", p.URL
+		return ask
 	}
-	c.mu.Lock()
-	c.lastAsk++
-	ask.ID = c.lastAsk
-	c.asks[ask.ID] = ask
-	call.info.Status = CallAsked
-	c.mu.Unlock()
-	c.note(call, CallEvent{Kind: "ask", Ask: ask})
-	var answer *mcp.ElicitResult
-	select {
-	case answer = <-ask.answered:
-	case <-ctx.Done():
+	if len(ask.rules) > maxAskForm {
+		ask.rules, ask.Obstacle = nil, "Its form is too large to be shown here."
+		return ask
 	}
-	c.mu.Lock()
-	delete(c.asks, ask.ID)
-	call.info.Status = CallPending
-	c.mu.Unlock()
-	if answer == nil {
-		c.note(call, CallEvent{Kind: "answer", Ask: &Ask{ID: ask.ID}, Message: "the call has ended"})
-		return nil, context.Cause(ctx)
+	var err error
+	if ask.Form, err = schemaform.Build(ask.rules); err != nil {
+		ask.FormError = err.Error()
+	} else {
+		ask.Form.Extra = nil // a form of a question is closed
 	}
-	c.note(call, CallEvent{Kind: "answer", Ask: &Ask{ID: ask.ID}, Message: string(answer.Action)})
-	return answer, nil
+	return ask
+}
+
+// add opens a question.
+func (a *Asks) add(ask *Ask) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.addLocked(ask)
+}
+
+// addLocked is add for a caller that holds a.mu.
+func (a *Asks) addLocked(ask *Ask) {
+	a.last++
+	ask.ID = a.last
+	a.open = append(a.open, ask)
+	a.announce()
+}
+
+// remove closes a question, and records its outcome: the action and who took it, or "unanswered".
+func (a *Asks) remove(ask *Ask, outcome, by string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.removeLocked(ask, outcome, by)
+}
+
+// removeLocked is remove for a caller that holds a.mu. It does nothing for a closed question.
+func (a *Asks) removeLocked(ask *Ask, outcome, by string) {
+	i := slices.Index(a.open, ask)
+	if i < 0 {
+		return
+	}
+	a.open = slices.Delete(a.open, i, i+1)
+	a.announce()
+	method := mcp.MethodElicit
+	if ask.Kind == "sampling" {
+		method = mcp.MethodCreateMessage
+	}
+	r := audit.Record{Time: ask.Since, Client: ask.Client, Method: method, Server: ask.Server, Name: ask.Name,
+		Outcome: outcome, By: by, Reason: shorten(ask.Message, 500), Milliseconds: millisecondsSince(ask.Since)}
+	a.closed = append([]audit.Record{r}, a.closed[:min(len(a.closed), maxClosed-1)]...)
+	if a.Record != nil {
+		a.Record(r)
+	}
+}
+
+// shorten cuts text to n bytes.
+func shorten(text string, n int) string {
+	if len(text) <= n {
+		return text
+	}
+	return strings.ToValidUTF8(text[:n], "") + "…"
+}
+
+// announce wakes everybody who follows the questions. a.mu is held.
+func (a *Asks) announce() {
+	close(a.changed)
+	a.changed = make(chan struct{})
+}
+
+// List returns the open questions.
+func (a *Asks) List() AskList {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	l := AskList{Asks: make([]Ask, 0, len(a.open)), AnswersForAll: a.answersForAll, Closed: a.closed}
+	for _, ask := range a.open {
+		l.Asks = append(l.Asks, *ask)
+	}
+	return l
+}
+
+// count returns the number of open questions, and a channel that is closed at the next change.
+func (a *Asks) count() (n int, changed <-chan struct{}) {
+	if a == nil {
+		return 0, nil
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return len(a.open), a.changed
+}
+
+// AnswerForAll chooses whether questions to clients that cannot be asked are asked here. The choice
+// holds until dowel ends.
+func (a *Asks) AnswerForAll(on bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.answersForAll = on
+	a.announce()
+}
+
+// find returns an open question, or nil.
+func (a *Asks) find(id uint64) *Ask {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if i := slices.IndexFunc(a.open, func(ask *Ask) bool { return ask.ID == id }); i >= 0 {
+		return a.open[i]
+	}
+	return nil
 }
 
 // Answer answers a question. The first answer counts. Content that does not match the question's form
 // is refused.
-func (c *Calls) Answer(id uint64, a AskAnswer) error {
-	c.mu.Lock()
-	ask := c.asks[id]
-	c.mu.Unlock()
+func (a *Asks) Answer(id uint64, answer AskAnswer) error {
+	ask := a.find(id)
 	if ask == nil {
 		return errNoAsk
 	}
-	result := &mcp.ElicitResult{Action: a.Action}
-	switch a.Action {
+	if ask.Obstacle != "" {
+		return errors.New(ask.Obstacle)
+	}
+	result := &mcp.ElicitResult{Action: answer.Action}
+	switch answer.Action {
 	case mcp.ElicitDecline, mcp.ElicitCancel:
 	case mcp.ElicitAccept:
 		if ask.URL != "" {
 			break
 		}
-		if v := checkValue(ask.rules, []byte(a.Content)); !v.OK && (len(v.Issues) > 0 || !json.Valid([]byte(a.Content))) {
+		if v := checkValue(ask.rules, []byte(answer.Content)); !v.OK && (len(v.Issues) > 0 || !json.Valid([]byte(answer.Content))) {
 			return describeIssues(v)
 		}
-		result.Content = json.RawMessage(a.Content)
+		result.Content = json.RawMessage(answer.Content)
 	default:
-		return fmt.Errorf("unknown action %q: want accept, decline or cancel", a.Action)
+		return fmt.Errorf("unknown action %q: want accept, decline or cancel", answer.Action)
 	}
-	select {
-	case ask.answered <- result:
-		return nil
-	default:
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if !slices.Contains(a.open, ask) || !ask.deliver(result) {
 		return errNoAsk
 	}
+	a.removeLocked(ask, string(answer.Action), "console")
+	return nil
 }
 
 // describeIssues returns the faults of an answer in one line.
@@ -128,11 +261,79 @@ func describeIssues(v Verdict) error {
 	return errors.New(strings.Join(words, "; "))
 }
 
-func (d Running) serveAnswer(w http.ResponseWriter, r *http.Request) {
-	var a AskAnswer
-	err := json.NewDecoder(r.Body).Decode(&a)
-	if err == nil {
-		err = d.Calls.Answer(pathID(r), a)
+// trimAsker returns the message of a question without the name of the server that the gateway puts
+// before it.
+func trimAsker(server, message string) string {
+	return strings.TrimPrefix(message, mcpwire.AskerPrefix(server))
+}
+
+// callKey is the context key of the *userCall.
+type callKey struct{}
+
+var errUnrelated = errors.New("the question belongs to no call of the console")
+
+// Answers returns the answers of the connection: the user answers the questions of a call.
+func (c *Calls) Answers() client.Answers {
+	return client.Answers{Elicit: c.askUser, ElicitURL: true}
+}
+
+// askUser adds a question to its call and waits for the answer.
+func (c *Calls) askUser(ctx context.Context, q *client.ElicitRequest) (*mcp.ElicitResult, error) {
+	call, ok := ctx.Value(callKey{}).(*userCall)
+	if !ok {
+		return nil, errUnrelated
 	}
-	writeOutcome(w, err)
+	answered := make(chan *mcp.ElicitResult, 1)
+	ask := newAsk(&q.ElicitParams)
+	ask.Message = trimAsker(call.info.Server, ask.Message)
+	ask.Client, ask.Server, ask.Name, ask.Call = "console", call.info.Server, call.info.Name, call.info.ID
+	ask.Method = cmp.Or(map[string]string{"tool": mcp.MethodCallTool, "prompt": mcp.MethodGetPrompt}[call.info.Kind], mcp.MethodReadResource)
+	ask.deliver = func(r *mcp.ElicitResult) bool {
+		answered <- r
+		return true
+	}
+	c.setStatus(call, CallAsked)
+	c.Asks.add(ask)
+	c.note(call, CallEvent{Kind: "ask", Ask: ask})
+	var answer *mcp.ElicitResult
+	select {
+	case answer = <-answered:
+	case <-ctx.Done():
+		c.Asks.remove(ask, "unanswered", "")
+	}
+	c.setStatus(call, CallPending)
+	if answer == nil {
+		c.note(call, CallEvent{Kind: "answer", Ask: &Ask{ID: ask.ID}, Message: "the call has ended"})
+		return nil, context.Cause(ctx)
+	}
+	c.note(call, CallEvent{Kind: "answer", Ask: &Ask{ID: ask.ID}, Message: string(answer.Action)})
+	return answer, nil
+}
+
+func (c *Calls) setStatus(call *userCall, s CallStatus) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	call.info.Status = s
+}
+
+// addAsks adds the paths of questions.
+func (d Running) addAsks(mux *http.ServeMux, protect func(http.HandlerFunc) http.HandlerFunc) {
+	asks := d.Calls.Asks
+	mux.HandleFunc("GET /v1/asks", protect(func(w http.ResponseWriter, _ *http.Request) { writeJSON(w, asks.List()) }))
+	mux.HandleFunc("POST /v1/asks", protect(func(w http.ResponseWriter, r *http.Request) {
+		var choice AskList
+		err := json.NewDecoder(r.Body).Decode(&choice)
+		if err == nil {
+			asks.AnswerForAll(choice.AnswersForAll)
+		}
+		writeOutcome(w, err)
+	}))
+	mux.HandleFunc("POST /v1/asks/{id}", protect(func(w http.ResponseWriter, r *http.Request) {
+		var a AskAnswer
+		err := json.NewDecoder(r.Body).Decode(&a)
+		if err == nil {
+			err = asks.Answer(pathID(r), a)
+		}
+		writeOutcome(w, err)
+	}))
 }

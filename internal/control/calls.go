@@ -78,6 +78,9 @@ const (
 // Calls makes calls for the user, and keeps the newest ones with their results in memory. It is safe
 // for concurrent use.
 type Calls struct {
+	// Asks are the open questions of all clients' calls.
+	Asks *Asks
+
 	hub  *hub.Hub
 	dial func(ctx context.Context, answers client.Answers) (*client.Client, error)
 	life context.Context
@@ -91,9 +94,6 @@ type Calls struct {
 	last  uint64
 	all   []*userCall // the oldest first
 	bytes int
-
-	lastAsk uint64
-	asks    map[uint64]*Ask // without an answer
 }
 
 // isOpen reports whether the call has not ended.
@@ -109,12 +109,13 @@ type userCall struct {
 
 // NewCalls returns an empty history. dial connects to the gateway, once. Calls end with life.
 func NewCalls(life context.Context, h *hub.Hub, dial func(ctx context.Context, answers client.Answers) (*client.Client, error)) *Calls {
-	return &Calls{hub: h, dial: dial, life: life, asks: map[uint64]*Ask{}}
+	return &Calls{hub: h, dial: dial, life: life, Asks: newAsks(life)}
 }
 
 // Close waits for the calls, which end with the life of the history, and ends the connection.
 func (c *Calls) Close() error {
 	c.running.Wait()
+	c.Asks.running.Wait()
 	c.dialMu.Lock()
 	defer c.dialMu.Unlock()
 	if c.client == nil {

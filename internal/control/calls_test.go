@@ -225,7 +225,7 @@ func TestAsks(t *testing.T) {
 			t.Errorf("%s: %+v, %v", action, last, err)
 		}
 	}
-	if err := calls.Answer(1, control.AskAnswer{Action: "decline"}); err == nil {
+	if err := calls.Asks.Answer(1, control.AskAnswer{Action: "decline"}); err == nil {
 		t.Error("a question is answered twice")
 	}
 }

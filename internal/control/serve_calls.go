@@ -26,7 +26,7 @@ func (d Running) addTools(mux *http.ServeMux, protect func(http.HandlerFunc) htt
 		info, err := d.Calls.Start(q)
 		writeResult(w, info, err)
 	}))
-	mux.HandleFunc("POST /v1/asks/{id}", protect(d.serveAnswer))
+	d.addAsks(mux, protect)
 	mux.HandleFunc("GET /v1/calls/{id}", protect(d.serveCall))
 	mux.HandleFunc("POST /v1/calls/{id}/cancel", protect(func(w http.ResponseWriter, r *http.Request) {
 		writeOutcome(w, d.Calls.Cancel(pathID(r)))

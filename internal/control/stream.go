@@ -29,12 +29,15 @@ type noteLine struct {
 	// Seq is the last record that was considered.
 	Seq   uint64 `json:"seq,omitzero"`
 	Error string `json:"error,omitzero"`
+	// Asks is the number of open questions.
+	Asks *int `json:"asks,omitempty"`
 }
 
 // serveStream answers with everything that the console follows, one JSON object a line:
 //
 //	boot    the first line: the journal that numbers belong to
 //	status  the whole status, at the beginning and when it has changed
+//	asks    the number of open questions, at the beginning and when a question comes or goes
 //	log     a server has an entry more in its logs
 //	op      an operation, again when it has changed
 //	frame   a frame, with ?rows=frames instead of operations
@@ -67,6 +70,9 @@ func (d Running) serveStream(w http.ResponseWriter, r *http.Request) {
 	flush := http.NewResponseController(w).Flush
 	_ = out.Encode(d.Recorder.BootLine(version.Number()))
 	_ = out.Encode(d.statusLine())
+	asks := d.asks()
+	open, asksChanged := asks.count()
+	_ = out.Encode(noteLine{K: "asks", Asks: &open})
 	if err != nil {
 		_ = out.Encode(noteLine{K: "filter", Error: err.Error()})
 	}
@@ -83,6 +89,9 @@ func (d Running) serveStream(w http.ResponseWriter, r *http.Request) {
 			_, err = w.Write(batch)
 		case <-notes.due:
 			err = d.writeNotes(out, notes)
+		case <-asksChanged:
+			open, asksChanged = asks.count()
+			err = out.Encode(noteLine{K: "asks", Asks: &open})
 		case <-beat.C:
 			err = out.Encode(noteLine{K: "beat"})
 		}
@@ -90,6 +99,14 @@ func (d Running) serveStream(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 	}
+}
+
+// asks returns the open questions, or nil.
+func (d Running) asks() *Asks {
+	if d.Calls == nil {
+		return nil
+	}
+	return d.Calls.Asks
 }
 
 func (d Running) statusLine() noteLine {

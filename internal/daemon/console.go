@@ -67,7 +67,7 @@ func (d *Daemon) running(life context.Context) control.Running {
 // dialGateway connects the calls that the user makes in the console. They are recorded, limited and
 // audited like calls of other clients.
 func (d *Daemon) dialGateway(ctx context.Context, answers client.Answers) (*client.Client, error) {
-	return client.Dial(d.recordClient(ctx, nil), mcp.Chain(d.gateway, d.gatewayMiddleware()...), &client.Options{
+	return client.Dial(d.recordClient(ctx, nil), mcp.Chain(d.gateway, d.middleware()...), &client.Options{
 		Info: mcp.Implementation{Name: "console", Title: "dowel console", Version: version.Number()}, Answers: answers, NoOutputCheck: true, NoCache: true, Logger: d.options.Logger,
 	})
 }

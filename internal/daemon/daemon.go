@@ -26,6 +26,7 @@ import (
 	"github.com/dowel-mcp/dowel/auth"
 	"github.com/dowel-mcp/dowel/gateway"
 	"github.com/dowel-mcp/dowel/hub"
+	"github.com/dowel-mcp/dowel/internal/audit"
 	"github.com/dowel-mcp/dowel/internal/config"
 	"github.com/dowel-mcp/dowel/internal/config/state"
 	"github.com/dowel-mcp/dowel/internal/config/watch"
@@ -375,14 +376,16 @@ func (d *Daemon) stdioHandler() mcp.Handler {
 const maxConcurrent = 1000
 
 // gatewayMiddleware returns the handlers in front of the gateway. The journal comes first, and the
-// rate limit second, so that the audit log records only accepted requests.
-func (d *Daemon) gatewayMiddleware() []mcp.Middleware {
+// rate limit second, so that the audit log records only accepted requests. The questions of calls are
+// asked in the console, too.
+func (d *Daemon) gatewayMiddleware() []mcp.Middleware { return d.middleware(d.calls.Asks.Middleware()) }
+
+// middleware is gatewayMiddleware with handlers between the rate limit and the audit log.
+func (d *Daemon) middleware(asks ...mcp.Middleware) []mcp.Middleware {
 	limit := gateway.Limits{Rate: d.settings.Rate, Burst: int(2 * d.settings.Rate), Concurrent: maxConcurrent}
-	all := []mcp.Middleware{d.recorder.Middleware(), gateway.Limit(limit)}
+	all := append([]mcp.Middleware{d.recorder.Middleware(), gateway.Limit(limit)}, asks...)
 	if d.auditLog != nil {
-		all = append(all, gateway.Audit(d.auditLog, gateway.AuditOptions{
-			Arguments: d.settings.AuditArguments, Mask: d.maskSecrets, OnError: func(err error) { d.options.Warn("the audit log: %v", err) },
-		}))
+		all = append(all, gateway.Audit(d.auditLog, d.auditOptions()))
 	}
 	return all
 }
@@ -398,7 +401,13 @@ func (d *Daemon) openAudit() (err error) {
 	if err != nil {
 		return fmt.Errorf("the audit log %s cannot be written: %w", d.settings.Audit, err)
 	}
+	d.calls.Asks.Record = audit.NewLog(d.auditLog, audit.Options(d.auditOptions())).Write
 	return nil
+}
+
+// auditOptions returns the options of the audit log.
+func (d *Daemon) auditOptions() gateway.AuditOptions {
+	return gateway.AuditOptions{Arguments: d.settings.AuditArguments, Mask: d.maskSecrets, OnError: func(err error) { d.options.Warn("the audit log: %v", err) }}
 }
 
 // maskSecrets replaces the secrets of all servers in text, and everything with the form of one.

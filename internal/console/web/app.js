@@ -1,7 +1,8 @@
 // @ts-check
 // The shell: screens, keys, the filter, and the state of the connection.
 import { logIn, prefix, session, post } from "./api.js";
-import { ask, at, command, el, fill } from "./dom.js";
+import { ask, at, command, el, fill, peg, reasonOf } from "./dom.js";
+import { AsksScreen } from "./asks.js";
 import { age, shortClock } from "./format.js";
 import { close, dismiss } from "./inspector.js";
 import { changes, go, here, set, visit } from "./route.js";
@@ -15,10 +16,11 @@ const screens = {
   servers: { title: "Servers", make: () => new ServersScreen(), hint: "Filter servers" },
   tools: { title: "Tools", make: () => new ToolsScreen(), hint: "Search tools, prompts and resources by name, or by what they do" },
   wire: { title: "Wire", make: () => new WireScreen(), hint: "Filter, such as server:github status:error" },
+  asks: { title: "Asks", make: () => new AsksScreen(), hint: "Filter questions" },
 };
 
 const main = at("main"), query = at("query"), live = at("live");
-/** @type {any} */ let screen = null;
+let screen = null;
 let shown = "";
 
 /** Shows what the address names. */
@@ -56,7 +58,7 @@ document.addEventListener("click", (e) => {
 });
 
 let filterTimer = 0;
-at("filter").addEventListener("submit", (/** @type {Event} */ e) => {
+at("filter").addEventListener("submit", (e) => {
   e.preventDefault();
   applyFilter();
 });
@@ -74,7 +76,7 @@ function applyFilter() {
 function drawTop() {
   const words = { live: store.paused ? "paused" : "live", waiting: "waiting for dowel", hidden: "asleep", out: "logged out" };
   const kind = store.connection === "live" && !store.paused ? "ok" : store.connection === "out" ? "bad" : "wait";
-  fill(live, el("span", { class: "peg " + kind, "aria-hidden": "true" }, kind === "ok" ? "●" : "◌"), " ", words[/** @type {keyof words} */ (store.connection)],
+  fill(live, peg(kind === "ok" ? "●" : "◌", kind), " ", words[/** @type {keyof words} */ (store.connection)],
     store.connection === "live" && store.rate ? el("span", { class: "soft" }, ` ${store.rate}/s`) : null, session.readOnly && store.connection !== "out" ? el("span", { class: "soft" }, " · read only") : null);
   live.title = store.reason || (store.status ? `dowel ${store.status.version}, process ${store.status.pid}, running for ${age(store.status.started)}` : "");
   const error = shown === "wire" ? store.filterError : "";
@@ -85,12 +87,11 @@ function drawTop() {
 
 function drawRail() {
   const servers = store.status?.servers ?? [];
-  const failing = servers.filter((/** @type {any} */ s) => !["ready", "starting", "stopped", "disabled", "removed"].includes(s.status)).length;
-  const [first, tools, second] = at("rail").querySelectorAll("b");
-  fill(tools, servers.reduce((/** @type {number} */ n, /** @type {any} */ s) => n + s.tools, 0) || "");
-  fill(first, servers.length || "", failing ? el("span", { class: "bad" }, ` ○${failing}`) : null);
-  const asked = [...store.operations.values()].filter((o) => o.status === "asked").length;
-  fill(second, asked ? el("span", { class: "ask" }, `◆${asked}`) : "");
+  const failing = servers.filter((s) => !["ready", "starting", "stopped", "disabled", "removed"].includes(s.status)).length;
+  const count = (name) => at("rail").querySelector(`[data-screen=${name}] b`);
+  fill(count("tools"), servers.reduce((n, s) => n + s.tools, 0) || "");
+  fill(count("servers"), servers.length || "", failing ? el("span", { class: "bad" }, ` ○${failing}`) : null);
+  fill(count("asks"), store.asks ? el("span", { class: "ask" }, `◆${store.asks}`) : "");
 }
 
 function onConnection() {
@@ -108,18 +109,18 @@ function showLogin(reason = store.reason) {
     el("p", { class: "soft" }, `A page stays logged in until dowel ends, or for 12 hours without use. It was ${shortClock(Date.now())} when this was noticed.`)));
 }
 
-const keyHelp = [["g s", "Servers"], ["g t", "Tools"], ["g w", "Wire"], ["/", "filter"], ["j  k", "next, previous"], ["Enter", "open"], ["→ ←", "unfold, fold an operation"], ["Esc", "close, back"],
-  ["e  r", "edit arguments, run"], ["Ctrl Enter", "run from a field"], ["f", "operations or messages"], ["Space", "pause and go on"], ["G", "newest, and follow"], ["y", "copy"], ["?", "this"]];
+const keyHelp = [["g s", "Servers"], ["g t", "Tools"], ["g w", "Wire"], ["g a", "Asks"], ["/", "filter"], ["j  k", "next, previous"], ["Enter", "open"], ["→ ←", "unfold, fold an operation"], ["Esc", "close, back"],
+  ["e  r", "edit arguments or an answer, run"], ["Ctrl Enter", "run or answer from a field"], ["f", "operations or messages"], ["Space", "pause and go on"], ["G", "newest, and follow"], ["y", "copy"], ["?", "this"]];
 
 const filterHelp = [["server:github client:cursor", "who"], ["method:tools/call tool:create_*", "what; * and ? stand for any characters"], ["status:error|tool-error", "ok error tool-error pending asked cancelled late refused lost"],
   ["kind:stray leg:server dir:in", "of messages"], ["dur:>500ms size:>10k since:10m", "how long, how large, when"], ["args.path:/etc* result.isError:true", "a value in a message"],
   ['"some text" body:/re/', "a text in a message"], ["-kind:note (a or b)", "not; alternatives"]];
 
 function help() {
-  const rows = (/** @type {string[][]} */ all) => el("dl", { class: "facts keys" }, all.map(([key, text]) => [el("dt", {}, el("kbd", {}, key)), el("dd", {}, text)]));
+  const rows = (all) => el("dl", { class: "facts keys" }, all.map(([key, text]) => [el("dt", {}, el("kbd", {}, key)), el("dd", {}, text)]));
   const theme = document.documentElement.dataset.theme ?? "auto";
   ask("Keys and filter", el("div", {}, rows(keyHelp), el("h3", {}, "Filter of Wire, as of dowel wire"), el("dl", { class: "facts keys wide" }, filterHelp.map(([key, text]) => [el("dt", {}, el("code", {}, key)), el("dd", {}, text)])),
-    el("h3", {}, "Colours"), el("div", { class: "choice", role: "group", "aria-label": "Colours" }, ["auto", "light", "dark"].map((name) => el("button", { type: "button", "aria-pressed": String(name === theme), click: (/** @type {Event} */ e) => {
+    el("h3", {}, "Colours"), el("div", { class: "choice", role: "group", "aria-label": "Colours" }, ["auto", "light", "dark"].map((name) => el("button", { "aria-pressed": String(name === theme), click: (e) => {
       setTheme(name);
       const group = /** @type {HTMLElement} */ (e.currentTarget).parentElement;
       for (const b of group?.children ?? []) b.setAttribute("aria-pressed", String(b === e.currentTarget));
@@ -149,7 +150,7 @@ document.addEventListener("keydown", (e) => {
     if (target === query) {
       query.blur();
       main.focus();
-    } else if (target.closest("dowel-tools") && target.matches("input, textarea, select")) target.blur();
+    } else if (target.closest("dowel-tools, dowel-asks") && target.matches("input, textarea, select")) target.blur();
     else close();
     return;
   }
@@ -157,7 +158,7 @@ document.addEventListener("keydown", (e) => {
   const key = prefixKey + e.key;
   prefixKey = "";
   /** @type {Record<string, () => void>} */
-  const keys = { "/": () => query.select(), "?": help, gs: () => go("servers"), gt: () => go("tools"), gw: () => go("wire"), g: () => { prefixKey = "g"; }, j: () => screen?.move(1), k: () => screen?.move(-1) };
+  const keys = { "/": () => query.select(), "?": help, gs: () => go("servers"), gt: () => go("tools"), gw: () => go("wire"), ga: () => go("asks"), g: () => { prefixKey = "g"; }, j: () => screen?.move(1), k: () => screen?.move(-1) };
   if (keys[key]) {
     e.preventDefault();
     keys[key]();
@@ -166,7 +167,8 @@ document.addEventListener("keydown", (e) => {
 
 store.addEventListener("connection", onConnection);
 store.addEventListener("status", () => { drawTop(); drawRail(); });
-store.addEventListener("rows", () => { drawTop(); drawRail(); });
+store.addEventListener("rows", drawTop);
+store.addEventListener("asks", drawRail);
 
 // A page of an older dowel has older files.
 store.addEventListener("status", () => {
@@ -187,7 +189,7 @@ try {
 } catch (e) {
   store.connection = "out";
   drawTop();
-  showLogin(/** @type {Error} */ (e).message);
+  showLogin(reasonOf(e));
 }
 
 // A login link that is opened in a page which is open already.

@@ -6,9 +6,11 @@
  * @param {string} tag
  * @param {Record<string, any>} [props]
  * @param {...(Node|string|number|null|undefined|false|Array<any>)} children
+ * @returns {any} an element of its own type
  */
 export function el(tag, props, ...children) {
   const node = document.createElement(tag);
+  if (tag === "button") node.setAttribute("type", "button");
   for (const [name, value] of Object.entries(props ?? {})) {
     if (value === undefined || value === null || value === false) continue;
     if (typeof value === "function") node.addEventListener(name, value);
@@ -29,6 +31,40 @@ export function fill(node, ...children) {
   node.replaceChildren(...flat(children));
 }
 
+/** Focuses the first element of a selector. @param {Element} node @param {string} selector */
+export function focusOn(node, selector) { /** @type {HTMLElement|null} */ (node.querySelector(selector))?.focus(); }
+
+/** Replaces the children of a node. The focus stays on the element with the same key. @param {Element} node @param {...any} children */
+export function redraw(node, ...children) {
+  const key = /** @type {HTMLElement} */ (document.activeElement)?.dataset?.key;
+  fill(node, ...children);
+  if (key) focusOn(node, `[data-key="${CSS.escape(key)}"]`);
+}
+
+/** Moves the focus along the elements of a selector. @param {Element} node @param {string} selector @param {number} by */
+export function moveFocus(node, selector, by) {
+  const all = /** @type {HTMLElement[]} */ ([...node.querySelectorAll(selector)]), i = all.findIndex((a) => a.contains(document.activeElement));
+  const from = i >= 0 ? i : all.findIndex((a) => a.hasAttribute("aria-current"));
+  all[Math.min(all.length - 1, Math.max(0, from + by))]?.focus();
+}
+
+/** The sign of a state. @param {string} glyph @param {string} kind */
+export const peg = (glyph, kind) => el("span", { class: "peg " + kind, "aria-hidden": "true" }, glyph);
+
+/** The text of an error. @param {unknown} e */
+export const reasonOf = (e) => /** @type {Error} */ (e).message;
+
+/** Does something, and shows its error. @param {() => any} action */
+export async function attempt(action) {
+  try { return await action(); } catch (e) { toast(reasonOf(e), true); }
+}
+
+/** An address, of which the site is seen first. @param {string} text */
+export function webAddress(text) {
+  const url = URL.parse(text);
+  return el("p", { class: "mono url" }, url ? [url.protocol, url.host ? "//" : "", reveal(url.username && url.username + "@"), el("strong", {}, reveal(url.host)), reveal(url.pathname + url.search + url.hash)] : reveal(text));
+}
+
 /** @param {string} id @returns {any} */
 export const at = (id) => document.getElementById(id);
 
@@ -47,7 +83,7 @@ export function oneLine(text) {
 
 /** A code that a click copies. @param {string} text */
 export function command(text) {
-  return el("button", { class: "command", type: "button", title: "Copy", click: () => copy(text) }, el("code", {}, text));
+  return el("button", { class: "command", title: "Copy", click: () => copy(text) }, el("code", {}, text));
 }
 
 /** Copies text, also without a secure context. @param {string} text */
@@ -83,7 +119,7 @@ export function ask(title, body, buttons) {
   dialog.returnValue = "";
   dialog.setAttribute("aria-labelledby", "dialog-title");
   fill(dialog, el("h2", { id: "dialog-title" }, title), body,
-    el("div", { class: "buttons" }, buttons.map((b) => el("button", { type: "button", class: b.kind ?? "", click: () => dialog.close(b.value) }, b.text))));
+    el("div", { class: "buttons" }, buttons.map((b) => el("button", { class: b.kind ?? "", click: () => dialog.close(b.value) }, b.text))));
   dialog.showModal();
   return new Promise((resolve) => dialog.addEventListener("close", () => resolve(dialog.returnValue), { once: true }));
 }

@@ -1,6 +1,6 @@
 // @ts-check
 // A form, drawn from the model that dowel makes of a schema. Absent, empty and null are different values.
-import { el, fill, oneLine, reveal } from "./dom.js";
+import { el, fill, focusOn, oneLine, reveal } from "./dom.js";
 import { Num, isNumber, parse, write } from "./value.js";
 
 /**
@@ -55,9 +55,9 @@ function fit(f, v) {
     case "integer": return v instanceof Num ? (/[.eE]/.test(v.text) ? 0 : 3) : 0;
     case "boolean": return typeof v === "boolean" ? 2 : 0;
     case "null": return v === null ? 2 : 0;
-    case "choice": return f.choices.some((/** @type {any} */ c) => JSON.stringify(c.value) === write(v)) ? 3 : 0;
+    case "choice": return f.choices.some((c) => JSON.stringify(c.value) === write(v)) ? 3 : 0;
     case "array": return Array.isArray(v) ? 2 : 0;
-    case "variants": return Math.max(0, ...f.variants.map((/** @type {Field} */ o) => fit(o, v)));
+    case "variants": return Math.max(0, ...f.variants.map((o) => fit(o, v)));
     case "object": {
       if (!(v instanceof Map)) return 0;
       let score = 2;
@@ -87,6 +87,9 @@ export class Form {
     this.on = on;
     this.draw();
   }
+
+  /** The value as JSON. */
+  get text() { return write(this.value); }
 
   /** Draws the whole form. @param {any} [value] */
   draw(value = this.value) {
@@ -133,13 +136,13 @@ export class Form {
   /** @param {HTMLElement} node @param {Slot} s @param {() => void} redraw */
   #fillRow(node, s, redraw) {
     const f = s.field, id = newID(), value = s.get(), isAbsent = value === undefined;
-    const again = (/** @type {any} */ v) => {
+    const again = (v) => {
       s.set(v);
       redraw();
       this.#drawIssues();
-      /** @type {HTMLElement|null} */ (node.querySelector(".control textarea, .control input, .control select, .control button, .states button"))?.focus();
+      focusOn(node, ".control textarea, .control input, .control select, .control button, .states button");
     };
-    const state = (/** @type {string} */ text, /** @type {any} */ v) => el("button", { type: "button", class: "quiet", "aria-label": `${s.label}: ${text}`, click: () => again(v) }, text);
+    const state = (text, v) => el("button", { class: "quiet", "aria-label": `${s.label}: ${text}`, click: () => again(v) }, text);
     const fillsItself = ["boolean", "choice", "null"].includes(f.kind);
     const isStructure = ["object", "array", "variants", "lazy"].includes(f.kind);
     const states = el("span", { class: "states" });
@@ -172,7 +175,7 @@ export class Form {
       case "number": case "integer": return this.#number(s, id);
       case "boolean": return this.#pick(s, id, [[true, "true"], [false, "false"]]);
       case "null": return this.#pick(s, id, []);
-      case "choice": return this.#pick(s, id, s.field.choices.map((/** @type {any} */ c) => [parse(JSON.stringify(c.value)), c.title || (typeof c.value === "string" ? c.value : JSON.stringify(c.value))]));
+      case "choice": return this.#pick(s, id, s.field.choices.map((c) => [parse(JSON.stringify(c.value)), c.title || (typeof c.value === "string" ? c.value : JSON.stringify(c.value))]));
       case "object": return this.#object(s, redraw);
       case "array": return this.#array(s, redraw);
       case "variants": return this.#variants(s, id, redraw);
@@ -185,12 +188,12 @@ export class Form {
   /** @param {Slot} s @param {string} id @param {string} text @param {(text: string) => any} read @param {Record<string, any>} [props] */
   #input(s, id, text, read, props) {
     const example = s.field.examples?.[0];
-    const input = /** @type {HTMLTextAreaElement} */ (el("textarea", { id, rows: 1, spellcheck: "false", autocomplete: "off", autocapitalize: "off", "aria-describedby": `${id}-about ${id}-issue`, "aria-required": s.field.required ? "true" : undefined,
+    const input = el("textarea", { id, rows: 1, spellcheck: "false", autocomplete: "off", autocapitalize: "off", "aria-describedby": `${id}-about ${id}-issue`, "aria-required": s.field.required ? "true" : undefined,
       placeholder: example === undefined ? undefined : `such as ${typeof example === "string" ? example : JSON.stringify(example)}`, ...props,
       input: () => {
         s.set(read(input.value));
         s.typed?.();
-      } }));
+      } });
     input.value = text;
     return input;
   }
@@ -222,14 +225,14 @@ export class Form {
     const all = [...options];
     if (s.field.nullable || s.field.kind === "null") all.push([null, "null"]);
     if (!s.inRow && !(s.field.required && all.length === 1)) all.unshift([undefined, "absent"]);
-    const same = (/** @type {any} */ a, /** @type {any} */ b) => (a === undefined || b === undefined ? a === b : write(a) === write(b));
+    const same = (a, b) => (a === undefined || b === undefined ? a === b : write(a) === write(b));
     const now = s.get();
     if (all.length > 6 || all.reduce((sum, [, text]) => sum + text.length + 3, 0) > 36) {
-      const select = /** @type {HTMLSelectElement} */ (el("select", { id, "aria-labelledby": id + "-name", "aria-describedby": id + "-issue", change: () => s.set(all[Number(select.value)]?.[0]) },
-        all.map(([value, text], i) => el("option", { value: i, selected: same(value, now) }, oneLine(text))), all.some(([value]) => same(value, now)) ? null : el("option", { value: -1, selected: true }, oneLine(write(now)).slice(0, 60))));
+      const select = el("select", { id, "aria-labelledby": id + "-name", "aria-describedby": id + "-issue", change: () => s.set(all[Number(select.value)]?.[0]) },
+        all.map(([value, text], i) => el("option", { value: i, selected: same(value, now) }, oneLine(text))), all.some(([value]) => same(value, now)) ? null : el("option", { value: -1, selected: true }, oneLine(write(now)).slice(0, 60)));
       return select;
     }
-    const group = el("div", { class: "choice", role: "group", "aria-labelledby": id + "-name" }, all.map(([value, text]) => el("button", { type: "button", "aria-pressed": String(same(value, now)), click: (/** @type {Event} */ e) => {
+    const group = el("div", { class: "choice", role: "group", "aria-labelledby": id + "-name" }, all.map(([value, text]) => el("button", { "aria-pressed": String(same(value, now)), click: (e) => {
       s.set(value);
       for (const b of group.children) b.setAttribute("aria-pressed", String(b === e.currentTarget));
     } }, oneLine(text))));
@@ -248,28 +251,28 @@ export class Form {
 
   /** @param {Slot} s @param {() => void} redraw */
   #object(s, redraw) {
-    const f = s.field, known = new Set((f.properties ?? []).map((/** @type {Field} */ p) => p.name));
+    const f = s.field, known = new Set((f.properties ?? []).map((p) => p.name));
     const map = s.get() instanceof Map ? s.get() : new Map();
     const others = [...map.keys()].filter((name) => !known.has(name));
-    const remove = (/** @type {string} */ name) => el("button", { type: "button", class: "quiet", "aria-label": `Remove ${name}`, title: "Remove", click: () => { map.delete(name); s.set(map); redraw(); } }, "×");
-    const name = /** @type {HTMLInputElement} */ (el("input", { class: "key-name", "aria-label": "Name of a new entry", placeholder: "name", spellcheck: "false", keydown: (/** @type {KeyboardEvent} */ e) => { if (e.key === "Enter" && !e.ctrlKey && !e.metaKey) { e.preventDefault(); add(); } } }));
+    const remove = (name) => el("button", { class: "quiet", "aria-label": `Remove ${name}`, title: "Remove", click: () => { map.delete(name); s.set(map); redraw(); } }, "×");
+    const name = el("input", { class: "key-name", "aria-label": "Name of a new entry", placeholder: "name", spellcheck: "false", keydown: (e) => { if (e.key === "Enter" && !e.ctrlKey && !e.metaKey) { e.preventDefault(); add(); } } });
     const add = () => {
       if (map.has(name.value) || known.has(name.value)) return;
       map.set(name.value, seed(f.extra));
       s.set(map);
       redraw();
     };
-    return [(f.properties ?? []).map((/** @type {Field} */ p) => this.#row(this.#member(s, p, p.name))),
+    return [(f.properties ?? []).map((p) => this.#row(this.#member(s, p, p.name))),
       others.map((n) => el("div", { class: "item" }, this.#row({ ...this.#member(s, f.extra ?? { kind: "any" }, n), inRow: true }), remove(n))),
-      f.extra ? el("div", { class: "adding" }, name, el("button", { type: "button", class: "quiet", click: add }, known.size ? "+ other property" : "+ entry")) : null];
+      f.extra ? el("div", { class: "adding" }, name, el("button", { class: "quiet", click: add }, known.size ? "+ other property" : "+ entry")) : null];
   }
 
   /** @param {Slot} s @param {() => void} redraw */
   #array(s, redraw) {
     const f = s.field, tuple = f.tuple ?? [], list = Array.isArray(s.get()) ? s.get() : [];
     const change = () => { s.set(list); redraw(); };
-    const button = (/** @type {string} */ glyph, /** @type {string} */ label, /** @type {() => void} */ click) => el("button", { type: "button", class: "quiet", "aria-label": label, title: label, click: () => { click(); change(); } }, glyph);
-    return [el("ol", { class: "items" }, list.map((/** @type {any} */ _, /** @type {number} */ i) => el("li", { class: "item" },
+    const button = (glyph, label, click) => el("button", { class: "quiet", "aria-label": label, title: label, click: () => { click(); change(); } }, glyph);
+    return [el("ol", { class: "items" }, list.map((_, i) => el("li", { class: "item" },
       this.#row({ field: tuple[i] ?? f.items ?? { kind: "any" }, label: tuple[i]?.title || String(i + 1), path: below(s.path, i), inRow: true, get: () => list[i], set: (v) => { list[i] = v === undefined ? null : v; s.set(list); } }),
       i < tuple.length ? null : el("span", { class: "item-buttons" }, i > tuple.length ? button("↑", `Move row ${i + 1} up`, () => list.splice(i - 1, 2, list[i], list[i - 1])) : null, button("×", `Remove row ${i + 1}`, () => list.splice(i, 1)))))),
     list.length < tuple.length || f.items ? el("div", { class: "adding" }, button("+ row", `Add a row to ${s.label || "the list"}`, () => list.push(seed(tuple[list.length] ?? f.items)))) : null];
@@ -277,17 +280,17 @@ export class Form {
 
   /** @param {Slot} s @param {string} id @param {() => void} redraw */
   #variants(s, id, redraw) {
-    const all = s.field.variants, scores = all.map((/** @type {Field} */ v) => fit(v, s.get()));
+    const all = s.field.variants, scores = all.map((v) => fit(v, s.get()));
     const chosen = s.field.chosen !== undefined && scores[s.field.chosen] > 0 ? s.field.chosen : Math.max(0, scores.indexOf(Math.max(...scores)));
-    const choose = (/** @type {number} */ i) => {
+    const choose = (i) => {
       const next = initial(all[i], true) ?? seed(all[i]), old = s.get();
       if (next instanceof Map && old instanceof Map) for (const p of all[i].properties ?? []) if (!next.has(p.name) && old.has(p.name) && fit(p, old.get(p.name)) > 0) next.set(p.name, old.get(p.name));
       s.field.chosen = i;
       s.set(next);
       redraw();
     };
-    const select = /** @type {HTMLSelectElement} */ (el("select", { id: id + "-variant", "aria-label": `${s.label || "value"}: which form`, change: () => choose(Number(select.value)) },
-      all.map((/** @type {Field} */ v, /** @type {number} */ i) => el("option", { value: i, selected: i === chosen }, oneLine(v.title || v.kind).slice(0, 80)))));
+    const select = el("select", { id: id + "-variant", "aria-label": `${s.label || "value"}: which form`, change: () => choose(Number(select.value)) },
+      all.map((v, i) => el("option", { value: i, selected: i === chosen }, oneLine(v.title || v.kind).slice(0, 80))));
     const v = all[chosen];
     return [select, v.description ? el("p", { class: "field-about" }, reveal(v.description)) : null,
       ["object", "array", "variants"].includes(v.kind) ? el("div", { class: "variant" }, this.#control({ ...s, field: v }, id, redraw)) : this.#row({ ...s, field: { ...v, title: "", description: "" }, label: v.title || s.label })];
@@ -301,6 +304,6 @@ export class Form {
       if (isNew) s.set(initial(field, true) ?? seed(field));
       s.become?.(field);
     };
-    return [isNew ? null : el("code", {}, oneLine(write(value)).slice(0, 80), " "), el("button", { type: "button", "aria-label": `${s.label}: ${isNew ? "fill in" : "open"}`, click: open }, isNew ? "fill in" : "open")];
+    return [isNew ? null : el("code", {}, oneLine(write(value)).slice(0, 80), " "), el("button", { "aria-label": `${s.label}: ${isNew ? "fill in" : "open"}`, click: open }, isNew ? "fill in" : "open")];
   }
 }

@@ -23,13 +23,13 @@ export function took(ms) {
   return `${Math.floor(ms / 3_600_000)}h${two(Math.floor(ms / 60_000) % 60)}`;
 }
 
-/** A size in at most 5 characters. @param {number|undefined} bytes */
+/** A size in at most 6 characters. @param {number|undefined} bytes */
 export function size(bytes) {
-  if (!bytes) return "0";
-  if (bytes < 1000) return String(bytes);
-  if (bytes < 10_000) return `${(bytes / 1024).toFixed(1)}K`;
-  if (bytes < 1_000_000) return `${Math.round(bytes / 1024)}K`;
-  return `${(bytes / 1048576).toFixed(1)}M`;
+  if (!bytes) return "0 B";
+  if (bytes < 1000) return `${bytes} B`;
+  if (bytes < 10_000) return `${(bytes / 1024).toFixed(1)} KB`;
+  if (bytes < 1_000_000) return `${Math.round(bytes / 1024)} KB`;
+  return `${(bytes / 1048576).toFixed(bytes < 10_000_000 ? 1 : 0)} MB`;
 }
 
 /** How long ago, in words. @param {string|number|Date} t @param {number} [now] */

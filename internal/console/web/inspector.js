@@ -11,7 +11,7 @@ export function inspect(id, title, body, closed) {
   onClose = closed;
   const scroll = current === id ? panel.scrollTop : 0;
   current = id;
-  fill(panel, el("div", { class: "panel-head" }, el("h2", {}, title), el("button", { type: "button", class: "quiet close", "aria-label": "Close", title: "Close (Esc)", click: () => close() }, "×")), body);
+  fill(panel, el("div", { class: "panel-head" }, el("h2", {}, title), el("button", { class: "quiet close", "aria-label": "Close", title: "Close (Esc)", click: () => close() }, "×")), body);
   panel.hidden = false;
   document.body.classList.add("inspecting");
   panel.scrollTop = scroll;

@@ -14,7 +14,7 @@ class Written {
 /** Parses JSON. Numbers that JavaScript cannot hold keep their digits. @param {string} text */
 export function parse(text) {
   try {
-    return JSON.parse(text, /** @type {any} */ ((/** @type {string} */ _, /** @type {any} */ value, /** @type {any} */ context) =>
+    return JSON.parse(text, /** @type {any} */ ((_, value, context) =>
       typeof value === "number" && context?.source !== undefined && String(value) !== context.source ? new Written(context.source) : value));
   } catch (e) {
     if (e instanceof RangeError) return JSON.parse(text); // too deep for the function above
@@ -22,7 +22,6 @@ export function parse(text) {
   }
 }
 
-/** @param {any} value */
 const isContainer = (value) => typeof value === "object" && value !== null && !(value instanceof Written);
 
 /** Shows a value. @param {any} value */
@@ -52,17 +51,16 @@ function more(inside, entries, from, level) {
   const to = Math.min(entries.length, from + maxChildren);
   inside.append(...entries.slice(from, to).map(([name, value]) => line(name, value, level + 1)));
   if (to === entries.length) return;
-  const button = el("button", { type: "button", class: "quiet", click: () => { button.remove(); more(inside, entries, to, level); } }, `${entries.length - to} more`);
+  const button = el("button", { class: "quiet", click: () => { button.remove(); more(inside, entries, to, level); } }, `${entries.length - to} more`);
   inside.append(button);
 }
 
-/** @param {any} value */
 function scalar(value) {
   if (value instanceof Written) return el("span", { class: "number" }, value.text);
   if (typeof value !== "string") return el("span", { class: typeof value }, String(value));
-  const quoted = (/** @type {string} */ text) => reveal(JSON.stringify(text).replaceAll("\\n", "\n").replaceAll("\\t", "\t"));
+  const quoted = (text) => reveal(JSON.stringify(text).replaceAll("\\n", "\n").replaceAll("\\t", "\t"));
   if (value.length <= maxString) return el("span", { class: "string" }, quoted(value));
   const span = el("span", { class: "string" }, quoted(value.slice(0, maxString)), "…");
-  const all = el("button", { type: "button", class: "quiet", click: () => { span.textContent = quoted(value); all.remove(); } }, `all ${size(value.length)}`);
-  return el("span", {}, span, " ", all, " ", el("button", { type: "button", class: "quiet", click: () => copy(value) }, "copy"));
+  const all = el("button", { class: "quiet", click: () => { span.textContent = quoted(value); all.remove(); } }, `all ${size(value.length)}`);
+  return el("span", {}, span, " ", all, " ", el("button", { class: "quiet", click: () => copy(value) }, "copy"));
 }

@@ -28,7 +28,7 @@ export class List {
   constructor(label, draw, on) {
     this.draw = draw;
     this.on = on;
-    this.node = el("div", { class: "list", role: "tree", tabindex: 0, "aria-label": label, keydown: (/** @type {KeyboardEvent} */ e) => this.#onKey(e), scroll: () => this.#onScroll() }, this.#space);
+    this.node = el("div", { class: "list", role: "tree", tabindex: 0, "aria-label": label, keydown: (e) => this.#onKey(e), scroll: () => this.#onScroll() }, this.#space);
     this.node.addEventListener("click", (e) => this.#onClick(/** @type {MouseEvent} */ (e)));
     this.probe = el("span", { class: "probe", "aria-hidden": "true" }, "0".repeat(100));
     this.node.append(this.probe);

@@ -1,6 +1,6 @@
 // @ts-check
 // Results of calls: content of each type, structured content with its verdict, and the JSON.
-import { ask, copy, el, oneLine, reveal } from "./dom.js";
+import { ask, copy, el, oneLine, reasonOf, reveal, webAddress } from "./dom.js";
 import { size } from "./format.js";
 import { parse, tree } from "./json.js";
 
@@ -36,8 +36,8 @@ function blobURL(bytes, type) {
 export function longText(text) {
   const pre = el("pre", { class: "text", tabindex: 0 }, reveal(text.slice(0, maxShown)));
   if (text.length <= maxShown) return pre;
-  const all = el("button", { type: "button", click: () => { pre.textContent = reveal(text); all.remove(); } }, `Show all ${size(text.length)}`);
-  return el("div", {}, pre, all, " ", el("button", { type: "button", class: "quiet", click: () => copy(text) }, "Copy"));
+  const all = el("button", { click: () => { pre.textContent = reveal(text); all.remove(); } }, `Show all ${size(text.length)}`);
+  return el("div", {}, pre, all, " ", el("button", { class: "quiet", click: () => copy(text) }, "Copy"));
 }
 
 /** Bytes as a hex dump. @param {Uint8Array} bytes */
@@ -47,7 +47,7 @@ function hex(bytes) {
     const part = [...bytes.slice(i, i + 16)];
     rows.push(`${i.toString(16).padStart(6, "0")}  ${part.map((b) => b.toString(16).padStart(2, "0")).join(" ").padEnd(47)}  ${part.map((b) => (b > 31 && b < 127 ? String.fromCharCode(b) : ".")).join("")}`);
   }
-  return el("details", {}, el("summary", {}, `Bytes, ${size(bytes.length)}${bytes.length > 4096 ? ", the first 4K" : ""}`), el("pre", { class: "text hex", tabindex: 0 }, rows.join("\n")));
+  return el("details", {}, el("summary", {}, `Bytes, ${size(bytes.length)}${bytes.length > 4096 ? ", the first 4 KB" : ""}`), el("pre", { class: "text hex", tabindex: 0 }, rows.join("\n")));
 }
 
 /** Data of a type. @param {string} base64 @param {string} type @param {string} label */
@@ -61,8 +61,8 @@ function binary(base64, type, label) {
 /** An address that opens after a question; other schemes are only text. @param {string} uri */
 function address(uri) {
   if (!/^https?:\/\//i.test(uri)) return el("code", {}, reveal(uri));
-  return el("button", { type: "button", class: "quiet linkish", click: async () => {
-    const answer = await ask("Open this address?", el("p", { class: "mono url" }, reveal(uri)), [{ value: "", text: "Cancel", kind: "quiet" }, { value: "open", text: "Open it", kind: "strong" }]);
+  return el("button", { class: "quiet linkish", click: async () => {
+    const answer = await ask("Open this address?", webAddress(uri), [{ value: "", text: "Cancel", kind: "quiet" }, { value: "open", text: "Open it", kind: "strong" }]);
     if (answer === "open") window.open(uri, "_blank", "noopener,noreferrer");
   } }, reveal(uri));
 }
@@ -76,7 +76,7 @@ function resource(r, read) {
 /** @param {any} block @param {(uri: string) => any} read @returns {any} */
 function content(block, read) {
   const type = String(block?.type);
-  const head = (/** @type {string} */ text) => el("p", { class: "block-head soft" }, text);
+  const head = (text) => el("p", { class: "block-head soft" }, text);
   const notes = block?.annotations ? el("p", { class: "soft" }, oneLine(Object.entries(block.annotations).map(([k, v]) => `${k} ${v}`).join(", "))) : null;
   if (type === "text") return [longText(String(block.text ?? "")), notes];
   if (type === "image" || type === "audio") return [head(`${type} ${oneLine(block.mimeType ?? "")}`), binary(String(block.data ?? ""), String(block.mimeType ?? ""), `${type} of the result`), notes];
@@ -85,12 +85,11 @@ function content(block, read) {
   return [head(oneLine(type)), tree(block)];
 }
 
-/** @param {any} verdict */
 function verdictLine(verdict) {
   if (!verdict) return null;
   if (verdict.ok) return el("p", { class: "verdict ok" }, "✓ matches the output schema");
   if (verdict.error) return el("p", { class: "verdict ask" }, "! not checked: ", oneLine(verdict.error));
-  return el("div", { class: "verdict bad" }, "✗ does not match the output schema", el("ul", {}, verdict.issues.map((/** @type {any} */ i) => el("li", {}, el("code", {}, reveal(i.path || "/")), " ", reveal(i.message)))));
+  return el("div", { class: "verdict bad" }, "✗ does not match the output schema", el("ul", {}, verdict.issues.map((i) => el("li", {}, el("code", {}, reveal(i.path || "/")), " ", reveal(i.message)))));
 }
 
 /**
@@ -103,17 +102,17 @@ export function drawResult(e, link) {
   try {
     result = parse(e.result);
   } catch (err) {
-    return el("div", {}, el("p", { class: "bad" }, `The result is not shown as a tree: ${oneLine(/** @type {Error} */ (err).message)}`), longText(e.result));
+    return el("div", {}, el("p", { class: "bad" }, `The result is not shown as a tree: ${oneLine(reasonOf(err))}`), longText(e.result));
   }
-  const read = (/** @type {string} */ uri) => link(uri) ?? address(uri);
+  const read = (uri) => link(uri) ?? address(uri);
   const blocks = Array.isArray(result.content) ? result.content : [], messages = Array.isArray(result.messages) ? result.messages : [], contents = Array.isArray(result.contents) ? result.contents : [];
   return el("div", { class: "result" },
     result.description ? el("p", {}, reveal(String(result.description))) : null,
-    blocks.slice(0, maxBlocks).map((/** @type {any} */ b) => el("div", { class: "block" }, content(b, read))),
-    messages.slice(0, maxBlocks).map((/** @type {any} */ m) => el("div", { class: "block" }, el("p", { class: "block-head" }, oneLine(m.role ?? "")), content(m.content, read))),
-    contents.slice(0, maxBlocks).map((/** @type {any} */ r) => el("div", { class: "block" }, resource(r, read))),
+    blocks.slice(0, maxBlocks).map((b) => el("div", { class: "block" }, content(b, read))),
+    messages.slice(0, maxBlocks).map((m) => el("div", { class: "block" }, el("p", { class: "block-head" }, oneLine(m.role ?? "")), content(m.content, read))),
+    contents.slice(0, maxBlocks).map((r) => el("div", { class: "block" }, resource(r, read))),
     blocks.length + messages.length + contents.length === 0 ? el("p", { class: "soft" }, "The result has no content.") : null,
     e.verdict || result.structuredContent !== undefined ? el("div", { class: "block" }, el("h3", {}, "Structured content"), verdictLine(e.verdict), result.structuredContent === undefined ? null : tree(result.structuredContent)) : null,
-    el("details", { toggle: (/** @type {Event} */ ev) => { const d = /** @type {HTMLDetailsElement} */ (ev.currentTarget); if (d.open && d.childElementCount === 1) d.append(el("div", {}, el("button", { type: "button", class: "quiet", click: () => copy(e.result) }, "Copy"), tree(result))); } },
+    el("details", { toggle: (ev) => { const d = /** @type {HTMLDetailsElement} */ (ev.currentTarget); if (d.open && d.childElementCount === 1) d.append(el("div", {}, el("button", { class: "quiet", click: () => copy(e.result) }, "Copy"), tree(result))); } },
       el("summary", {}, `JSON of the result, ${size(e.result.length)}`)));
 }

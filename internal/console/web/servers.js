@@ -1,7 +1,7 @@
 // @ts-check
 // Servers: their state with its cause and the next step, and the clients that use them.
 import { get, post, postLines, prefix, lines, serverPath, session } from "./api.js";
-import { ask, command, el, fill, oneLine, reveal, toast } from "./dom.js";
+import { ask, attempt, command, el, fill, moveFocus, oneLine, peg, reasonOf, redraw, reveal, toast, webAddress } from "./dom.js";
 import { age, clock, plural, shortClock, states, took } from "./format.js";
 import { facts, inspect, isShown, tabs } from "./inspector.js";
 import { store } from "./store.js";
@@ -9,7 +9,6 @@ import { go, link } from "./route.js";
 
 const needy = ["failed", "needs configuration", "needs trust", "needs authorization", "needs login"];
 
-/** @param {any} s */
 function groupOf(s) {
   if (needy.includes(s.status) || s.status === "starting" && s.problem && s.attempt) return 0;
   return s.status === "disabled" || s.status === "removed" ? 2 : 1;
@@ -66,11 +65,7 @@ export class ServersScreen extends HTMLElement {
   }
 
   /** Selects the next server. @param {number} by */
-  move(by) {
-    const links = [...this.#list.querySelectorAll("a.name")];
-    const i = links.indexOf(/** @type {Element} */ (document.activeElement));
-    /** @type {HTMLElement|undefined} */ (links[Math.min(links.length - 1, Math.max(0, i + by))])?.focus();
-  }
+  move(by) { moveFocus(this.#list, "a.name", by); }
 
   #drawLater() {
     if (!document.hidden) this.#draw();
@@ -82,15 +77,12 @@ export class ServersScreen extends HTMLElement {
       fill(this.#list, el("p", { class: "empty" }, "Waiting for dowel…"));
       return;
     }
-    const all = status.servers.filter((/** @type {any} */ s) => !this.#filter || `${s.name} ${s.status} ${s.title ?? ""} ${s.origin ?? ""}`.toLowerCase().includes(this.#filter));
-    const focused = /** @type {HTMLElement} */ (document.activeElement)?.dataset?.key;
-    fill(this.#list, (status.problems ?? []).map((/** @type {string} */ p) => el("p", { class: "banner bad" }, el("span", { class: "peg bad", "aria-hidden": "true" }, "○"), " ", reveal(p), " dowel keeps its last configuration.")),
-      groups.map((title, g) => this.#drawGroup(title, all.filter((/** @type {any} */ s) => groupOf(s) === g))), this.#drawEmpty(status, all));
-    if (focused) /** @type {HTMLElement|null} */ (this.#list.querySelector(`[data-key="${CSS.escape(focused)}"]`))?.focus();
+    const all = status.servers.filter((s) => !this.#filter || `${s.name} ${s.status} ${s.title ?? ""} ${s.origin ?? ""}`.toLowerCase().includes(this.#filter));
+    redraw(this.#list, (status.problems ?? []).map((p) => el("p", { class: "banner bad" }, peg("○", "bad"), " ", reveal(p), " dowel keeps its last configuration.")),
+      groups.map((title, g) => this.#drawGroup(title, all.filter((s) => groupOf(s) === g))), this.#drawEmpty(status, all));
     this.#inspect();
   }
 
-  /** @param {any} status @param {any[]} all */
   #drawEmpty(status, all) {
     if (all.length) return null;
     if (status.servers.length) return el("p", { class: "empty" }, "No server matches this filter.");
@@ -104,14 +96,13 @@ export class ServersScreen extends HTMLElement {
     return el("section", { "aria-label": title }, el("h2", {}, title, el("span", { class: "count" }, servers.length)), el("ul", {}, servers.map((s) => this.#drawServer(s))));
   }
 
-  /** @param {any} s */
   #drawServer(s) {
     const now = Date.now(), word = stateWord(s, now), [glyph, kind] = groupOf(s) === 0 ? states[s.status === "starting" ? "failed" : s.status] : states[s.status] ?? ["·", "soft"];
     const { reason, advice } = trouble(s);
     const offers = [[s.tools, "tool"], [s.prompts, "prompt"], [s.resources, "resource"]].filter(([n]) => n).map(([n, one]) => plural(n, one)).join("  ");
     const note = s.changed ? `${plural(s.changed.length, "definition")} changed` : s.quarantined ? `${plural(s.quarantined.length, "item")} left out` : s.note;
     return el("li", { class: `server${s.name === this.#name ? " selected" : ""}${kind === "bad" ? " failing" : ""}` },
-      el("span", { class: "peg " + kind, "aria-hidden": "true" }, glyph),
+      peg(glyph, kind),
       el("a", { class: "name", href: link("servers/" + encodeURIComponent(s.name)), data: { key: "n" + s.name }, title: s.name }, oneLine(s.name)),
       el("span", { class: "state " + kind }, word),
       el("span", { class: "revision" }, s.revision ? `${s.revision}` : "", s.era === "legacy" ? el("span", { class: "soft" }, " legacy") : null),
@@ -125,8 +116,8 @@ export class ServersScreen extends HTMLElement {
   /** @param {any} s @param {boolean} isShort */
   #actions(s, isShort) {
     if (session.readOnly) return null;
-    const button = (/** @type {string} */ text, /** @type {() => any} */ click, /** @type {string} */ kind = "") =>
-      el("button", { type: "button", class: kind, data: { key: text + s.name }, "aria-label": `${text.replace("…", "")} ${s.name}`, click }, text);
+    const button = (text, click, kind = "") =>
+      el("button", { class: kind, data: { key: text + s.name }, "aria-label": `${text.replace("…", "")} ${s.name}`, click }, text);
     const restart = button("Restart", () => this.#change(s, "restart"), isShort && groupOf(s) !== 0 ? "quiet" : "");
     const off = button("Disable", () => this.#change(s, "disable"), "quiet");
     switch (s.status) {
@@ -139,28 +130,23 @@ export class ServersScreen extends HTMLElement {
   }
 
   /** @param {any} s @param {string} verb */
-  async #change(s, verb) {
-    try {
+  #change(s, verb) {
+    return attempt(async () => {
       await post(`${serverPath(s.name)}/${verb}`);
       toast({ enable: `${s.name} is on`, disable: `${s.name} is off`, restart: `${s.name} restarts` }[verb] ?? verb);
-    } catch (e) {
-      toast(/** @type {Error} */ (e).message, true);
-    }
+    });
   }
 
-  /** @param {any} s */
   async #openLogin(s) {
-    const url = new URL(s.login);
-    const answer = await ask(`${s.name} wants you to log in`, el("div", {}, el("p", {}, "Its process gave this address. Look at the name of the site before you go there."),
-      el("p", { class: "mono url" }, url.protocol + "//", el("strong", {}, url.host), reveal(s.login.slice(s.login.indexOf(url.host) + url.host.length)))), [{ value: "", text: "Cancel", kind: "quiet" }, { value: "open", text: "Open it", kind: "strong" }]);
+    const answer = await ask(`${s.name} wants you to log in`, el("div", {}, el("p", {}, "Its process gave this address. Look at the name of the site before you go there."), webAddress(s.login)), [{ value: "", text: "Cancel", kind: "quiet" }, { value: "open", text: "Open it", kind: "strong" }]);
     if (answer === "open") window.open(s.login, "_blank", "noopener,noreferrer");
   }
 
   /** Shows what would run, and asks. @param {any} s */
-  async #trust(s) {
-    try {
+  #trust(s) {
+    return attempt(async () => {
       const q = await get(serverPath(s.name) + "/trust");
-      const list = (/** @type {string[]} */ all) => el("ul", { class: "mono factlist" }, all.map((f) => el("li", {}, reveal(f))));
+      const list = (all) => el("ul", { class: "mono factlist" }, all.map((f) => el("li", {}, reveal(f))));
       const body = el("div", {}, el("p", {}, "It came with the project and would run as you, with all your rights."), el("p", { class: "soft mono" }, reveal(q.file)),
         q.changes ? [el("h3", {}, "Changed since you allowed it"), list(q.changes)] : null, el("h3", {}, "What would run"), list(q.facts));
       const answer = await ask(`May ${s.name} run?`, body, [{ value: "", text: "Not now", kind: "quiet" },
@@ -168,18 +154,16 @@ export class ServersScreen extends HTMLElement {
       if (!answer) return;
       await post(serverPath(s.name) + "/trust", { seen: q.seen, folder: answer === "folder" });
       toast(`${s.name} is allowed`);
-    } catch (e) {
-      toast(/** @type {Error} */ (e).message, true);
-    }
+    });
   }
 
   #inspect() {
-    const s = store.status?.servers.find((/** @type {any} */ s) => s.name === this.#name);
+    const s = store.status?.servers.find((s) => s.name === this.#name);
     if (!s) return;
     const at = "servers/" + encodeURIComponent(s.name), on = this.#tab;
     const parts = { "": () => this.#overview(s), doctor: () => this.#doctor(s), output: () => this.#output(s) };
     const [glyph, kind] = states[s.status] ?? ["·", "soft"];
-    const title = [el("span", { class: "peg " + kind, "aria-hidden": "true" }, glyph), " ", oneLine(s.name)];
+    const title = [peg(glyph, kind), " ", oneLine(s.name)];
     if (isShown("server " + s.name + on) && on !== "") return; // they draw themselves
     inspect("server " + s.name + on, title, el("div", {},
       tabs([{ text: "Overview", href: link(at), isOn: on === "" }, { text: "Doctor", href: link(at, { tab: "doctor" }), isOn: on === "doctor" },
@@ -187,7 +171,6 @@ export class ServersScreen extends HTMLElement {
       (parts[/** @type {keyof parts} */ (on)] ?? parts[""])()), () => go("servers"));
   }
 
-  /** @param {any} s */
   #overview(s) {
     const { reason, advice } = trouble(s);
     return el("div", { class: "part" }, el("div", { class: "buttons" }, this.#actions(s, false)),
@@ -196,17 +179,15 @@ export class ServersScreen extends HTMLElement {
         ["Server", reveal(s.title ?? "")], ["Revision", [s.revision, s.era].filter(Boolean).join(" ")],
         ["Offers", s.tools + s.prompts + s.resources ? [plural(s.tools, "tool"), ", ", plural(s.prompts, "prompt"), ", ", plural(s.resources, "resource")] : ""],
         ["Starts", s.origin ? el("code", {}, reveal(s.origin)) : ""], ["From", reveal(s.source ?? "")], ["Note", reveal(s.note ?? "")]]),
-      s.quarantined?.length ? [el("h3", {}, "Left out"), el("ul", { class: "plain" }, s.quarantined.map((/** @type {any} */ q) => el("li", {}, `${q.kind} `, el("code", {}, reveal(q.name)), ": ", reveal(q.reason))))] : null,
-      s.changed?.length ? [el("h3", {}, "Changed definitions"), s.changed.map((/** @type {any} */ c) => this.#changed(c)), el("p", { class: "soft" }, "Accept them with ", command(`dowel trust --definitions ${s.name}`))] : null);
+      s.quarantined?.length ? [el("h3", {}, "Left out"), el("ul", { class: "plain" }, s.quarantined.map((q) => el("li", {}, `${q.kind} `, el("code", {}, reveal(q.name)), ": ", reveal(q.reason))))] : null,
+      s.changed?.length ? [el("h3", {}, "Changed definitions"), s.changed.map((c) => this.#changed(c)), el("p", { class: "soft" }, "Accept them with ", command(`dowel trust --definitions ${s.name}`))] : null);
   }
 
-  /** @param {any} c */
   #changed(c) {
     return el("details", {}, el("summary", {}, `${c.kind} `, el("code", {}, reveal(c.localName ?? "")), el("span", { class: "soft" }, c.time ? ` seen ${age(c.time)} ago` : "")),
-      el("pre", { class: "diff" }, (c.lines ?? []).map((/** @type {string} */ l) => el("span", { class: l[0] === "+" ? "added" : l[0] === "-" ? "removed" : "" }, reveal(l), "\n"))));
+      el("pre", { class: "diff" }, (c.lines ?? []).map((l) => el("span", { class: l[0] === "+" ? "added" : l[0] === "-" ? "removed" : "" }, reveal(l), "\n"))));
   }
 
-  /** @param {any} s */
   #doctor(s) {
     const node = el("div", { class: "part" });
     const walk = this.#walks.get(s.name) ?? { steps: [], runs: false, error: "" };
@@ -216,27 +197,25 @@ export class ServersScreen extends HTMLElement {
     return node;
   }
 
-  /** @param {any} s @param {any} walk */
   #drawWalk(s, walk) {
     const marks = /** @type {Record<string, [string, string]>} */ ({ ok: ["✓", "ok"], warning: ["!", "ask"], failed: ["✗", "bad"], skipped: ["–", "soft"] });
     fill(walk.node, el("p", { class: "soft" }, "Walks from the entry to a working connection, with a process or connection of its own, and stops at the step that fails."),
       session.readOnly ? el("p", { class: "soft" }, "This console only reads. On the command line: ", command("dowel doctor " + s.name)) :
-        el("div", { class: "buttons" }, el("button", { type: "button", class: walk.steps.length ? "" : "strong", disabled: walk.runs, click: () => this.#walk(s, walk) }, walk.runs ? "Walking…" : walk.steps.length ? "Walk again" : "Walk through the steps")),
-      el("ol", { class: "walk", "aria-live": "polite" }, walk.steps.map((/** @type {any} */ step) => {
+        el("div", { class: "buttons" }, el("button", { class: walk.steps.length ? "" : "strong", disabled: walk.runs, click: () => this.#walk(s, walk) }, walk.runs ? "Walking…" : walk.steps.length ? "Walk again" : "Walk through the steps")),
+      el("ol", { class: "walk", "aria-live": "polite" }, walk.steps.map((step) => {
         const [mark, kind] = marks[step.status] ?? ["·", "soft"];
-        return el("li", {}, el("span", { class: "peg " + kind, "aria-hidden": "true" }, mark), el("div", {}, el("strong", {}, step.step), el("span", { class: "sr" }, ` ${step.status}`), step.ms >= 1 ? el("span", { class: "took" }, took(step.ms)) : null,
+        return el("li", {}, peg(mark, kind), el("div", {}, el("strong", {}, step.step), el("span", { class: "sr" }, ` ${step.status}`), step.ms >= 1 ? el("span", { class: "took" }, took(step.ms)) : null,
           step.detail ? el("p", { class: "detail" }, reveal(step.detail)) : null, step.stderr?.length ? el("pre", {}, step.stderr.map(reveal).join("\n")) : null, step.advice ? el("p", { class: "advice" }, "→ ", reveal(step.advice)) : null));
       })), walk.error ? el("p", { class: "bad" }, walk.error) : null);
   }
 
-  /** @param {any} s @param {any} walk */
   async #walk(s, walk) {
     Object.assign(walk, { steps: [], runs: true, error: "" });
     this.#drawWalk(s, walk);
     try {
       await postLines(serverPath(s.name) + "/doctor", (steps) => { walk.steps.push(...steps); this.#drawWalk(s, walk); }, this.#stop.signal);
     } catch (e) {
-      walk.error = /** @type {Error} */ (e).message;
+      walk.error = reasonOf(e);
     }
     walk.runs = false;
     this.#drawWalk(s, walk);
@@ -244,7 +223,6 @@ export class ServersScreen extends HTMLElement {
 
   #outputNode = el("div", { class: "part" });
 
-  /** @param {any} _ */
   #output(_) {
     this.#drawLog();
     return this.#outputNode;
@@ -281,12 +259,11 @@ export class ServersScreen extends HTMLElement {
     }, delay);
   }
 
-  /** @param {any[]} all */
   #drawClients(all) {
     fill(this.#clients, el("h2", {}, "Clients", all.length ? el("span", { class: "count" }, all.length) : null),
-      all.length ? el("ul", {}, all.map((c) => el("li", { class: "client" }, el("span", { class: "peg " + (c.open ? "wait" : "soft"), "aria-hidden": "true" }, c.open ? "◐" : "●"),
+      all.length ? el("ul", {}, all.map((c) => el("li", { class: "client" }, peg(c.open ? "◐" : "●", (c.open ? "wait" : "soft")),
         el("a", { class: "name", href: link("wire", { q: `client:${quote(c.name)}` }) }, oneLine(c.name)), el("span", { class: "revision" }, c.revision ?? ""),
-        el("span", { class: "doing" }, c.open ? c.open.map((/** @type {any} */ o) => el("a", { href: link("wire", { sel: "op:" + o.op }), class: "mono" }, oneLine(o.name || o.method), o.server ? el("span", { class: "soft" }, ` ${oneLine(o.server)}`) : null)) : el("span", { class: "soft" }, `idle, seen ${age(c.seen)} ago`)),
+        el("span", { class: "doing" }, c.open ? c.open.map((o) => el("a", { href: link("wire", { sel: "op:" + o.op }), class: "mono" }, oneLine(o.name || o.method), o.server ? el("span", { class: "soft" }, ` ${oneLine(o.server)}`) : null)) : el("span", { class: "soft" }, `idle, seen ${age(c.seen)} ago`)),
         el("span", { class: "soft number" }, plural(c.operations, "operation"))))) :
         el("p", { class: "empty" }, "No client has sent anything yet. Set one up with ", command("dowel export --to claude-code"), ", or try ", command("dowel tools")));
   }

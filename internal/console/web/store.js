@@ -22,6 +22,7 @@ class Store extends EventTarget {
   complete = false; // the rows that dowel has kept have arrived
   rate = 0;
   paused = false;
+  asks = 0; // open questions
   /** @type {any[]} */ held = [];
 
   boot = "";
@@ -125,7 +126,6 @@ class Store extends EventTarget {
     this.emit("connection");
   }
 
-  /** @param {any[]} batch */
   #receive(batch) {
     if (this.connection !== "live") this.#setConnection("live", "");
     const rows = [];
@@ -140,6 +140,9 @@ class Store extends EventTarget {
         this.filterError = line.error;
         this.complete = true;
         this.emit("rows");
+      } else if (line.k === "asks") {
+        this.asks = line.asks;
+        this.emit("asks");
       } else if (line.k === "log") this.emit("log", line.server);
       else if (line.k !== "beat") rows.push(line);
     }
@@ -150,7 +153,6 @@ class Store extends EventTarget {
     this.emit("rows");
   }
 
-  /** @param {any[]} lines */
   #take(lines) {
     for (const line of lines) {
       if (line.k === "seq") {
@@ -166,7 +168,6 @@ class Store extends EventTarget {
     if (this.rows.length > maxRows + dropStep) this.#dropOldest();
   }
 
-  /** @param {any} line */
   #takeOperation(line) {
     const known = this.operations.get(line.op);
     if (known) {

@@ -1,8 +1,9 @@
 // @ts-check
 // Tools, resources and prompts of all servers: find one, fill in its form, call it, read the result.
 import { get, lines, post, session } from "./api.js";
-import { copy, el, fill, oneLine, reveal, toast } from "./dom.js";
+import { attempt, copy, el, fill, focusOn, moveFocus, oneLine, peg, reasonOf, redraw, reveal, toast } from "./dom.js";
 import { clock, pegOf, plural, size, took } from "./format.js";
+import { Question } from "./asks.js";
 import { Form, initial } from "./form.js";
 import { parse as parseTree, tree } from "./json.js";
 import { drawResult, forget, longText } from "./result.js";
@@ -14,18 +15,15 @@ const kindWords = /** @type {Record<string, string>} */ ({ tool: "tool", prompt:
 const verbs = /** @type {Record<string, string>} */ ({ tool: "Run", prompt: "Get", resource: "Read", template: "Read" });
 const maxListed = 300; // of one server, until the rest is asked for
 
-/** @param {any} i */
 const pathOf = (i) => `tools/${[i.server, i.kind, i.name].map(encodeURIComponent).join("/")}`;
-/** @param {any} a @param {any} b */
 const same = (a, b) => a && b && a.server === b.server && a.kind === b.kind && a.name === b.name;
-/** @param {any} i */
 const itemQuery = (i) => new URLSearchParams({ server: i.server, kind: i.kind, name: i.name });
 
 export class ToolsScreen extends HTMLElement {
   #list = el("nav", { class: "items-list", "aria-label": "Tools, prompts and resources" });
   #pane = el("section", { class: "item-pane", "aria-label": "Item" });
   /** @type {any[]} */ #items = [];
-  /** @type {any} */ #item = null; // its detail
+  #item = null; // its detail
   #loading = "";
   #query = "";
   #call = "";
@@ -38,14 +36,14 @@ export class ToolsScreen extends HTMLElement {
 
   // of the item that is shown
   /** @type {Form|null} */ #form = null;
-  #text = /** @type {HTMLTextAreaElement} */ (el("textarea"));
+  #text = el("textarea");
   #isText = false;
   #verdict = el("div", { class: "issues", "aria-live": "polite" });
   #output = el("div", { class: "output" });
   #past = el("div", { class: "past" });
-  #run = /** @type {HTMLButtonElement} */ (el("button"));
-  #seconds = /** @type {HTMLInputElement} */ (el("input"));
-  #meta = /** @type {HTMLTextAreaElement} */ (el("textarea"));
+  #run = el("button");
+  #seconds = el("input");
+  #meta = el("textarea");
   #checks = 0;
   #running = 0;
 
@@ -54,7 +52,7 @@ export class ToolsScreen extends HTMLElement {
     const { signal } = this.#stop;
     this.append(el("h1", { class: "sr" }, "Tools, prompts and resources"), this.#list, this.#pane);
     store.addEventListener("status", () => {
-      const now = JSON.stringify((store.status?.servers ?? []).map((/** @type {any} */ s) => [s.name, s.status, s.tools, s.prompts, s.resources, s.changed?.length]));
+      const now = JSON.stringify((store.status?.servers ?? []).map((s) => [s.name, s.status, s.tools, s.prompts, s.resources, s.changed?.length]));
       if (now !== this.#listed) { this.#listed = now; this.#load(); }
     }, { signal });
     this.#load();
@@ -81,15 +79,11 @@ export class ToolsScreen extends HTMLElement {
   }
 
   /** Moves along the list. @param {number} by */
-  move(by) {
-    const all = /** @type {HTMLElement[]} */ ([...this.#list.querySelectorAll("a")]), i = all.indexOf(/** @type {HTMLElement} */ (document.activeElement));
-    const from = i >= 0 ? i : all.findIndex((a) => a.hasAttribute("aria-current"));
-    all[Math.min(all.length - 1, Math.max(0, from + by))]?.focus();
-  }
+  move(by) { moveFocus(this.#list, "a", by); }
 
   /** @param {string} key @returns {boolean} whether it was used */
   key(key) {
-    if (key === "e" && this.#item) { /** @type {HTMLElement|null} */ (this.#pane.querySelector(".form textarea, .form select, .form button"))?.focus(); return true; }
+    if (key === "e" && this.#item) { focusOn(this.#pane, ".form textarea, .form select, .form button"); return true; }
     if (key === "r" && this.#item) { this.#start(); return true; }
     return false;
   }
@@ -102,7 +96,7 @@ export class ToolsScreen extends HTMLElement {
       this.#items = items;
       this.#error = "";
     } catch (e) {
-      this.#error = /** @type {Error} */ (e).message;
+      this.#error = reasonOf(e);
     }
     this.#loaded = true;
     this.#drawList();
@@ -116,27 +110,23 @@ export class ToolsScreen extends HTMLElement {
   }
 
   #drawList() {
-    const focused = /** @type {HTMLElement} */ (document.activeElement)?.dataset?.key;
     /** @type {Map<string, any[]>} */ const groups = Map.groupBy(this.#items, (i) => i.server);
     const current = this.#item ?? (this.#loading ? null : undefined);
-    fill(this.#list, this.#error ? el("p", { class: "empty bad" }, reveal(this.#error)) : null,
+    redraw(this.#list, this.#error ? el("p", { class: "empty bad" }, reveal(this.#error)) : null,
       !this.#items.length && this.#loaded ? el("p", { class: "empty" }, this.#query ? "Nothing matches this search." : "No server offers anything now.") : null,
       [...groups].map(([server, all]) => el("section", {}, el("h2", {}, oneLine(server), el("span", { class: "count" }, plural(all.length, "item")), el("span", { class: "tokens", title: "Estimated cost of the definitions for a model" }, this.#tokens(all))),
-        el("ul", {}, this.#listItems(all.slice(0, maxListed), current)), all.length > maxListed ? el("button", { type: "button", class: "quiet", click: (/** @type {Event} */ e) => {
+        el("ul", {}, this.#listItems(all.slice(0, maxListed), current)), all.length > maxListed ? el("button", { class: "quiet", click: (e) => {
           const b = /** @type {HTMLElement} */ (e.currentTarget);
           b.previousElementSibling?.append(...this.#listItems(all.slice(maxListed), current));
           b.remove();
         } }, `${all.length - maxListed} more`) : null)));
-    if (focused) /** @type {HTMLElement|null} */ (this.#list.querySelector(`[data-key="${CSS.escape(focused)}"]`))?.focus();
   }
 
-  /** @param {any[]} all */
   #tokens(all) {
     const n = all.reduce((sum, i) => sum + (i.tokens ?? 0), 0);
     return n ? `≈${n > 999 ? (n / 1000).toFixed(1) + "k" : n} tokens` : "";
   }
 
-  /** @param {any[]} all @param {any} current */
   #listItems(all, current) {
     return all.map((i) => el("li", {}, el("a", { href: link(pathOf(i), { q: this.#query }), "aria-current": same(i, current) ? "true" : undefined, data: { key: pathOf(i) }, title: i.name },
       el("span", { class: "item-name" }, oneLine(i.name)), i.hints?.includes("destructive") ? el("span", { class: "bad" }, "destructive") : null, i.kind === "tool" ? null : el("span", { class: "soft" }, kindWords[i.kind]))));
@@ -148,7 +138,6 @@ export class ToolsScreen extends HTMLElement {
       this.#history.length ? el("div", { class: "past" }, this.#pastList(this.#history.slice(0, 20), true)) : null);
   }
 
-  /** @param {any} name */
   async #open(name) {
     const at = pathOf(name);
     this.#loading = at;
@@ -157,7 +146,7 @@ export class ToolsScreen extends HTMLElement {
       if (this.#loading !== at) return;
       this.#item = item;
     } catch (e) {
-      if (this.#loading === at) fill(this.#pane, el("div", { class: "empty" }, el("p", {}, reveal(/** @type {Error} */ (e).message)), el("p", {}, el("a", { href: link("tools") }, "All tools"))));
+      if (this.#loading === at) fill(this.#pane, el("div", { class: "empty" }, el("p", {}, reveal(reasonOf(e))), el("p", {}, el("a", { href: link("tools") }, "All tools"))));
       return;
     } finally {
       if (this.#loading === at) this.#loading = "";
@@ -175,19 +164,19 @@ export class ToolsScreen extends HTMLElement {
     this.#running = 0;
     this.#isText = !i.form;
     this.#form = i.form ? new Form(i.form, initial(i.form, true) ?? new Map(), { changed: () => this.#changed(), open: (at) => post("/v1/form", { server: i.server, kind: i.kind, name: i.name, at }) }) : null;
-    this.#text = /** @type {HTMLTextAreaElement} */ (el("textarea", { class: "raw", rows: 8, spellcheck: "false", "aria-label": "Arguments as JSON", input: () => this.#edited() }));
+    this.#text = el("textarea", { class: "raw", rows: 8, spellcheck: "false", "aria-label": "Arguments as JSON", input: () => this.#edited() });
     this.#text.value = this.#form ? write(this.#form.value, "  ") : "{}";
-    this.#seconds = /** @type {HTMLInputElement} */ (el("input", { class: "seconds", value: "60", inputmode: "decimal", "aria-label": "Seconds without a sign of life, 0 for no limit" }));
-    this.#meta = /** @type {HTMLTextAreaElement} */ (el("textarea", { class: "raw", rows: 2, spellcheck: "false", "aria-label": "_meta as JSON", placeholder: "{}" }));
-    this.#run = /** @type {HTMLButtonElement} */ (el("button", { type: "button", class: "strong run", click: () => (this.#running ? this.#cancel() : this.#start()) }, verbs[i.kind] ?? "Run"));
+    this.#seconds = el("input", { class: "seconds", value: "60", inputmode: "decimal", "aria-label": "Seconds without a sign of life, 0 for no limit" });
+    this.#meta = el("textarea", { class: "raw", rows: 2, spellcheck: "false", "aria-label": "_meta as JSON", placeholder: "{}" });
+    this.#run = el("button", { class: "strong run", click: () => (this.#running ? this.#cancel() : this.#start()) }, verbs[i.kind] ?? "Run");
     fill(this.#verdict);
     fill(this.#output);
     fill(this.#pane, el("div", { class: "item-head" }, el("a", { class: "back", href: link("tools", { q: this.#query }) }, "← all"), el("h2", {}, oneLine(i.name)),
-      el("p", { class: "soft" }, oneLine(i.server), " · ", kindWords[i.kind], i.title ? ` · ${oneLine(i.title)}` : "", i.tokens ? ` · ≈${i.tokens} tokens` : "", (i.hints ?? []).map((/** @type {string} */ h) => [" · ", el("span", { class: h === "destructive" ? "bad" : "" }, h)])),
+      el("p", { class: "soft" }, oneLine(i.server), " · ", kindWords[i.kind], i.title ? ` · ${oneLine(i.title)}` : "", i.tokens ? ` · ≈${i.tokens} tokens` : "", (i.hints ?? []).map((h) => [" · ", el("span", { class: h === "destructive" ? "bad" : "" }, h)])),
       i.about ? this.#about(i.about) : null),
     session.readOnly ? el("p", { class: "soft part" }, "This console only reads, so it calls nothing.") : this.#arguments(i),
     this.#output, this.#past,
-    el("details", { class: "definition", toggle: (/** @type {Event} */ e) => { const d = /** @type {HTMLDetailsElement} */ (e.currentTarget); if (d.open && d.childElementCount === 1) d.append(el("button", { type: "button", class: "quiet", click: () => copy(i.definition) }, "Copy"), this.#definition(i.definition)); } }, el("summary", {}, `Definition, ${size(i.definition.length)}`)));
+    el("details", { class: "definition", toggle: (e) => { const d = /** @type {HTMLDetailsElement} */ (e.currentTarget); if (d.open && d.childElementCount === 1) d.append(el("button", { class: "quiet", click: () => copy(i.definition) }, "Copy"), this.#definition(i.definition)); } }, el("summary", {}, `Definition, ${size(i.definition.length)}`)));
     this.#pane.scrollTop = 0;
     this.#showMode();
   }
@@ -201,15 +190,14 @@ export class ToolsScreen extends HTMLElement {
   #about(text) {
     const short = 400, p = el("p", { class: "about-item" }, reveal(text.slice(0, short)));
     if (text.length <= short) return p;
-    const more = el("button", { type: "button", class: "quiet", click: () => { p.textContent = reveal(text.slice(0, 20_000)); more.remove(); } }, `… all ${size(text.length)}`);
+    const more = el("button", { class: "quiet", click: () => { p.textContent = reveal(text.slice(0, 20_000)); more.remove(); } }, `… all ${size(text.length)}`);
     return [p, more];
   }
 
-  /** @param {any} i */
   #arguments(i) {
     const takes = !!i.form || !!i.formError;
-    const mode = (/** @type {boolean} */ isText, /** @type {string} */ text) => el("button", { type: "button", "aria-pressed": String(this.#isText === isText), data: { mode: isText ? "text" : "form" }, click: () => this.#setMode(isText) }, text);
-    return el("div", { class: "arguments", keydown: (/** @type {KeyboardEvent} */ e) => { if (e.key === "Enter" && (e.ctrlKey || e.metaKey)) { e.preventDefault(); this.#start(); } } },
+    const mode = (isText, text) => el("button", { "aria-pressed": String(this.#isText === isText), data: { mode: isText ? "text" : "form" }, click: () => this.#setMode(isText) }, text);
+    return el("div", { class: "arguments", keydown: (e) => { if (e.key === "Enter" && (e.ctrlKey || e.metaKey)) { e.preventDefault(); this.#start(); } } },
       takes ? el("div", { class: "buttons spread" }, el("h3", {}, "Arguments"), el("div", { class: "choice", role: "group", "aria-label": "How to fill in" }, i.form ? mode(false, "Form") : null, mode(true, "JSON"))) : null,
       i.formError ? el("p", { class: "soft" }, "No form: ", oneLine(i.formError)) : null, i.checkError ? el("p", { class: "soft" }, "Arguments are not checked here: ", oneLine(i.checkError)) : null,
       takes ? [this.#form?.node, this.#text, this.#verdict] : null,
@@ -224,7 +212,7 @@ export class ToolsScreen extends HTMLElement {
       try {
         this.#form.draw(parse(this.#text.value || "{}"));
       } catch (e) {
-        toast(`The form needs JSON: ${/** @type {Error} */ (e).message}`, true);
+        toast(`The form needs JSON: ${reasonOf(e)}`, true);
         return;
       }
     } else this.#text.value = write(this.#form.value, "  ");
@@ -256,11 +244,11 @@ export class ToolsScreen extends HTMLElement {
     try {
       const v = await post("/v1/check", { server: i.server, kind: i.kind, name: i.name, arguments: text });
       if (i !== this.#item || text !== this.#value()) return;
-      const issues = v.issues ?? [], rest = this.#isText || !this.#form ? issues.map((/** @type {any} */ x) => `${x.path || "/"}: ${x.message}`) : this.#form.show(issues);
-      fill(this.#verdict, v.ok ? el("p", { class: "ok" }, "✓ fits the schema") : null, v.error ? el("p", { class: "ask" }, "! ", oneLine(v.error)) : null, rest.map((/** @type {string} */ m) => el("p", { class: "bad" }, "✗ ", oneLine(m))), v.more ? el("p", { class: "bad" }, "✗ and more") : null,
+      const issues = v.issues ?? [], rest = this.#isText || !this.#form ? issues.map((x) => `${x.path || "/"}: ${x.message}`) : this.#form.show(issues);
+      fill(this.#verdict, v.ok ? el("p", { class: "ok" }, "✓ fits the schema") : null, v.error ? el("p", { class: "ask" }, "! ", oneLine(v.error)) : null, rest.map((m) => el("p", { class: "bad" }, "✗ ", oneLine(m))), v.more ? el("p", { class: "bad" }, "✗ and more") : null,
         issues.length && !rest.length ? el("p", { class: "bad" }, `✗ ${plural(issues.length, "field")} to mend; Run sends it all the same`) : null);
     } catch (e) {
-      fill(this.#verdict, el("p", { class: "bad" }, oneLine(/** @type {Error} */ (e).message)));
+      fill(this.#verdict, el("p", { class: "bad" }, oneLine(reasonOf(e))));
     }
   }
 
@@ -272,13 +260,11 @@ export class ToolsScreen extends HTMLElement {
       const info = await post("/v1/calls", { server: i.server, kind: i.kind, name: i.name, arguments: this.#value(), meta: this.#meta.value.trim(), seconds: Number(this.#seconds.value) || 0 });
       set({ call: String(info.id) });
     } catch (e) {
-      fill(this.#output, el("p", { class: "bad part" }, reveal(/** @type {Error} */ (e).message)));
+      fill(this.#output, el("p", { class: "bad part" }, reveal(reasonOf(e))));
     }
   }
 
-  async #cancel() {
-    try { await post(`/v1/calls/${this.#running}/cancel`); } catch (e) { toast(/** @type {Error} */ (e).message, true); }
-  }
+  #cancel() { return attempt(() => post(`/v1/calls/${this.#running}/cancel`)); }
 
   /** Shows a call as it goes on. @param {number} id */
   async #follow(id) {
@@ -289,40 +275,26 @@ export class ToolsScreen extends HTMLElement {
     const live = el("div", { class: "progress", role: "status" }), notes = el("ul", { class: "notes" }), asks = el("div", { class: "asks", "aria-live": "polite" }), body = el("div", {});
     fill(this.#output, el("h3", {}, "Result"), live, notes, asks, body);
     this.#output.scrollIntoView({ block: "nearest" });
-    /** @type {any} */ let info = null;
+    let info = null;
     try {
       await lines(`/v1/calls/${id}`, { signal: stop.signal }, (batch) => {
         for (const e of batch) {
           if (stop.signal.aborted) return;
           if (e.k === "call") { info = e.call; this.#running = info.status === "pending" || info.status === "asked" ? id : 0; this.#drawState(live, info, null); } else if (e.k === "progress") this.#drawState(live, info, e);
           else if (e.k === "log") notes.append(el("li", {}, el("span", { class: "soft" }, `${took(e.ms)} ${oneLine(e.level)} `), reveal(e.message.slice(0, 2000))));
-          else if (e.k === "ask") asks.append(this.#ask(e.ask));
+          else if (e.k === "ask") asks.append(new Question(e.ask).node);
           else if (e.k === "answer") { const node = asks.querySelector(`[data-ask="${e.ask.id}"]`); if (node) fill(node, el("p", { class: "soft" }, `◆ answered: ${e.message}`)); } else if (e.k === "result") fill(body, drawResult(e, (uri) => this.#resourceLink(uri)));
           else if (e.k === "error") fill(body, el("p", { class: "reason" }, reveal(e.message)));
         }
         this.#drawRun();
       });
     } catch (e) {
-      if (!stop.signal.aborted) fill(body, el("p", { class: "bad" }, oneLine(/** @type {Error} */ (e).message)));
+      if (!stop.signal.aborted) fill(body, el("p", { class: "bad" }, oneLine(reasonOf(e))));
     }
     if (stop.signal.aborted) return;
     this.#running = 0;
     this.#drawRun();
     this.#loadHistory();
-  }
-
-  /** A question of the server. @param {any} ask */
-  #ask(ask) {
-    const form = ask.form && !ask.url ? new Form(ask.form, initial(ask.form, true) ?? new Map(), { changed: () => {}, open: () => Promise.reject(new Error("forms of questions are flat")) }) : null;
-    const fault = el("p", { class: "bad", role: "alert" });
-    const answer = async (/** @type {string} */ action) => {
-      try { await post(`/v1/asks/${ask.id}`, { action, content: form && action === "accept" ? write(form.value) : "" }); } catch (e) { fault.textContent = oneLine(/** @type {Error} */ (e).message); }
-    };
-    const isWeb = /^https?:\/\//i.test(ask.url ?? "");
-    return el("section", { class: "ask-box", "aria-label": "Question", data: { ask: ask.id } }, el("p", {}, el("span", { class: "ask" }, "◆ "), reveal((ask.message ?? "").slice(0, 4000))),
-      ask.url ? el("p", { class: "mono url" }, reveal(ask.url)) : null, ask.formError ? el("p", { class: "soft" }, oneLine(ask.formError)) : null, form?.node, fault,
-      session.readOnly ? null : el("div", { class: "buttons" }, ask.url && !isWeb ? null : el("button", { type: "button", class: "strong", click: () => { if (isWeb) window.open(ask.url, "_blank", "noopener,noreferrer"); answer("accept"); } }, isWeb ? "Open it" : "Answer"),
-        el("button", { type: "button", click: () => answer("decline") }, "Decline"), el("button", { type: "button", class: "quiet", click: () => answer("cancel") }, "Dismiss")));
   }
 
   #drawRun() {
@@ -335,7 +307,7 @@ export class ToolsScreen extends HTMLElement {
   /** @param {Element} node @param {any} info @param {any} progress */
   #drawState(node, info, progress) {
     const [glyph, kind, word] = pegOf(info.status);
-    fill(node, el("span", { class: "peg " + kind, "aria-hidden": "true" }, glyph), ` ${word}`, info.ms ? ` in ${took(info.ms)}, ${size(info.bytes)}` : "",
+    fill(node, peg(glyph, kind), ` ${word}`, info.ms ? ` in ${took(info.ms)}, ${size(info.bytes)}` : "",
       el("span", { class: "soft" }, ` · ${clock(info.start)}`), progress ? [el("progress", { max: progress.total || undefined, value: progress.total ? progress.progress : undefined, "aria-label": "Progress" }), ` ${progress.progress ?? 0}${progress.total ? " of " + progress.total : ""} ${oneLine(progress.message ?? "")}`] : null,
       el("a", { class: "to-wire", href: link("wire", { q: `client:console tool:${JSON.stringify(info.name)}` }) }, "messages"));
   }
@@ -357,7 +329,7 @@ export class ToolsScreen extends HTMLElement {
       const [glyph, kind, word] = pegOf(c.status);
       return el("li", {}, el("span", { class: "peg " + kind, title: word }, el("span", { "aria-hidden": "true" }, glyph), el("span", { class: "sr" }, word)), el("a", { href: link(pathOf(c), { call: String(c.id), q: this.#query }), "aria-current": String(c.id) === this.#call ? "true" : undefined }, clock(c.start).slice(0, 8), isAll ? ` ${oneLine(c.server)}.${oneLine(c.name)}` : ""),
         el("code", {}, oneLine(c.arguments.slice(0, 200))), el("span", { class: "soft number" }, took(c.ms)),
-        isAll || session.readOnly ? null : el("span", { class: "item-buttons" }, el("button", { type: "button", class: "quiet", "aria-label": `Run call ${c.id} again`, click: () => this.#again(c, true) }, "again"), el("button", { type: "button", class: "quiet", "aria-label": `Edit call ${c.id}`, click: () => this.#again(c, false) }, "edit")));
+        isAll || session.readOnly ? null : el("span", { class: "item-buttons" }, el("button", { class: "quiet", "aria-label": `Run call ${c.id} again`, click: () => this.#again(c, true) }, "again"), el("button", { class: "quiet", "aria-label": `Edit call ${c.id}`, click: () => this.#again(c, false) }, "edit")));
     }))];
   }
 
@@ -377,7 +349,7 @@ export class ToolsScreen extends HTMLElement {
     if (runs) this.#start();
     else {
       this.#check();
-      /** @type {HTMLElement|null} */ (this.#pane.querySelector(".form:not([hidden]) textarea, .form:not([hidden]) select, .raw:not([hidden])"))?.focus();
+      focusOn(this.#pane, ".form:not([hidden]) textarea, .form:not([hidden]) select, .raw:not([hidden])");
     }
   }
 }

@@ -1,7 +1,7 @@
 // @ts-check
 // The wire: every operation and message as it passes.
 import { get, getText } from "./api.js";
-import { command, copy, el, fill, oneLine, reveal, toast } from "./dom.js";
+import { attempt, command, copy, el, fill, oneLine, peg, reasonOf, reveal } from "./dom.js";
 import { clock, pad, padLeft, pegOf, plural, size, took } from "./format.js";
 import { facts, inspect, isShown } from "./inspector.js";
 import { parse, tree } from "./json.js";
@@ -147,12 +147,12 @@ export class WireScreen extends HTMLElement {
     const held = store.held.filter((r) => r.k === "op" || r.k === "frame").length;
     fill(this.#bar,
       el("div", { class: "choice", role: "group", "aria-label": "Rows" },
-        el("button", { type: "button", "aria-pressed": String(!store.frames), click: () => set({ rows: undefined, sel: undefined }) }, "Operations"),
-        el("button", { type: "button", "aria-pressed": String(store.frames), click: () => set({ rows: "frames", sel: undefined }) }, "Messages")),
+        el("button", { "aria-pressed": String(!store.frames), click: () => set({ rows: undefined, sel: undefined }) }, "Operations"),
+        el("button", { "aria-pressed": String(store.frames), click: () => set({ rows: "frames", sel: undefined }) }, "Messages")),
       el("span", { class: "soft number" }, plural(n, store.frames ? "message" : "operation"), store.dropped ? `, ${store.dropped.toLocaleString("en")} older ones are dropped here` : ""),
       el("span", { class: "grow" }),
-      this.list && !this.list.follows && n > 0 ? el("button", { type: "button", class: "quiet", title: "Go to the newest and follow (G)", click: () => this.list?.toEnd() }, "newest ↓") : null,
-      el("button", { type: "button", "aria-pressed": String(paused), title: "Hold new rows back (Space)", class: paused ? "strong" : "", click: () => store.pause(!paused) }, paused ? `Go on${held ? `, ${held} new` : ""}` : "Pause"));
+      this.list && !this.list.follows && n > 0 ? el("button", { class: "quiet", title: "Go to the newest and follow (G)", click: () => this.list?.toEnd() }, "newest ↓") : null,
+      el("button", { "aria-pressed": String(paused), title: "Hold new rows back (Space)", class: paused ? "strong" : "", click: () => store.pause(!paused) }, paused ? `Go on${held ? `, ${held} new` : ""}` : "Pause"));
   }
 
   #drawEmpty() {
@@ -201,13 +201,13 @@ export class WireScreen extends HTMLElement {
       const { operation: o, frames } = await get("/v1/operations/" + id);
       if (selection !== this.#selection) return;
       const op = o ?? {}, [glyph, kind, word] = pegOf(op.status ?? "");
-      inspect(selection, [el("span", { class: "peg " + kind, "aria-hidden": "true" }, glyph), " ", oneLine(op.name || op.method || "operation")], el("div", { class: "part" },
+      inspect(selection, [peg(glyph, kind), " ", oneLine(op.name || op.method || "operation")], el("div", { class: "part" },
         el("p", { class: "mono lead" }, oneLine(op.client ?? "–"), el("span", { class: kind, "aria-hidden": "true" }, ` ──${glyph}── `), oneLine(op.server ?? "–")),
         op.error ? el("p", { class: "reason" }, reveal(op.error)) : null, timeBar(op),
         facts([["Operation", `${id} · ${word}`], ["Method", el("code", {}, reveal(op.method ?? ""))], ["Client", op.client ? filterLink("client", op.client) : ""], ["Server", op.server ? filterLink("server", op.server) : ""],
           ["Started", op.start ? clock(op.start) : ""], ["Took", took(op.ms)], ["Size", `${size(op.received)} in, ${size(op.sent)} out`],
           ["Rounds", op.rounds > 1 ? op.rounds : ""], ["Calls", op.calls > 1 ? op.calls : ""], ["Questions", op.questions], ["Progress", op.progress]]),
-        el("h3", {}, "Messages", el("span", { class: "count" }, frames.length)), el("ol", { class: "frames" }, frames.map((/** @type {any} */ f) => frameLink(f))),
+        el("h3", {}, "Messages", el("span", { class: "count" }, frames.length)), el("ol", { class: "frames" }, frames.map((f) => frameLink(f))),
         o && frames.length < o.frames ? el("p", { class: "soft" }, `${plural(o.frames - frames.length, "message")} of it are not kept any more.`) : null), this.#closed);
     } catch (e) {
       this.#gone(selection, /** @type {Error} */ (e));
@@ -228,7 +228,7 @@ export class WireScreen extends HTMLElement {
         facts([["Message", `${seq} · ${f.kind}`], ["Status", f.status ? el("span", { class: kind }, f.status) : ""], ["Operation", f.op ? el("a", { href: link("wire", { ...Object.fromEntries(new URLSearchParams(location.search)), sel: "op:" + f.op }) }, String(f.op?.text ?? f.op)) : ""],
           ["Time", clock(f.t)], ["Took", f.ms ? took(Number(f.ms?.text ?? f.ms)) : ""], ["Size", size(Number(f.size))], ["Leg", f.leg], ["Connection", f.conn], ["Revision", f.revision], ["Id", f.id === undefined ? "" : el("code", {}, reveal(JSON.stringify(f.id?.text ?? f.id)))]]),
         f.header ? el("details", {}, el("summary", {}, "HTTP fields ", el("span", { class: "count" }, Object.keys(f.header).length)), el("dl", { class: "facts mono" }, Object.entries(f.header).sort().map(([name, values]) => [el("dt", {}, reveal(name)), el("dd", {}, reveal(/** @type {string[]} */ (values).join(", ")))]))) : null,
-        el("div", { class: "buttons spread" }, el("h3", {}, f.kind === "stray" ? "Printed text" : "JSON"), el("button", { type: "button", class: "quiet", click: () => copy(body) }, "Copy")),
+        el("div", { class: "buttons spread" }, el("h3", {}, f.kind === "stray" ? "Printed text" : "JSON"), el("button", { class: "quiet", click: () => copy(body) }, "Copy")),
         f.frame === undefined ? el("pre", {}, reveal(f.text ?? "")) : tree(f.frame)), this.#closed);
     } catch (e) {
       this.#gone(selection, /** @type {Error} */ (e));
@@ -241,7 +241,7 @@ export class WireScreen extends HTMLElement {
   }
 
   /** Folds or unfolds an operation. @param {any} row @param {boolean} open */
-  async #toggle(row, open) {
+  #toggle(row, open) {
     const list = this.list;
     if (!list) return;
     if (row.parent && !open) { list.selected = row.parent; row = row.parent; }
@@ -252,33 +252,28 @@ export class WireScreen extends HTMLElement {
       list.refresh();
       return;
     }
-    try {
+    attempt(async () => {
       const { frames } = await get("/v1/operations/" + row.op);
       if (row.open || !list.rows.includes(row)) return;
       row.open = true;
-      list.rows.splice(list.rows.indexOf(row) + 1, 0, ...frames.map((/** @type {any} */ f, /** @type {number} */ i) => ({ ...f, parent: row, last: i === frames.length - 1 })));
+      list.rows.splice(list.rows.indexOf(row) + 1, 0, ...frames.map((f, i) => ({ ...f, parent: row, last: i === frames.length - 1 })));
       list.follows = false;
       list.refresh();
       this.#drawBar();
-    } catch (e) {
-      toast(/** @type {Error} */ (e).message, true);
-    }
+    });
   }
 
-  /** @param {any} row */
   async #copy(row) {
     if (row.k !== "frame") return copy(`op:${row.op}`);
-    try { copy(JSON.stringify(JSON.parse(await getText("/v1/frames/" + row.seq)).frame, null, 2)); } catch (e) { toast(/** @type {Error} */ (e).message, true); }
+    return attempt(async () => copy(JSON.stringify(JSON.parse(await getText("/v1/frames/" + row.seq)).frame, null, 2)));
   }
 }
 
-/** @param {any} row */
 const idOf = (row) => (row.k === "op" ? "op:" + row.op : row.k === "frame" ? "frame:" + row.seq : "");
 
 /** @param {string} key @param {string} value */
 const filterLink = (key, value) => el("a", { href: link("wire", { q: `${key}:${quote(value)}` }), title: "Show only this" }, oneLine(value));
 
-/** @param {any} f */
 function frameLink(f) {
   const query = { ...Object.fromEntries(new URLSearchParams(location.search)), sel: "frame:" + f.seq };
   const peer = oneLine((f.leg === "server" ? f.server : f.client) ?? "–");

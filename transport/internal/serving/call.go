@@ -30,8 +30,9 @@ type call struct {
 	batch      *responseBatch // collects the response; nil if the response is a frame of its own
 	ctx        context.Context
 	cancel     context.CancelCauseFunc
-	isStream   bool // the quota counts it as a stream
-	idReleased bool // the client may use the id again; only the goroutine that runs the call reads and sets it
+	isStream   bool            // the quota counts it as a stream
+	idReleased bool            // the client may use the id again; only the goroutine that runs the call reads and sets it
+	answered   <-chan struct{} // closed when the questions of the next round have an answer elsewhere; used by the handler's goroutine only
 
 	mu              sync.Mutex // held while a frame is written, so that no notification follows the response
 	peerClosed      bool
@@ -185,6 +186,9 @@ func (c *call) TryChange(change mcp.Notification) bool {
 
 // RequestID implements [mcpwire.Identified].
 func (c *call) RequestID() jsonrpc.ID { return c.id }
+
+// WithdrawWhen implements [mcpwire.Withdrawer]. Only the handler may call it, before it returns.
+func (c *call) WithdrawWhen(done <-chan struct{}) { c.answered = done }
 
 // Disconnect implements [mcpwire.Disconnecter]. It reports false if the call's Writer does not.
 func (c *call) Disconnect() bool {

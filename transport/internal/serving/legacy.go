@@ -183,7 +183,10 @@ func (ss *session) resolveInput(ctx context.Context, c *call, round int, res *mc
 	if err != nil {
 		return nil, err
 	}
-	answers, err := ss.askQuestions(ctx, c, asked.InputRequests)
+	answers, err := ss.askUnlessAnswered(ctx, c, asked.InputRequests)
+	if errors.Is(err, errAnsweredElsewhere) {
+		return retryRequest(&c.req, map[string]json.RawMessage{}, asked.RequestState)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -225,6 +228,31 @@ func decodeInputRequired(res *mcp.Result) (*mcp.InputRequiredResult, error) {
 		err = mcp.Decode(raw, &asked)
 	}
 	return &asked, err
+}
+
+// errAnsweredElsewhere withdraws live questions.
+var errAnsweredElsewhere = errors.New("the question was answered elsewhere")
+
+// askUnlessAnswered is askQuestions until the handler says that the questions are answered elsewhere
+// (call.WithdrawWhen). Then it withdraws the open one and returns errAnsweredElsewhere.
+func (ss *session) askUnlessAnswered(ctx context.Context, c *call, questions map[string]mcp.InputRequest) (map[string]json.RawMessage, error) {
+	answered := c.answered
+	c.answered = nil
+	if answered == nil {
+		return ss.askQuestions(ctx, c, questions)
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	watched := make(chan struct{})
+	defer close(watched)
+	go func() {
+		select {
+		case <-answered:
+			cancel(errAnsweredElsewhere)
+		case <-watched:
+		}
+	}()
+	return ss.askQuestions(ctx, c, questions)
 }
 
 // askQuestions asks one question after the other, in the order of their keys, because one human

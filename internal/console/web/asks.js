@@ -1,0 +1,169 @@
+// @ts-check
+// Asks: the open questions of all servers, to all clients. The first answer counts, from wherever it comes.
+import { get, post, session } from "./api.js";
+import { attempt, el, fill, focusOn, moveFocus, oneLine, peg, reasonOf, reveal, toast, webAddress } from "./dom.js";
+import { age, shortClock } from "./format.js";
+import { Form, initial } from "./form.js";
+import { link } from "./route.js";
+import { quote } from "./servers.js";
+import { store } from "./store.js";
+
+const maxMessage = 4000;
+
+/** A question with its form and its buttons. */
+export class Question {
+  #fault = el("p", { class: "bad", role: "alert" });
+  #time = el("span", { class: "soft number" });
+  /** @type {Form|null} */ #form = null;
+  isSent = false; // an answer, by this page
+
+  /** @param {any} ask @param {boolean} [isAlone] shows where it comes from */
+  constructor(ask, isAlone) {
+    this.ask = ask;
+    if (ask.form && ask.kind === "form") this.#form = new Form(ask.form, initial(ask.form, true) ?? new Map(), { changed: () => {}, open: () => Promise.reject(new Error("forms of questions are flat")) });
+    this.node = el("section", { class: "ask-box", tabindex: -1, "aria-label": `Question ${ask.id} of ${oneLine(ask.server || "a server")}`, data: { ask: ask.id, key: "ask" + ask.id }, keydown: (e) => this.#onKey(e) },
+      isAlone ? this.#head() : null, this.#body(),
+      ask.formError ? el("p", { class: "soft" }, "No form: ", oneLine(ask.formError)) : null, this.#form?.node, this.#fault, this.#buttons());
+    this.tick();
+  }
+
+  /** Who asks whom. */
+  #head() {
+    const { server, client, name, call } = this.ask;
+    return el("div", { class: "ask-head" }, el("h2", {}, peg("◆", "ask"), " ", oneLine(server || "A server")), el("p", {}, "asks during ", el("code", {}, oneLine(name ?? "")),
+      " of ", el("a", { href: link("wire", { q: `client:${quote(client ?? "")}` }) }, call ? "this console" : oneLine(client || "a client"))), this.#time);
+  }
+
+  #body() {
+    const { kind, message = "", url } = this.ask;
+    if (kind === "sampling") return [el("p", {}, "It asks the client's model, which may ask its user."), el("details", {}, el("summary", {}, "What it asks the model"), el("pre", { class: "text", tabindex: 0 }, reveal(message)))];
+    const text = el("p", { class: "ask-text" }, reveal(message.slice(0, maxMessage)));
+    const more = message.length > maxMessage ? el("button", { class: "quiet", click: () => { text.textContent = reveal(message); more?.remove(); } }, "… all of it") : null;
+    return [text, more, url ? webAddress(url) : null];
+  }
+
+  #buttons() {
+    const { obstacle, url, stays, client } = this.ask, isWeb = /^https?:\/\//i.test(url ?? "");
+    if (obstacle) return el("p", { class: "soft" }, obstacle);
+    if (session.readOnly) return null;
+    return [el("div", { class: "buttons" }, url && !isWeb ? null : el("button", { class: "strong", click: () => { if (isWeb) window.open(url, "_blank", "noopener,noreferrer"); this.answer("accept"); } }, isWeb ? "Open it" : "Answer"),
+      el("button", { click: () => this.answer("decline") }, "Decline"), el("button", { class: "quiet", click: () => this.answer("cancel") }, "Dismiss")),
+    stays ? el("p", { class: "soft note-below" }, `${oneLine(client || "The client")} asks too. It gets the result when its own question is closed.`) : null];
+  }
+
+  /** @param {string} action */
+  async answer(action) {
+    this.isSent = true;
+    try {
+      await post(`/v1/asks/${this.ask.id}`, { action, content: this.#form && action === "accept" ? this.#form.text : "" });
+    } catch (e) {
+      this.isSent = false;
+      this.#fault.textContent = oneLine(reasonOf(e));
+    }
+  }
+
+  /** @param {KeyboardEvent} e */
+  #onKey(e) {
+    if (e.key !== "Enter" || !(e.ctrlKey || e.metaKey) || this.ask.obstacle || session.readOnly) return;
+    e.preventDefault();
+    e.stopPropagation();
+    this.answer("accept");
+  }
+
+  /** Focuses its first field or button. */
+  edit() { focusOn(this.node, ".control textarea, .control input, .control select, .control button, .buttons button"); }
+
+  /** Shows how long it has waited. */
+  tick() {
+    const { since, expires } = this.ask;
+    fill(this.#time, since ? `${age(since)} ago` : "", expires ? ` · the call fails at ${shortClock(expires).slice(0, 5)}` : " · waits until you answer");
+  }
+}
+
+export class AsksScreen extends HTMLElement {
+  #bar = el("div", { class: "bar" });
+  #list = el("div", { class: "asks-list" });
+  #empty = el("div", { class: "empty" });
+  #closed = el("section", { class: "closed", "aria-label": "Closed" });
+  /** @type {Map<number, Question>} */ #open = new Map();
+  #all = null;
+  #filter = "";
+  #stop = new AbortController();
+
+  connectedCallback() {
+    this.#stop = new AbortController();
+    const { signal } = this.#stop;
+    this.append(el("h1", { class: "sr" }, "Asks"), this.#bar, this.#list, this.#empty, this.#closed);
+    store.addEventListener("asks", () => this.#load(), { signal });
+    const tick = setInterval(() => { for (const q of this.#open.values()) q.tick(); }, 5000);
+    signal.addEventListener("abort", () => clearInterval(tick));
+    this.#load();
+  }
+
+  disconnectedCallback() { this.#stop.abort(); }
+
+  /** @param {string[]} _ @param {URLSearchParams} query */
+  show(_, query) {
+    this.#filter = (query.get("q") ?? "").toLowerCase();
+    this.#draw();
+  }
+
+  /** @param {number} by */
+  move(by) { moveFocus(this.#list, ".ask-box:not([hidden])", by); }
+
+  /** @param {string} key @returns {boolean} whether it was used */
+  key(key) {
+    if (key !== "e" && key !== "Enter") return false;
+    const all = [...this.#open.values()].filter((q) => !q.node.hidden), q = all.find((q) => q.node.contains(document.activeElement)) ?? all[0];
+    if (key === "Enter" && q?.node !== document.activeElement) return false;
+    q?.edit();
+    return !!q;
+  }
+
+  async #load() {
+    const all = await attempt(() => get("/v1/asks"));
+    if (!all) return;
+    this.#all = all;
+    const now = new Set(all.asks.map((a) => a.id));
+    for (const [id, q] of this.#open) {
+      if (now.has(id)) continue;
+      if (q.node.contains(document.activeElement)) {
+        this.move(1);
+        if (!q.isSent) toast("It was answered elsewhere, or its call has ended.", true);
+      }
+      q.node.remove();
+      this.#open.delete(id);
+    }
+    for (const ask of all.asks) {
+      if (this.#open.has(ask.id)) continue;
+      const q = new Question(ask, true);
+      this.#open.set(ask.id, q);
+      this.#list.append(q.node);
+    }
+    this.#draw();
+  }
+
+  #draw() {
+    if (!this.#all) return;
+    const { answersForAll, closed = [] } = this.#all;
+    let shown = 0;
+    for (const { node, ask } of this.#open.values()) {
+      node.hidden = !`${ask.server} ${ask.client} ${ask.name} ${ask.message}`.toLowerCase().includes(this.#filter);
+      if (!node.hidden) shown++;
+    }
+    const choice = el("input", { type: "checkbox", checked: answersForAll, disabled: session.readOnly, data: { key: "all" }, change: () => attempt(() => post("/v1/asks", { answersForAll: choice.checked })) });
+    const focused = this.#bar.contains(document.activeElement);
+    fill(this.#bar, el("span", { class: "soft number" }, this.#open.size === 1 ? "1 open question" : `${this.#open.size} open questions`), el("span", { class: "grow" }), el("label", { class: "check" }, choice, " Ask here for clients that cannot ask"));
+    if (focused) choice.focus();
+    this.#empty.hidden = shown > 0;
+    fill(this.#empty, this.#open.size ? el("p", {}, "No question matches this filter.") : [el("p", {}, "No server asks anything now. A question that a server asks during a call, of whichever client, appears here and in the client. The first answer counts."),
+      el("p", {}, "Try it: ", el("a", { href: link("tools", { q: "elicitation" }) }, "tools that ask"), ". Clients that cannot show a question make such calls fail, unless you choose to be asked here.")]);
+    this.#closed.hidden = closed.length === 0;
+    fill(this.#closed, el("h2", {}, "Answered lately"), el("ul", { class: "calls" }, closed.map((r) => el("li", {}, peg(r.outcome === "accept" ? "●" : "◌", r.outcome === "accept" ? "ok" : "soft"),
+      el("span", { class: "mono" }, shortClock(r.time)), el("span", { class: "who" }, `${oneLine(r.server ?? "")}.${oneLine(r.name ?? "")}`), el("code", {}, oneLine(r.reason ?? "").slice(0, 300)), el("span", {}, words[r.outcome] ?? oneLine(r.outcome), r.by === "console" ? " here" : r.by ? ` in ${oneLine(r.client || "its client")}` : "")))));
+  }
+}
+
+const words = /** @type {Record<string, string>} */ ({ accept: "answered", decline: "declined", cancel: "dismissed", unanswered: "not answered" });
+
+customElements.define("dowel-asks", AsksScreen);
