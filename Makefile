@@ -11,9 +11,9 @@ FUZZTIME ?= 40000x
 PLATFORMS := linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64
 # The packages of the unit stages: make unit PACKAGES=./hub
 PACKAGES ?= ./...
-STAGES := check vet unit allocations mutate-sample fuzz archives attack browser interop conformance
+STAGES := check vet unit allocations mutate-sample fuzz archives attack browser interop servers conformance
 
-.PHONY: test long check vet unit unit-busy unit-single allocations mutate mutate-sample fuzz archives release attack attack-long browser browser-deps console-shots refused interop interop-deps conformance conformance-deps redis nginx bubblewrap bench floor build clean help
+.PHONY: test long check vet unit unit-busy unit-single allocations mutate mutate-sample fuzz archives release attack attack-long browser browser-deps console-shots refused interop interop-deps servers conformance conformance-deps redis nginx bubblewrap bench floor build clean help
 
 test: ## everything: all stages run, also after a failure
 	@go run ./internal/testall $(STAGES)
@@ -48,6 +48,7 @@ vet: ## go vet: everything on Linux, and what differs on macOS and Windows
 	cd ../attack && go vet ./...
 	cd ../browser && go vet ./...
 	cd ../bench && go vet ./...
+	cd ../servers && go vet ./...
 	cd ../tools && go vet ./...
 
 # set_up_unit begins the recipe of each unit stage. It starts a Redis for the tests, on a socket in a temporary folder, and
@@ -102,7 +103,7 @@ fuzz: ## each fuzz target for $(FUZZTIME)
 			tail -40 $$log; failed=1
 			echo "go test -run '^$$' -fuzz '^$$target$$' -fuzztime $(FUZZTIME) $$dir" >> "$${DOWEL_TEST_REPEAT:-/dev/null}"
 		fi
-	done < <(grep -roE '^func Fuzz\w+' --include='*_test.go' . | grep -vE '^./(attack|browser|interop|bench)/' | sed -E 's#/[^/]*:func # #' | sort -u)
+	done < <(grep -roE '^func Fuzz\w+' --include='*_test.go' . | grep -vE '^./(attack|browser|interop|bench|servers)/' | sed -E 's#/[^/]*:func # #' | sort -u)
 	[ -z "$$failed" ]
 
 archives: bin/gotestsum ## what a release ships, in dist/: archives, checksums, SBOM, completions, man pages, npm packages; npx is tried
@@ -139,6 +140,9 @@ console-shots: browser-deps ## the screenshots of docs/console.md
 
 interop: interop-deps bin/gotestsum ## real peers: npm's reference servers, the SDKs' clients, badly behaved servers
 	@cd interop && ../bin/gotestsum --format testname --hide-summary=skipped --jsonfile "$${DOWEL_TEST_EVENTS:-$$(mktemp -d)}/interop.json" -- -timeout 20m ./...
+
+servers: bin/gotestsum ## the servers that need more than dowel itself
+	@cd servers && ../bin/gotestsum --format testname --jsonfile "$${DOWEL_TEST_EVENTS:-$$(mktemp -d)}/servers.json" -- -race -timeout 10m ./...
 
 # Clients that are too large for make test: a gigabyte from npm.
 refused: bin/gotestsum

@@ -1,0 +1,89 @@
+// Package program is the main function of the servers in this module: it reads the options of the
+// command line and serves on standard input and output.
+package program
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"slices"
+	"strings"
+	"syscall"
+
+	"github.com/dowel-mcp/dowel/mcp"
+	"github.com/dowel-mcp/dowel/transport/stdio"
+)
+
+// An Option is a word of the command line of the form name=value.
+type Option struct {
+	Name, Description string
+	Set               func(value string) error
+}
+
+// Server is a server that must be closed.
+type Server interface {
+	mcp.Handler
+	io.Closer
+}
+
+// Main runs a program. It sets the options that the command line names, opens the server and serves
+// it until the client closes standard input or the user presses Ctrl-C. It does not return.
+func Main(name, description string, options []Option, open func(context.Context) (Server, error)) {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	help, err := readOptions(os.Args[1:], options)
+	switch {
+	case help:
+		fmt.Print(describeOptions(name, description, options))
+		return
+	case err != nil:
+		fmt.Fprintf(os.Stderr, "%s: %v\n", name, err)
+		os.Exit(2)
+	}
+	if err := serveServer(ctx, open); err != nil && !errors.Is(err, context.Canceled) {
+		fmt.Fprintf(os.Stderr, "%s: %v\n", name, err)
+		os.Exit(1)
+	}
+}
+
+func serveServer(ctx context.Context, open func(context.Context) (Server, error)) error {
+	s, err := open(ctx)
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	return stdio.Serve(ctx, s)
+}
+
+// readOptions sets the options that words name. It reports whether a word asks for help.
+func readOptions(words []string, options []Option) (help bool, err error) {
+	for _, word := range words {
+		if word == "-h" || word == "-help" || word == "--help" {
+			return true, nil
+		}
+		name, value, found := strings.Cut(word, "=")
+		i := slices.IndexFunc(options, func(o Option) bool { return o.Name == name })
+		switch {
+		case !found:
+			return false, fmt.Errorf("%q is not an option: want name=value", word)
+		case i < 0:
+			return false, fmt.Errorf("there is no option %q: --help lists them", name)
+		}
+		if err := options[i].Set(value); err != nil {
+			return false, fmt.Errorf("the option %s: %w", name, err)
+		}
+	}
+	return false, nil
+}
+
+func describeOptions(name, description string, options []Option) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s\n\nUsage: %s [OPTION=VALUE]…\n\n", description, name)
+	for _, o := range options {
+		fmt.Fprintf(&b, "  %-12s %s\n", o.Name+"=", o.Description)
+	}
+	return b.String()
+}
