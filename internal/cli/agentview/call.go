@@ -66,11 +66,10 @@ func (r *Renderer) showResult(e agent.CallEnded) {
 		}
 		return
 	}
-	mark, about := r.Side.Green("✓"), describeSize(e.Result)
+	mark, facts := r.Side.Green("✓"), DescribeOutcome(e)
 	if e.Result.IsError {
-		mark, about = r.Side.Red("✗"), "failed"
+		mark = r.Side.Red("✗")
 	}
-	facts := display.Duration(e.Took) + ", " + about
 	room := r.Side.Width() - term.TextWidth(c.tool+facts) - len("✓  · ")
 	r.writeRemark("%s %s%s %s", mark, r.Side.Bold(c.tool), Spaced(r.Side.Cyan(BrieflyInput(c.input, room))), r.Side.Dim("· "+facts))
 	switch text := ResultText(e.Result); {
@@ -79,6 +78,15 @@ func (r *Renderer) showResult(e agent.CallEnded) {
 	case r.Verbose && text != "":
 		r.writeRemark("  %s", r.Side.Dim(strings.ReplaceAll(strings.TrimRight(r.Side.Clean(text), "\n"), "\n", "\n  ")))
 	}
+}
+
+// DescribeOutcome returns the time and the size of a call's result, or that it failed.
+func DescribeOutcome(e agent.CallEnded) string {
+	about := describeSize(e.Result)
+	if e.Result.IsError {
+		about = "failed"
+	}
+	return display.Duration(e.Took) + ", " + about
 }
 
 // Spaced returns text with a space before it, or "" if text is empty.

@@ -242,16 +242,29 @@ func (r *Renderer) drawStatus() {
 // showSummary shows why a run ended without a complete answer, and its steps, time and tokens.
 func (r *Renderer) showSummary(e agent.Ended) {
 	r.EndLine()
-	switch e.Reason {
-	case agent.BudgetSpent:
-		r.writeRemark("%s", r.Side.Yellow(fmt.Sprintf("the budget of %s is used up; write on to continue", display.Count(e.Steps, "step"))))
-	case agent.CutOff:
-		r.writeRemark("%s", r.Side.Yellow(`the answer was cut off; write "go on" for the rest`))
+	if text := DescribeEnd(e); text != "" {
+		r.writeRemark("%s", r.Side.Yellow(text))
 	}
 	if !r.Side.IsTerminal() && !r.Verbose {
 		return
 	}
-	parts := []string{display.Count(e.Steps, "step"), display.Duration(r.now().Sub(r.runStart))}
+	r.writeRemark("%s", r.Side.Dim(DescribeEffort(e, r.now().Sub(r.runStart))))
+}
+
+// DescribeEnd returns why a run ended without a complete answer, or "".
+func DescribeEnd(e agent.Ended) string {
+	switch e.Reason {
+	case agent.BudgetSpent:
+		return fmt.Sprintf("the budget of %s is used up; write on to continue", display.Count(e.Steps, "step"))
+	case agent.CutOff:
+		return `the answer was cut off; write "go on" for the rest`
+	}
+	return ""
+}
+
+// DescribeEffort returns the steps, time and tokens of a run.
+func DescribeEffort(e agent.Ended, took time.Duration) string {
+	parts := []string{display.Count(e.Steps, "step"), display.Duration(took)}
 	if u := e.Usage; u.Input > 0 || u.Output > 0 {
 		read := display.Thousands(u.Input) + " tokens read"
 		if u.Cached > 0 {
@@ -259,36 +272,54 @@ func (r *Renderer) showSummary(e agent.Ended) {
 		}
 		parts = append(parts, read, display.Thousands(u.Output)+" written")
 	}
-	r.writeRemark("%s", r.Side.Dim(strings.Join(parts, ", ")))
+	return strings.Join(parts, ", ")
 }
 
 func (r *Renderer) showCompaction(e agent.Compacted) {
-	r.writeRemark("%s", r.Side.Yellow(fmt.Sprintf("the conversation was near the model's limit, and has been compacted from about %s to %s tokens",
-		display.Thousands(e.Before), display.Thousands(e.After))))
+	r.writeRemark("%s", r.Side.Yellow(DescribeCompaction(e)))
 	if e.Summary != "" {
 		r.writeRemark("%s", r.Side.Dim("  "+r.Excerpt(e.Summary, 3)))
 	}
 }
 
+// DescribeCompaction tells that a conversation has been compacted.
+func DescribeCompaction(e agent.Compacted) string {
+	return fmt.Sprintf("the conversation was near the model's limit, and has been compacted from about %s to %s tokens",
+		display.Thousands(e.Before), display.Thousands(e.After))
+}
+
 // showToolChanges shows which tools were added and removed, by server.
 func (r *Renderer) showToolChanges(e agent.ToolsChanged) {
+	for _, line := range DescribeToolChanges(e) {
+		r.writeRemark("%s", r.Side.Dim(term.Shorten(line, r.Side.Width())))
+	}
+}
+
+// DescribeToolChanges returns a line each for the new and the removed tools, by server.
+func DescribeToolChanges(e agent.ToolsChanged) (lines []string) {
 	for _, change := range []struct {
 		words string
 		names []string
 	}{{"new", e.Added}, {"gone", e.Removed}} {
 		if len(change.names) > 0 {
-			r.writeRemark("%s", r.Side.Dim(term.Shorten(fmt.Sprintf("%s: %s", change.words, groupByServer(change.names)), r.Side.Width())))
+			lines = append(lines, fmt.Sprintf("%s: %s", change.words, groupByServer(change.names)))
 		}
 	}
+	return lines
 }
 
 // showResourceChanges shows which resources the model was told to have changed.
 func (r *Renderer) showResourceChanges(e agent.ResourcesChanged) {
+	r.writeRemark("%s", r.Side.Dim(term.Shorten(DescribeResourceChanges(e), r.Side.Width())))
+}
+
+// DescribeResourceChanges names the resources that the model was told to have changed.
+func DescribeResourceChanges(e agent.ResourcesChanged) string {
 	var names []string
 	for _, one := range e.Resources {
 		names = append(names, toolname.DisplayResource(one))
 	}
-	r.writeRemark("%s", r.Side.Dim(term.Shorten("changed since it was read: "+strings.Join(names, ", "), r.Side.Width())))
+	return "changed since it was read: " + strings.Join(names, ", ")
 }
 
 // groupByServer lists tools by server, such as "files.read, files.write; shell (12 tools)".

@@ -94,7 +94,7 @@ func (a *Asker) readReply(ctx context.Context, text string) (string, error) {
 // shows them for confirmation, and starts again if the user wants to edit.
 func (a *Asker) fillForm(ctx context.Context, r *client.ElicitRequest) (json.RawMessage, error) {
 	fields := toolargs.NewSpec(r.RequestedSchema).Properties()
-	given, err := a.readFlagAnswers(fields)
+	given, err := ReadFlagAnswers(fields, a.Answers)
 	if err != nil {
 		return nil, err
 	}
@@ -115,11 +115,11 @@ func (a *Asker) fillForm(ctx context.Context, r *client.ElicitRequest) (json.Raw
 	}
 }
 
-// readFlagAnswers returns the content that --answer gives for the fields. The error is a usage
-// error.
-func (a *Asker) readFlagAnswers(fields []toolargs.Property) (json.RawMessage, error) {
+// ReadFlagAnswers returns the content that the answers of --answer give for the fields. The error is
+// a usage error.
+func ReadFlagAnswers(fields []toolargs.Property, answers []toolargs.Argument) (json.RawMessage, error) {
 	words := map[string][]string{}
-	for _, answer := range a.Answers {
+	for _, answer := range answers {
 		words[answer.Key] = append(words[answer.Key], answer.Value)
 	}
 	content := json.RawMessage("{}")

@@ -20,9 +20,9 @@ func (a *Asker) openURL(ctx context.Context, r *client.ElicitRequest) error {
 		return fmt.Errorf("the server sent an invalid URL: %w", err)
 	}
 	a.printRequest(r, "asks you to visit a page:")
-	before, host, after := splitURL(r.URL)
+	before, host, after := SplitURL(r.URL)
 	a.printLine("\n    %s%s%s\n", before, a.Out.Styled("1;4", host), after)
-	for _, doubt := range urlWarnings(u) {
+	for _, doubt := range URLWarnings(u) {
 		a.printLine("  %s %s", a.Out.Red("Careful:"), doubt)
 	}
 	if u.Scheme != "https" && u.Scheme != "http" {
@@ -49,9 +49,9 @@ func (a *Asker) openURL(ctx context.Context, r *client.ElicitRequest) error {
 	}
 }
 
-// splitURL splits a URL around its host, so that the host can be highlighted. All parts are
+// SplitURL splits a URL around its host, so that the host can be highlighted. All parts are
 // escaped; see escapeURL. It parses like a browser, which treats a backslash as a slash.
-func splitURL(raw string) (before, host, after string) {
+func SplitURL(raw string) (before, host, after string) {
 	start := 0
 	if i := strings.Index(raw, "://"); i >= 0 {
 		start = i + len("://")
@@ -80,8 +80,8 @@ func escapeURL(text string) string {
 	return b.String()
 }
 
-// urlWarnings returns a sentence for each suspicious part of a URL.
-func urlWarnings(u *url.URL) (all []string) {
+// URLWarnings returns a sentence for each suspicious part of a URL.
+func URLWarnings(u *url.URL) (all []string) {
 	host := strings.ToLower(u.Hostname())
 	switch {
 	case strings.Contains(host, "xn--"):

@@ -16,7 +16,7 @@ func TestURLsAreShownWhole(t *testing.T) {
 		{"https://b\u0430nk.com/", `b\u{430}nk.com`},
 		{"https://example.com", "example.com"},
 	} {
-		before, host, after := splitURL(test.url)
+		before, host, after := SplitURL(test.url)
 		if host != test.host {
 			t.Errorf("%s: the host is %q, want %q", test.url, host, test.host)
 		}
@@ -41,7 +41,7 @@ func TestDoubts(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got := strings.Join(urlWarnings(u), "; ")
+		got := strings.Join(URLWarnings(u), "; ")
 		if (got == "") != (test.want == "") || !strings.Contains(got, test.want) {
 			t.Errorf("%s: got %q, want %q", test.url, got, test.want)
 		}

@@ -21,13 +21,15 @@ import (
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
-// Asker asks about calls. Set all fields.
+// Asker asks about calls. Set all fields except Choose.
 type Asker struct {
 	Out     *term.Screen
 	Runtime *agentcmd.Runtime
 	// Ask shows a prompt and reads one answer. Keys that were typed before the prompt must not count.
 	// [io.EOF] refuses the call, another error ends the run.
 	Ask func(ctx context.Context, prompt string) (string, error)
+	// Choose, if set, replaces Ask where the answers are known: it returns the word of one.
+	Choose func(ctx context.Context, prompt string, answers []Answer) (string, error)
 	// EditText lets the user edit a text. It returns "" if nothing is changed.
 	EditText func(ctx context.Context, text string) (string, error)
 }
@@ -41,7 +43,7 @@ func (a *Asker) AskApproval(ctx context.Context, q agent.Question) (agent.Decisi
 	var edited json.RawMessage
 	a.describeCall(q, q.Call.Input)
 	for {
-		answer, err := a.Ask(ctx, approvalPrompt(q))
+		answer, err := a.choose(ctx, fmt.Sprintf("Run %s?", toolname.Display(q.Tool.Name)), approvalAnswers(q))
 		if errors.Is(err, io.EOF) {
 			return agent.Decision{}, nil
 		}
@@ -81,12 +83,61 @@ func (a *Asker) AskApproval(ctx context.Context, q agent.Question) (agent.Decisi
 	}
 }
 
-func approvalPrompt(q agent.Question) string {
-	answers := "y/s/server/a/e/n/?"
+// Answer is a possible answer to a question.
+type Answer struct {
+	Word  string // what the user types
+	Also  string // another word with the same meaning, or ""
+	About string
+}
+
+// approvalAnswers returns the answers to the question whether a call may run.
+func approvalAnswers(q agent.Question) []Answer {
+	tool, server := toolname.Display(q.Tool.Name), displayServer(q)
+	all := []Answer{{Word: "y", About: "run it once"}}
 	if q.Effect == agent.ReadOnly {
-		answers = "y/r/s/server/a/e/n/?"
+		all = append(all, Answer{Word: "r", About: fmt.Sprintf("run it, and never ask about tools that %s calls read-only: dowel keeps that in your state", server)})
 	}
-	return fmt.Sprintf("Run %s? [%s]", toolname.Display(q.Tool.Name), answers)
+	return append(all,
+		Answer{Word: "s", About: fmt.Sprintf("run it, and run %s without a question for the rest of this session", tool)},
+		Answer{Word: "server", Also: "S", About: fmt.Sprintf("run it, and run every tool of %s without a question for the rest of this session", server)},
+		Answer{Word: "a", About: fmt.Sprintf("run it, and never ask about %s again: dowel keeps that in your state", tool)},
+		Answer{Word: "e", About: "change the arguments first"},
+		Answer{Word: "n", About: "do not run it; words after n tell the model why"})
+}
+
+// samplingAnswers returns the answers to the question whether a server may use the model.
+func samplingAnswers(q agent.Question) []Answer {
+	return []Answer{
+		{Word: "y", About: "allow it once"},
+		{Word: "server", Also: "S", About: fmt.Sprintf("let %s use the model for the rest of this session", displayServer(q))},
+		{Word: "n", About: "refuse; the server gets an error"},
+	}
+}
+
+// choose asks for one of the answers. The user may type something else.
+func (a *Asker) choose(ctx context.Context, prompt string, answers []Answer) (string, error) {
+	if a.Choose != nil {
+		return a.Choose(ctx, prompt, answers)
+	}
+	for i, answer := range answers {
+		mark := "/"
+		if i == 0 {
+			mark = " ["
+		}
+		prompt += mark + answer.Word
+	}
+	return a.Ask(ctx, prompt+"/?]")
+}
+
+// explainAnswers writes a line for each answer.
+func (a *Asker) explainAnswers(answers []Answer) {
+	for _, answer := range answers {
+		word := answer.Word
+		if answer.Also != "" {
+			word += ", " + answer.Also
+		}
+		a.writeLine("  %-9s  %s", word, answer.About)
+	}
 }
 
 // writeLine writes one line of a question to the screen for messages.
@@ -109,7 +160,7 @@ func (a *Asker) describeCall(q agent.Question, input json.RawMessage) {
 		a.writeLine("  %s", out.Dim("Any server can say that. If you believe this one, answer r, and its read-only tools run without a question."))
 	}
 	a.describeChange(q)
-	for _, text := range formatArguments(input) {
+	for _, text := range FormatArguments(input) {
 		a.writeLine("  %s %s", out.Dim("│"), text)
 	}
 }
@@ -154,10 +205,10 @@ func describeEffect(q agent.Question) string {
 	return "may be destructive, " + source
 }
 
-// formatArguments formats arguments completely, as "key: value" lines. Strings of several lines
+// FormatArguments formats arguments completely, as "key: value" lines. Strings of several lines
 // keep their lines, indented. A string that would read as another JSON value is quoted or marked
 // "(text)".
-func formatArguments(input json.RawMessage) (lines []string) {
+func FormatArguments(input json.RawMessage) (lines []string) {
 	if !rawjson.IsObject(input) {
 		return []string{term.RevealLine(string(input))}
 	}
@@ -223,17 +274,9 @@ func (a *Asker) askRefusalReason(ctx context.Context, reason string) (agent.Deci
 }
 
 func (a *Asker) explainApproval(q agent.Question) {
-	a.writeLine("  y          run it once")
-	if q.Effect == agent.ReadOnly {
-		a.writeLine("  r          run it, and never ask about tools that %s calls read-only: dowel keeps that in your state", displayServer(q))
-	}
-	a.writeLine(`  s          run it, and run %[1]s without a question for the rest of this session
-  server, S  run it, and run every tool of %[2]s without a question for the rest of this session
-  a          run it, and never ask about %[1]s again: dowel keeps that in your state
-  e          change the arguments first
-  n          do not run it; words after n tell the model why
-  Ctrl-C     stop the model's work
-The server declares the effect of its tools. Trust that as far as you trust the server.`, toolname.Display(q.Tool.Name), displayServer(q))
+	a.explainAnswers(approvalAnswers(q))
+	a.writeLine(`  Ctrl-C     stop the model's work
+The server declares the effect of its tools. Trust that as far as you trust the server.`)
 }
 
 // displayServer returns the name of the asking server for a sentence.
@@ -252,7 +295,7 @@ func (a *Asker) askSamplingApproval(ctx context.Context, q agent.Question) (agen
 		a.writeLine("  %s %s", out.Dim("│"), text)
 	}
 	for {
-		answer, err := a.Ask(ctx, "Allow it? [y/server/n/?]")
+		answer, err := a.choose(ctx, "Allow it?", samplingAnswers(q))
 		if errors.Is(err, io.EOF) {
 			return agent.Decision{}, nil
 		}
@@ -268,7 +311,7 @@ func (a *Asker) askSamplingApproval(ctx context.Context, q agent.Question) (agen
 			return agent.Decision{Reason: strings.TrimSpace(rest)}, nil
 		case "":
 		default:
-			a.writeLine("  y          allow it once\n  server, S  let %s use the model for the rest of this session\n  n          refuse; the server gets an error", displayServer(q))
+			a.explainAnswers(samplingAnswers(q))
 		}
 	}
 }

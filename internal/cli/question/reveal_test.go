@@ -25,8 +25,8 @@ func TestApprovalsReveal(t *testing.T) {
 		t.Fatal(err)
 	}
 	shown := map[string][]string{
-		"arguments":          formatArguments(quoted),
-		"no object":          formatArguments(json.RawMessage(slyText)),
+		"arguments":          FormatArguments(quoted),
+		"no object":          FormatArguments(json.RawMessage(slyText)),
 		"the line of a call": {agentview.BrieflyInput(quoted, 1000)},
 		"sampling":           formatSampling(&mcp.CreateMessageParams{SystemPrompt: slyText, Messages: []mcp.SamplingMessage{{Role: mcp.RoleUser, Content: []mcp.Content{mcp.Text(slyText)}}}}),
 		"the tool":           {toolname.Display("server__" + slyText)},
@@ -44,7 +44,7 @@ func TestApprovalsReveal(t *testing.T) {
 }
 
 func TestWholeArguments(t *testing.T) {
-	got := formatArguments([]byte(`{"path":"a\u001b[2Jb","text":"one\n  Run it? y\n","n":{"x":[1]},"e":""}`))
+	got := FormatArguments([]byte(`{"path":"a\u001b[2Jb","text":"one\n  Run it? y\n","n":{"x":[1]},"e":""}`))
 	want := []string{`path: a\x1b[2Jb`, "text:", "    one", "      Run it? y", "n:", "    {", `      "x": [`, "        1", "      ]", "    }", "e: "}
 	if !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
@@ -61,7 +61,7 @@ func TestArgumentsAreTold(t *testing.T) {
 		`{"a":"two\nlines","n":null,"m":"null"}`: "a:\n    two\n    lines\nn: null\nm: \"null\"",
 		`{}`:                                     "(no arguments)",
 	} {
-		if got := strings.Join(formatArguments(json.RawMessage(input)), "\n"); got != want {
+		if got := strings.Join(FormatArguments(json.RawMessage(input)), "\n"); got != want {
 			t.Errorf("%s: got\n%s\nwant\n%s", input, got, want)
 		}
 	}

@@ -102,6 +102,27 @@ func (p Property) ReadAnswer(answer string) (value json.RawMessage, err error) {
 	return value, err
 }
 
+// ReadChosen returns the value of chosen choices, given by their indices, and checks it.
+func (p Property) ReadChosen(chosen []int) (value json.RawMessage, err error) {
+	choices, several := p.Choices()
+	values := []json.RawMessage{}
+	for _, i := range chosen {
+		values = append(values, choices[i].value)
+	}
+	switch {
+	case several:
+		value, err = json.Marshal(values)
+	case len(values) == 1:
+		value = values[0]
+	default:
+		return p.readEmptyAnswer()
+	}
+	if err == nil {
+		err = p.Check(value)
+	}
+	return value, err
+}
+
 // readEmptyAnswer returns the value of an empty answer: the default, or nil. It is an error if the
 // field is required and lacks a default.
 func (p Property) readEmptyAnswer() (json.RawMessage, error) {
