@@ -40,6 +40,11 @@ var layers = [][]string{
 	{"internal/catalog"},
 	{"internal/journal"},
 	{"internal/doctor", "internal/search"},
+	{"internal/tui/screen"},
+	{"internal/tui/composer", "internal/tui/form", "internal/tui/statusline", "internal/tui/toolcard"},
+	{"internal/tui/transcript"},
+	{"internal/tui/markdown"},
+	{"internal/tui/theme"},
 	{"mcptest"},
 	{"server", "client", "auth"},
 	{"transport/sse", "transport/websocket"}, // use Guard and HTTPError of transport/streamable

@@ -1,0 +1,236 @@
+// Package screen is the full screen of a conversation: the transcript, the input, and the status
+// line. It knows neither models nor servers: messages such as [Said] and [CallStarted] tell it what
+// happens, and a [Host] does what the user wants. [Ticked] tells it the time.
+package screen
+
+import (
+	"strings"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+	"github.com/dowel-mcp/dowel/internal/tui/composer"
+	"github.com/dowel-mcp/dowel/internal/tui/form"
+	"github.com/dowel-mcp/dowel/internal/tui/statusline"
+	"github.com/dowel-mcp/dowel/internal/tui/theme"
+	"github.com/dowel-mcp/dowel/internal/tui/toolcard"
+	"github.com/dowel-mcp/dowel/internal/tui/transcript"
+)
+
+// Host does what the user wants. Set all fields. The functions must return at once, except Complete,
+// which may take its time.
+type Host struct {
+	// Submit takes a message or a command. [Taken] tells the screen when it begins.
+	Submit func(text string)
+	// Stop stops the current work.
+	Stop func()
+	// Interrupt stops the current work like Stop, or ends the program if it is pressed twice.
+	Interrupt func()
+	// End ends the conversation.
+	End func()
+	// Complete completes a draft as far as possible.
+	Complete func(draft string, at int) (longer string, to int, choices []string)
+}
+
+// Model is the screen. Make one with [New].
+type Model struct {
+	// Transcript has the messages. It is exported for tests.
+	Transcript transcript.Transcript
+
+	host     Host
+	composer *composer.Composer
+	status   statusline.Status
+	theme    *theme.Theme
+
+	width, height int
+	expanded      bool
+	queue         []string // submitted messages that wait
+	asks          []Asked  // the first one is on the screen
+	isAsideAsk    bool     // the user writes on before the form gets the keys
+
+	reply    *transcript.Reply
+	thought  *transcript.Thought
+	output   *transcript.Output
+	calls    map[string]*runningCall
+	activity string
+	begun    time.Time // when activity began
+	now      time.Time // of the last Ticked
+}
+
+// runningCall is a call with the time of its start.
+type runningCall struct {
+	card  *toolcard.Card
+	begun time.Time
+}
+
+// New returns an empty screen. isDark says what the background is until the terminal reports it.
+func New(host Host, isDark bool, now time.Time) *Model {
+	return &Model{
+		host: host, composer: composer.New(), theme: theme.New(isDark), calls: map[string]*runningCall{},
+		width: 80, height: 24, now: now,
+		status: statusline.Status{Hint: "/help lists commands"},
+	}
+}
+
+// Init implements [tea.Model].
+func (m *Model) Init() tea.Cmd { return tea.RequestBackgroundColor }
+
+// Update implements [tea.Model].
+func (m *Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
+	switch msg := msg.(type) {
+	case tea.WindowSizeMsg:
+		m.width, m.height = msg.Width, msg.Height
+	case tea.BackgroundColorMsg:
+		m.theme = theme.New(msg.IsDark())
+	case tea.KeyPressMsg:
+		return m, m.press(msg)
+	case tea.PasteMsg:
+		m.paste(msg.Content)
+	case completed:
+		m.composer.Complete(msg.draft, msg.at, msg.longer, msg.to, msg.choices)
+	case CompleteAgain:
+		return m, m.complete()
+	case Batch:
+		return m, m.updateAll(msg)
+	case Closed:
+		return m, tea.Quit
+	default:
+		m.show(msg)
+	}
+	return m, nil
+}
+
+// updateAll handles several messages.
+func (m *Model) updateAll(all Batch) tea.Cmd {
+	var commands []tea.Cmd
+	for _, msg := range all {
+		_, command := m.Update(msg)
+		commands = append(commands, command)
+	}
+	return tea.Batch(commands...)
+}
+
+// paste gives pasted text to the form, or to the input.
+func (m *Model) paste(text string) {
+	if f := m.form(); f != nil {
+		f.Paste(text)
+		return
+	}
+	m.composer.Paste(text)
+}
+
+// form returns the form that gets the keys, or nil.
+func (m *Model) form() *form.Form {
+	if len(m.asks) == 0 || m.isAsideAsk {
+		return nil
+	}
+	return m.asks[0].Form
+}
+
+// press handles a key.
+func (m *Model) press(press tea.KeyPressMsg) tea.Cmd {
+	switch press.String() {
+	case "ctrl+z":
+		return tea.Suspend
+	case "ctrl+c":
+		m.pressInterrupt()
+		return nil
+	case "ctrl+o":
+		m.expanded = !m.expanded
+		return nil
+	}
+	if f := m.form(); f != nil {
+		if result := f.Press(press); result != nil {
+			m.endAsk(result.Word)
+		}
+		return nil
+	}
+	switch m.composer.Press(press) {
+	case composer.Sent:
+		m.submit(m.composer.Take())
+		return nil
+	case composer.Edited:
+		if m.isAsideAsk && m.composer.IsEmpty() {
+			m.isAsideAsk = false
+		}
+		return m.completeCommand()
+	case composer.Ignored:
+	}
+	return m.pressIgnored(press)
+}
+
+// pressInterrupt clears the input first, like a shell, unless something runs.
+func (m *Model) pressInterrupt() {
+	if m.activity == "" && len(m.asks) == 0 && !m.composer.IsEmpty() {
+		m.composer.Clear()
+		return
+	}
+	m.host.Interrupt()
+}
+
+// pressIgnored handles a key that the input does not use.
+func (m *Model) pressIgnored(press tea.KeyPressMsg) tea.Cmd {
+	page := max(m.transcriptHeight()-2, 1)
+	switch press.String() {
+	case "tab":
+		if m.isAsideAsk {
+			m.isAsideAsk = false
+			return nil
+		}
+		return m.complete()
+	case "esc":
+		switch {
+		case m.composer.HideChoices():
+		case m.Transcript.IsScrolled():
+			m.Transcript.ScrollToEnd()
+		default:
+			m.host.Stop()
+		}
+	case "pgup":
+		m.Transcript.Scroll(-page, m.transcriptHeight())
+	case "pgdown":
+		m.Transcript.Scroll(page, m.transcriptHeight())
+	case "ctrl+home":
+		m.Transcript.ScrollToStart()
+	case "ctrl+end":
+		m.Transcript.ScrollToEnd()
+	}
+	if press.String() == "ctrl+d" && m.composer.IsEmpty() {
+		m.host.End()
+	}
+	return nil
+}
+
+// submit hands a message to the host. It waits in the queue until the host takes it.
+func (m *Model) submit(text string) {
+	m.queue = append(m.queue, text)
+	m.Transcript.ScrollToEnd()
+	m.host.Submit(text)
+}
+
+// completed is the answer of Host.Complete.
+type completed struct {
+	draft, longer string
+	at, to        int
+	choices       []string
+}
+
+// complete asks the host for completions.
+func (m *Model) complete() tea.Cmd {
+	draft, at := m.composer.Draft()
+	return func() tea.Msg {
+		longer, to, choices := m.host.Complete(draft, at)
+		return completed{draft, longer, at, to, choices}
+	}
+}
+
+// completeCommand shows the commands that begin with the draft, and changes nothing.
+func (m *Model) completeCommand() tea.Cmd {
+	draft, at := m.composer.Draft()
+	if !strings.HasPrefix(draft, "/") || strings.HasPrefix(draft, "//") || strings.ContainsAny(draft, " \n") {
+		return nil
+	}
+	return func() tea.Msg {
+		_, _, choices := m.host.Complete(draft, at)
+		return completed{draft, draft, at, at, choices}
+	}
+}
