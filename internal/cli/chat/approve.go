@@ -14,19 +14,22 @@ import (
 func (c *conversation) askApproval(ctx context.Context, q agent.Question) (agent.Decision, error) {
 	c.view.Hold(true)
 	defer c.view.Hold(false)
-	asker := question.Asker{Out: c.view.Side, Runtime: c.runtime, Ask: c.askUser, EditText: c.editText}
+	if c.screen != nil {
+		return c.screen.askApproval(ctx, c, q)
+	}
+	asker := question.Asker{Out: c.side, Runtime: c.runtime, Ask: c.askUser, EditText: c.editText}
 	return asker.AskApproval(ctx, q)
 }
 
 // writeLine writes one line of a question to the screen for messages.
 func (c *conversation) writeLine(format string, args ...any) {
-	fmt.Fprintf(c.view.Side, format+"\n", args...)
+	fmt.Fprintf(c.side, format+"\n", args...)
 }
 
 // askUser shows a prompt and reads one answer. Keys typed before the prompt do not count. Ctrl-C
 // stops the work that asked.
 func (c *conversation) askUser(ctx context.Context, prompt string) (string, error) {
-	return c.readAnswer(ctx, term.Question{Prompt: c.view.Side.Bold(prompt) + " ", Answer: true, Fresh: true})
+	return c.readAnswer(ctx, term.Question{Prompt: c.side.Bold(prompt) + " ", Answer: true, Fresh: true})
 }
 
 // readAnswer reads a line and turns Ctrl-C into the cause for which ctx ended, or errStopped.

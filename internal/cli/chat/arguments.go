@@ -22,7 +22,7 @@ func (c *conversation) editText(ctx context.Context, text string) (string, error
 		if compact, err := json.Marshal(json.RawMessage(text)); err == nil {
 			flat = string(compact)
 		}
-		return c.readAnswer(ctx, term.Question{Prompt: c.view.Side.Bold("Arguments:") + " ", Prefill: flat, Answer: true, Fresh: true})
+		return c.readAnswer(ctx, term.Question{Prompt: c.side.Bold("Arguments:") + " ", Prefill: flat, Answer: true, Fresh: true})
 	}
 	const prefix = "dowel-arguments-"
 	atomicfile.RemoveForgotten(prefix)
@@ -38,7 +38,7 @@ func (c *conversation) editText(ctx context.Context, text string) (string, error
 	cmd := exec.CommandContext(ctx, editor[0], append(editor[1:], file.Name())...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = c.term.In, c.term.Out, c.term.Out
 	if err := cmd.Run(); err != nil {
-		c.writeLine("%s", c.view.Side.Yellow(fmt.Sprintf("%s: %v", editor[0], err)))
+		c.writeLine("%s", c.side.Yellow(fmt.Sprintf("%s: %v", editor[0], err)))
 		return "", context.Cause(ctx)
 	}
 	changed, err := os.ReadFile(file.Name())

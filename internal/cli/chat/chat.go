@@ -35,6 +35,7 @@ type Options struct {
 	resume   string // a session ID, latestSession, or "" for a new conversation
 	sessions bool
 	noSave   bool
+	screen   bool
 }
 
 // latestSession is the value of --resume without an ID.
@@ -68,6 +69,16 @@ While you type:
   \ at the end of a line     continue on the next line; pasted lines stay together
   Ctrl-C                     stop the current reply or call, and keep the conversation; twice ends dowel
   Ctrl-D                     end dowel
+
+With --screen the conversation has the whole terminal. Write on while the model works: messages wait in a queue. The keys:
+  Enter                      send; Alt-Enter, Ctrl-J, or \ and Enter begin a new line
+  Up, Down, Ctrl-R           earlier messages of all sessions; Ctrl-R searches them
+  Tab                        complete a command, file or resource
+  PgUp, PgDn, Ctrl-Home/End  scroll
+  Ctrl-O                     show calls and thoughts in full, or folded
+  Esc                        stop the current reply or call; Ctrl-C does, too, and twice ends dowel
+  Ctrl-Z                     suspend dowel; fg continues it
+A terminal without cursor movement, and a pipe, keep the lines.
 
 dowel saves each conversation as it proceeds, in a file that only you can read. --sessions lists them, --resume continues the last
 one of this folder, --resume=ID continues any, and --no-save saves nothing.
@@ -111,6 +122,7 @@ func NewCommand(f *factory.Factory) *cobra.Command {
 	flags.StringVar(&opts.resume, "resume", "", "continue the last conversation of this folder, or the conversation `ID` (--resume=ID)")
 	flags.Lookup("resume").NoOptDefVal = latestSession
 	flags.BoolVar(&opts.sessions, "sessions", false, "list the saved conversations")
+	flags.BoolVar(&opts.screen, "screen", false, "use the whole terminal: scrolling, several lines of input, questions as forms (see --help)")
 	flags.BoolVar(&opts.noSave, "no-save", false, "do not save this conversation")
 	return cmd
 }
@@ -158,6 +170,9 @@ func runChat(ctx context.Context, f *factory.Factory, opts *Options) error {
 	defer c.releaseParts()
 	if err := c.startRuntime(); err != nil {
 		return err
+	}
+	if c.screen != nil {
+		return c.screen.run(c)
 	}
 	return c.runLoop()
 }

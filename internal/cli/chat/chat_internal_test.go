@@ -40,7 +40,7 @@ func TestMentioned(t *testing.T) {
 	}
 	t.Chdir(dir)
 	var notes strings.Builder
-	c := &conversation{view: agentview.NewRenderer(term.NewScreen(&strings.Builder{}, nil), term.NewScreen(&notes, nil))}
+	c := &conversation{view: linesView{agentview.NewRenderer(term.NewScreen(&strings.Builder{}, nil), term.NewScreen(&notes, nil))}}
 	for text, want := range map[string]int{
 		"no file": 0, "see @gone.txt": 0, "@a.txt": 1, "see @a.txt.": 1, "(@a.txt)": 0, "see @a.txt, and @\"b c.txt\"!": 2, "@a.txt @a.txt": 1, "mail me@a.txt": 0, "@nobody": 0, "@odd)": 1, "@.": 0,
 	} {

@@ -120,6 +120,7 @@ func (c *conversation) changeModel(ctx context.Context, name string) error {
 	}
 	rt.Agent.SetModel(m)
 	rt.Model, c.modelRecorded = chosen, false
+	c.view.Model(chosen.Label())
 	c.view.Note("model %s", describeModel(chosen))
 	return nil
 }

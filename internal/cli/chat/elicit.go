@@ -16,7 +16,10 @@ import (
 func (c *conversation) answerElicitation(ctx context.Context, r *client.ElicitRequest, given []toolargs.Argument) (*mcp.ElicitResult, error) {
 	c.view.Hold(true)
 	defer c.view.Hold(false)
-	q := &elicit.Asker{Out: c.view.Side, Origin: c.lookupOrigin(ctx, r.Server), Answers: given, Warn: c.app.Warn}
+	if c.screen != nil {
+		return c.screen.answerElicitation(ctx, c, r, given)
+	}
+	q := &elicit.Asker{Out: c.side, Origin: c.lookupOrigin(ctx, r.Server), Answers: given, Warn: c.app.Warn}
 	if c.term != nil {
 		defer c.term.Hold()()
 		q.In = term.NewLines(&answerReader{chat: c, ctx: ctx})

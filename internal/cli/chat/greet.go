@@ -27,6 +27,7 @@ func (c *conversation) showStartup(rt *agentcmd.Runtime, model string) {
 		if err != nil {
 			return // the next call of a tool reports the error
 		}
+		c.view.Servers(servers)
 		ready, missing, starting := groupServers(servers)
 		missing = slices.DeleteFunc(missing, func(s agentcmd.Server) bool { return reported[s.Name] })
 		for _, s := range missing {
@@ -53,16 +54,14 @@ const startWait = 5 * time.Second
 // awaitServers waits before the first message for servers that are starting for the first time, and
 // shows for which. It returns early if ctx ends.
 func (c *conversation) awaitServers(ctx context.Context, rt *agentcmd.Runtime) {
-	if c.awaitedServers || c.term == nil {
+	if c.awaitedServers || !c.isInteractive() {
 		return // without a terminal, the runtime has waited for them
 	}
 	c.awaitedServers = true
 	ctx, cancel := context.WithTimeout(ctx, startWait)
 	defer cancel()
-	defer c.view.Side.SetStatus("")
-	show := func(names string) {
-		c.view.Side.SetStatus(c.view.Side.Dim("waiting for " + names + " to start …"))
-	}
+	defer c.view.Working("")
+	show := func(names string) { c.view.Working("waiting for " + names + " to start …") }
 	_, _ = agentcmd.AwaitFirstStarts(ctx, rt.Servers, show) // the next call of a tool reports an error
 }
 

@@ -19,6 +19,7 @@ var errStopped = errors.New("the user stopped it")
 // safe for concurrent use.
 type interruptHandler struct {
 	endProgram func(cause error)
+	restore    func() // restores the terminal before an exit; may be nil
 
 	mu        sync.Mutex        // guards the fields below
 	lastPress time.Time         // zero after the user typed a line
@@ -37,6 +38,9 @@ func (i *interruptHandler) handlePress() (ends bool) {
 	now := time.Now()
 	switch {
 	case i.isEnding:
+		if i.restore != nil {
+			i.restore()
+		}
 		os.Exit(exit.Interrupted)
 	case now.Sub(i.lastPress) < doublePressTime:
 		i.isEnding = true
@@ -48,6 +52,22 @@ func (i *interruptHandler) handlePress() (ends bool) {
 		i.stopWork(errStopped)
 	}
 	return false
+}
+
+// stopCurrent stops the current work, if there is some.
+func (i *interruptHandler) stopCurrent() {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if i.stopWork != nil {
+		i.stopWork(errStopped)
+	}
+}
+
+// isWorking reports whether work is running.
+func (i *interruptHandler) isWorking() bool {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return i.stopWork != nil
 }
 
 // forgetPress must be called when the user has typed a line. The next press counts as a first one.

@@ -49,13 +49,13 @@ var errLastFailed = errors.New("the last message failed")
 
 // endConversation returns the result of a conversation that the user ended.
 func (c *conversation) endConversation() error {
-	if c.term == nil {
+	if !c.isInteractive() {
 		if c.lastErr != nil {
 			return errLastFailed
 		}
 		return nil
 	}
-	if c.session != nil {
+	if c.session != nil && c.screen == nil {
 		c.view.Note("saved; continue with dowel chat --resume")
 	}
 	return nil
@@ -64,7 +64,7 @@ func (c *conversation) endConversation() error {
 // readInput reads one message: a line, and the next line after each line that ends with \.
 func (c *conversation) readInput() (string, error) {
 	var lines []string
-	prompt := c.view.Out.Bold(">") + " "
+	prompt := c.out.Bold(">") + " "
 	for {
 		text, err := c.in.ReadLine(c.ctx, term.Question{Prompt: prompt})
 		if errors.Is(err, term.ErrInterrupted) && text == "" && lines == nil && !c.interrupts.handlePress() {
@@ -82,7 +82,7 @@ func (c *conversation) readInput() (string, error) {
 		if !continues {
 			return strings.Join(lines, "\n"), nil
 		}
-		prompt = c.view.Out.Dim("…") + " "
+		prompt = c.out.Dim("…") + " "
 	}
 }
 
@@ -142,6 +142,7 @@ func (c *conversation) sendMessage(content []mcp.Content) error {
 	}
 	stop()
 	c.view.Idle()
+	c.view.Context(rt.Agent.Tokens())
 	c.updateSession(func(s *session.Session) error { return s.Sync(rt.Agent.Messages()) })
 	return c.reportStopped(ctx, failed)
 }
@@ -158,7 +159,7 @@ func (c *conversation) reportStopped(ctx context.Context, err error) error {
 // startTicker updates the status line every second until stop is called. stop waits for the last
 // update.
 func (c *conversation) startTicker() (stop func()) {
-	if !c.view.Side.IsTerminal() {
+	if !c.side.IsTerminal() {
 		return func() {}
 	}
 	quit, ended := make(chan struct{}), make(chan struct{})

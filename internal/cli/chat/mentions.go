@@ -84,8 +84,8 @@ func (c *conversation) findResource(ctx context.Context, m agentcmd.Mention) (a 
 		return a, err
 	}
 	return attachment{ref.String(), func(ctx context.Context) ([]mcp.Content, error) {
-		c.view.Side.SetStatus(c.view.Side.Dim("reading " + ref.String() + " …"))
-		defer c.view.Side.SetStatus("")
+		c.view.Working("reading " + ref.String() + " …")
+		defer c.view.Working("")
 		return rt.ReadReference(ctx, ref)
 	}}, nil
 }

@@ -76,11 +76,11 @@ func findPrompt(prompts []mcp.Prompt, name string) (mcp.Prompt, error) {
 // them. Without a terminal it asks nothing.
 func (c *conversation) askMissingArguments(ctx context.Context, p mcp.Prompt, given map[string]string) error {
 	for _, a := range p.Arguments {
-		if _, ok := given[a.Name]; ok || !a.Required || c.term == nil {
+		if _, ok := given[a.Name]; ok || !a.Required || !c.isInteractive() {
 			continue
 		}
 		if about := term.FirstLine(a.Description); about != "" {
-			c.writeLine("  %s", c.view.Side.Dim(about))
+			c.writeLine("  %s", c.side.Dim(about))
 		}
 		text, err := c.askUser(ctx, term.Line(a.Name)+"=")
 		if errors.Is(err, io.EOF) {

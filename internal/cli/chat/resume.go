@@ -87,13 +87,13 @@ func (c *conversation) restoreModel(events []session.Event) error {
 // showLastExchange shows the last question and answer of a resumed session, and adds the session's
 // messages to the input history.
 func (c *conversation) showLastExchange() {
-	if c.flags.resume == "" || c.term == nil {
+	if c.flags.resume == "" || !c.isInteractive() {
 		return
 	}
 	var asked, answered string
 	for _, m := range c.resumedMessages {
 		text := m.Text()
-		if m.Role == mcp.RoleUser {
+		if m.Role == mcp.RoleUser && c.term != nil {
 			c.term.History.Add(term.Typeable.Replace(text))
 		}
 		switch {

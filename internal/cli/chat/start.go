@@ -30,9 +30,11 @@ import (
 type conversation struct {
 	app        *factory.Factory
 	flags      *Options
-	view       *agentview.Renderer
+	view       chatView
+	out, side  *term.Screen // the answer, and everything else
 	in         lineReader
-	term       *term.Console // nil without a terminal
+	term       *term.Console // nil without a terminal, and on the full screen
+	screen     *fullScreen   // nil unless --screen is given
 	interrupts *interruptHandler
 
 	ctx    context.Context
@@ -79,15 +81,35 @@ func newConversation(ctx context.Context, f *factory.Factory, opts *Options) (*c
 	c.lookups = &lookups{ctx: c.ctx, start: c.background.Go, arrived: func() {}}
 	c.interrupts = &interruptHandler{endProgram: func(cause error) { c.cancel(cause) }}
 	in := term.Terminal(f.Stdin)
-	if in == nil || !f.Stdout.IsTerminal() {
-		c.in, c.view = pipedInput{term.NewLines(f.Stdin)}, agentview.NewRenderer(f.Stdout, f.Stderr)
+	switch {
+	case in == nil || !f.Stdout.IsTerminal():
+		c.in = pipedInput{term.NewLines(f.Stdin)}
+		c.useLines(f.Stdout, f.Stderr)
 		opts.AwaitServers = true
-	} else {
+	case opts.screen && !isDumb():
+		c.takeScreen(in)
+	default:
 		c.takeTerminal(in)
 	}
-	c.view.Verbose = f.Verbose
 	return c, nil
 }
+
+// isDumb reports whether the terminal cannot move its cursor.
+func isDumb() bool {
+	name := os.Getenv("TERM")
+	return name == "dumb" || name == "" && runtime.GOOS != "windows"
+}
+
+// useLines shows the conversation line by line.
+func (c *conversation) useLines(out, side *term.Screen) *agentview.Renderer {
+	r := agentview.NewRenderer(out, side)
+	r.Verbose = c.app.Verbose
+	c.view, c.out, c.side = linesView{r}, out, side
+	return r
+}
+
+// isInteractive reports whether a person is at a terminal.
+func (c *conversation) isInteractive() bool { return c.term != nil || c.screen != nil }
 
 // takeTerminal reads input with a line editor, and prints all output of the program above the line
 // that the user types.
@@ -95,10 +117,11 @@ func (c *conversation) takeTerminal(in *os.File) {
 	out, side := c.app.Stdout, c.app.Stderr
 	c.term = term.NewConsole(in, out.File)
 	c.term.Complete, c.lookups.arrived = c.completeInput, c.term.CompleteAgain
-	c.in, c.view = c.term, agentview.NewRenderer(out, out)
+	c.in = c.term
+	renderer := c.useLines(out, out)
 	c.cleanups = append(c.cleanups, out.Divert(c.term))
 	if side.IsTerminal() {
-		c.cleanups = append(c.cleanups, side.Divert(stderrWriter{c.view}))
+		c.cleanups = append(c.cleanups, side.Divert(stderrWriter{renderer}))
 	}
 	c.cleanups = append(c.cleanups, c.interrupts.listenSignals())
 }
@@ -138,7 +161,7 @@ func (c *conversation) startRuntime() error {
 	if err != nil {
 		return err // before the user types a message
 	}
-	if c.term != nil {
+	if c.isInteractive() {
 		options.Approve = c.askApproval
 		c.view.Note("%s: what you type goes to the model; /help lists commands, Ctrl-D ends.", programTitle(version.Number()))
 	}
@@ -152,9 +175,13 @@ func (c *conversation) startRuntime() error {
 			return
 		}
 		model := describeModel(rt.Model)
+		c.view.Model(rt.Model.Label())
 		close(c.runtimeReady)
-		if c.term != nil {
+		if c.isInteractive() {
 			c.showStartup(rt, model)
+		}
+		if c.screen != nil {
+			c.watchServers(rt)
 		}
 	})
 	return nil
@@ -201,10 +228,10 @@ func (c *conversation) configureElicitation(o *client.Options) error {
 	if err != nil {
 		return exit.Usagef("--answer: %w", err)
 	}
-	if c.term == nil && len(answers) == 0 {
+	if !c.isInteractive() && len(answers) == 0 {
 		return nil
 	}
-	o.Answers.ElicitURL = c.term != nil
+	o.Answers.ElicitURL = c.isInteractive()
 	o.Answers.Elicit = func(ctx context.Context, r *client.ElicitRequest) (*mcp.ElicitResult, error) {
 		return c.answerElicitation(ctx, r, elicit.AnswersFor(r.Server, answers))
 	}
@@ -216,8 +243,8 @@ func (c *conversation) awaitRuntime(ctx context.Context) (*agentcmd.Runtime, err
 	select {
 	case <-c.runtimeReady:
 	default:
-		c.view.Side.SetStatus(c.view.Side.Dim("starting …"))
-		defer c.view.Side.SetStatus("")
+		c.view.Working("starting …")
+		defer c.view.Working("")
 	}
 	select {
 	case <-c.runtimeReady:

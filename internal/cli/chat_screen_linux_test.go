@@ -1,0 +1,171 @@
+package cli
+
+import (
+	"io"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/charmbracelet/x/vt"
+	"github.com/dowel-mcp/dowel/internal/cli/exit"
+	"github.com/dowel-mcp/dowel/internal/polltest"
+	"golang.org/x/sys/unix"
+)
+
+// startScreen starts dowel chat --screen with a model and the test server, and waits until both are
+// ready.
+func startScreen(t *testing.T, m *model, words ...string) *pty {
+	t.Helper()
+	p := onTerminal(t, withTestServer(t, append([]string{"chat", "--screen", "--model", "gpt-test", "--base-url", m.url}, words...)...)...)
+	p.awaitScreen("1 ready")
+	return p
+}
+
+// screen returns the text on a terminal of 80 columns and 24 rows after all output so far.
+func (p *pty) screen() string {
+	p.t.Helper()
+	terminal := vt.NewEmulator(80, 24)
+	answers := make(chan struct{})
+	go func() {
+		defer close(answers)
+		_, _ = io.Copy(io.Discard, terminal) // ends when the pipe of the answers is closed
+	}()
+	if _, err := terminal.WriteString(p.output()); err != nil {
+		p.t.Error(err)
+	}
+	text := terminal.String()
+	if err := terminal.InputPipe().(io.Closer).Close(); err != nil {
+		p.t.Error(err)
+	}
+	<-answers
+	return text
+}
+
+// awaitScreen waits until the screen shows all texts.
+func (p *pty) awaitScreen(texts ...string) {
+	p.t.Helper()
+	defer func() {
+		if p.t.Failed() {
+			p.t.Logf("the screen:\n%s", p.screen())
+		}
+	}()
+	for _, text := range texts {
+		polltest.Until(p.t, "the screen shows "+text, func() bool { return strings.Contains(p.screen(), text) })
+	}
+}
+
+// checkTerminalRestored checks that the program has left the terminal as it was.
+func (p *pty) checkTerminalRestored() {
+	p.t.Helper()
+	out := p.output()
+	for on, off := range map[string]string{"\x1b[?1049h": "\x1b[?1049l", "\x1b[?25l": "\x1b[?25h", "\x1b[?2004h": "\x1b[?2004l"} {
+		if strings.LastIndex(out, on) > strings.LastIndex(out, off) {
+			p.t.Errorf("%q is not taken back in %q", on, out)
+		}
+	}
+	state, err := unix.IoctlGetTermios(int(p.master.Fd()), unix.TCGETS)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	if state.Lflag&unix.ECHO == 0 || state.Lflag&unix.ICANON == 0 {
+		p.t.Error("the terminal is still in raw mode")
+	}
+}
+
+func TestChatScreen(t *testing.T) {
+	ownState(t)
+	m := newModel(t, `{"turns": [
+		{"expect": ["hello"], "text": "A **bold** answer.", "usage": {"input": 1200, "output": 5}},
+		`+addCall("1", "2")+`, {"expect": ["3"], "text": "It is three."},
+		{"calls": [{"name": "cli-test__name"}]},
+		{"expect": ["hello Ada"], "text": "Ada it is."},
+		{"calls": [{"name": "cli-test__wait"}]},
+		{"expect": ["queued words"], "text": "The queue is empty."}]}`)
+	p := startScreen(t, m)
+	p.typeText("hello\r")
+	p.awaitScreen("A bold answer.", "1,200 tokens read", "gpt-test")
+
+	p.typeText("add\r")
+	p.awaitScreen("Run cli-test.add?", "a: 1", "b: 2", "run it once")
+	p.typeText("y\r")
+	p.awaitScreen("It is three.", "cli-test.add a=1 b=2")
+
+	p.typeText("ask\r")
+	p.awaitScreen("Run cli-test.name?")
+	p.typeText("S\r")
+	p.awaitScreen("What is your name?", "send this to cli-test")
+	p.typeText("Ada\r\r")
+	p.awaitScreen("Ada it is.")
+
+	p.typeText("go\r")
+	p.awaitScreen("1/100 waiting")
+	p.typeText("queued words\r")
+	p.awaitScreen("queued: queued words")
+	p.typeText("\x1b")
+	p.awaitScreen("stopped; the conversation until then is kept", "The queue is empty.")
+
+	p.typeText("/approve\r")
+	p.awaitScreen("ask: dowel asks before it runs a tool")
+	p.typeText("/quit\r")
+	p.expect("saved; continue with dowel chat --resume")
+	p.expectExit(exit.OK)
+	p.checkTerminalRestored()
+}
+
+// Ctrl-C stops a reply and a question. Twice, it ends the program.
+func TestChatScreenInterrupt(t *testing.T) {
+	ownState(t)
+	m := newModel(t, `{"turns": [`+addCall("1", "2")+`, {"calls": [{"name": "cli-test__wait"}]}]}`)
+	p := startScreen(t, m)
+	p.typeText("add\r")
+	p.awaitScreen("Run cli-test.add?")
+	p.typeText("\x03")
+	p.awaitScreen("stopped; the conversation until then is kept")
+	p.typeText("/approve all\r")
+	p.awaitScreen("all: every tool runs without a question")
+	p.typeText("go\r")
+	p.awaitScreen("1/100 waiting")
+	p.typeText("\x03\x03")
+	p.expectExit(exit.Interrupted)
+	p.checkTerminalRestored()
+}
+
+// SIGTERM ends the program and restores the terminal, and so does Ctrl-Z until the user continues.
+func TestChatScreenSuspended(t *testing.T) {
+	ownState(t)
+	p := startScreen(t, newModel(t, `{"turns": [{"expect": ["again"], "text": "Here again."}]}`))
+	p.typeText("\x1a")
+	p.expect("\x1b[?1049l")
+	polltest.Until(t, "the program is back", func() bool {
+		if err := p.cmd.Process.Signal(syscall.SIGCONT); err != nil {
+			t.Fatal(err)
+		}
+		out := p.output()
+		return strings.LastIndex(out, "\x1b[?1049h") > strings.LastIndex(out, "\x1b[?1049l")
+	})
+	p.typeText("again\r")
+	p.awaitScreen("Here again.")
+	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	p.expectExit(128 + int(syscall.SIGTERM))
+	p.checkTerminalRestored()
+}
+
+// Earlier messages of other sessions are in the history.
+func TestChatScreenHistory(t *testing.T) {
+	ownState(t)
+	m := newModel(t, `{"turns": [{"text": "First."}, {"expect": ["an unusual question"], "text": "Second."}]}`)
+	if out := runDowel(t, "an unusual question\n", withTestServer(t, "chat", "--model", "gpt-test", "--base-url", m.url)...); out.code != exit.OK {
+		t.Fatalf("%+v", out)
+	}
+	p := startScreen(t, m)
+	p.typeText("\x12unus")
+	p.awaitScreen("an unusual question")
+	p.typeText("\r")
+	p.awaitScreen("› an unusual question")
+	p.typeText("\r")
+	p.awaitScreen("Second.")
+	p.typeText("\x04")
+	p.expectExit(exit.OK)
+}
