@@ -38,7 +38,11 @@ func (c *Client) callMethod(ctx context.Context, method, name string, params jso
 		login = c.loginID()
 	}
 	ctx, k := c.startClock(ctx, method, &o)
+	highest := limitProgress(&o)
 	resp, asked, err := c.exchangeRounds(ctx, method, params, &o, k)
+	if err == nil && resp.Type == mcpwire.ResultTask && c.handlesTasks(method) {
+		resp, err = c.awaitCreatedTask(ctx, resp, &o, k, highest)
+	}
 	c.stopClock(k)
 	if err != nil {
 		return nil, c.callError(method, name, err)
@@ -54,6 +58,9 @@ func (c *Client) callMethod(ctx context.Context, method, name string, params jso
 // reports whether any result asked, so that the final one must not be cached.
 func (c *Client) exchangeRounds(ctx context.Context, method string, params json.RawMessage, o *CallOptions, k *callClock) (res *mcp.Response, asked bool, err error) {
 	req := &mcp.Request{Method: method, Params: params, LogLevel: c.callLogLevel(o), Notify: c.callListener(o, k)}
+	if c.handlesTasks(method) {
+		req.ClientCapabilities = c.withTasks
+	}
 	req.NoProgress = o.OnProgress == nil && !k.hasIdleLimit()
 	r := rounds{client: c, method: method, original: params, clock: k, limit: c.opts.Limits.MaxRounds}
 	if o.Limits.MaxRounds > 0 {
@@ -63,7 +70,7 @@ func (c *Client) exchangeRounds(ctx context.Context, method string, params json.
 		resp, err := c.sendRequest(ctx, req, k, c.conn.reachLimit(o.Limits.Connect, o.Limits.Start))
 		switch {
 		case err == nil && resp.Type != mcp.ResultInputRequired:
-			return resp, r.count > 0, c.checkResultType(resp)
+			return resp, r.count > 0, c.checkResultType(method, resp)
 		case err == nil:
 			params, err = r.answerQuestions(ctx, resp)
 		default:
@@ -143,8 +150,8 @@ func wasUnsent(err error) bool {
 }
 
 // checkResultType refuses result types that no extension registered.
-func (c *Client) checkResultType(resp *mcp.Response) error {
-	if requireComplete(resp) == nil || mcpwire.Vocabulary(c.conn.options.Extensions).ResultType(resp.Type) {
+func (c *Client) checkResultType(method string, resp *mcp.Response) error {
+	if requireComplete(resp) == nil || resp.Type == mcpwire.ResultTask && c.handlesTasks(method) || mcpwire.Vocabulary(c.opts.Extensions).ResultType(resp.Type) {
 		return nil
 	}
 	return fmt.Errorf("the server sent a result of type %q, which this client does not know; see Options.Extensions", resp.Type)
@@ -178,7 +185,7 @@ func (c *Client) callListener(o *CallOptions, k *callClock) func(mcp.Notificatio
 	if o.OnProgress == nil && onLog == nil && !k.hasIdleLimit() {
 		return nil
 	}
-	onProgress, logger := onlyRising(o.OnProgress), c.opts.Logger
+	onProgress, logger := o.OnProgress, c.opts.Logger
 	return func(n mcp.Notification) {
 		k.recordActivity()
 		var err error
@@ -194,19 +201,20 @@ func (c *Client) callListener(o *CallOptions, k *callClock) func(mcp.Notificatio
 	}
 }
 
-// onlyRising drops progress that does not exceed the progress already reported: a call that is
-// retried with answers starts again at the server, but not for the user.
-func onlyRising(f func(mcp.ProgressParams)) func(mcp.ProgressParams) {
-	if f == nil {
-		return nil
-	}
+// limitProgress makes OnProgress drop progress that does not exceed the progress already reported: a
+// call that is retried with answers starts again at the server, but not for the user. highest is the
+// last reported progress.
+func limitProgress(o *CallOptions) (highest *float64) {
 	last := math.Inf(-1)
-	return func(p mcp.ProgressParams) {
-		if p.Progress > last {
-			last = p.Progress
-			f(p)
+	if f := o.OnProgress; f != nil {
+		o.OnProgress = func(p mcp.ProgressParams) {
+			if p.Progress > last {
+				last = p.Progress
+				f(p)
+			}
 		}
 	}
+	return &last
 }
 
 // decodeAndPass decodes the notification's parameters for f.

@@ -2,6 +2,7 @@ package client
 
 import (
 	"context"
+	"encoding/json"
 	"net/http"
 	"sync"
 
@@ -19,6 +20,7 @@ type Client struct {
 	notifications notificationQueue
 	userTurn      chan struct{} // holds a token while the user reads a question: one at a time
 	clocks        callClocks
+	withTasks     json.RawMessage // the capabilities and tasks; nil if the program handles tasks itself
 
 	urlElicitations urlElicitations
 	closing         sync.Once

@@ -141,6 +141,9 @@ func newClient(to target, o Options) *Client {
 	c := &Client{opts: o, header: to.header, login: to.login, userTurn: make(chan struct{}, 1)}
 	c.notifications.handle = c.deliverNotification
 	c.notifications.logger = o.Logger
+	if !mcpwire.DefinesTasks(o.Extensions) {
+		c.withTasks, _ = mcp.Encode(mcpwire.MergeCapabilities(o.declaredCapabilities(), mcpwire.NeedsTasks())) // a mistake fails the dial
+	}
 	c.conn = &connection{
 		dialer:    to.dialer,
 		oneShot:   to.oneShot,

@@ -204,7 +204,7 @@ func (o *Options) transportOptions() transport.ClientOptions {
 	return transport.ClientOptions{
 		Info:          o.Info,
 		Capabilities:  o.declaredCapabilities(),
-		Extensions:    o.Extensions,
+		Extensions:    mcpwire.WithTasks(o.Extensions),
 		Revision:      o.Wire.Revision,
 		Verdicts:      o.Wire.Verdicts,
 		SerializeAsks: o.Wire.SerializeAsks,

@@ -72,7 +72,7 @@ func (c *catalog) offers(kind Kind) bool {
 
 // Add adds all items, or none and an error if a name is in use. Listening clients are notified.
 func (s *Server) Add(items ...Item) error {
-	if definesTasks(s.opts.Extensions) {
+	if mcpwire.DefinesTasks(s.opts.Extensions) {
 		for _, item := range items {
 			if t, ok := item.entry.(*registeredTool); ok && t.task.Mode != TaskNever {
 				return fmt.Errorf("server: tool %q has tasks, but Options.Extensions defines tasks too", item.Name)

@@ -61,7 +61,7 @@ func New(name, version string, opts *Options) *Server {
 		panic(fmt.Sprintf("server: Options.Info: %v", err))
 	}
 	s := &Server{
-		opts: o, info: info, vocabulary: withTasks(o.Extensions),
+		opts: o, info: info, vocabulary: mcpwire.WithTasks(o.Extensions),
 		cursors: o.Keys.For("cursor"), states: o.Keys.For("state"), callLimiter: newLimiter(o.Limit),
 		roundLimiter: newLimiter(o.Limit.widen(roundsPerCall)),
 	}

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/dowel-mcp/dowel/internal/mcpwire"
@@ -67,22 +66,6 @@ func (o TaskOptions) withDefaults() (TaskOptions, error) {
 	}
 	o.TTL, o.Poll = max(o.TTL, time.Millisecond), max(o.Poll, time.Millisecond) // the wire counts in milliseconds
 	return o, nil
-}
-
-// withTasks adds the extension of tasks, unless the program defines it itself.
-func withTasks(extensions []mcp.Extension) []mcp.Extension {
-	if definesTasks(extensions) {
-		return extensions
-	}
-	return append(slices.Clip(extensions), mcpwire.TasksExtension())
-}
-
-// definesTasks reports whether an extension uses names that the extension of tasks has.
-func definesTasks(extensions []mcp.Extension) bool {
-	return slices.ContainsFunc(extensions, func(e mcp.Extension) bool {
-		_, filters := e.ListenFilters[mcpwire.ListenTasks]
-		return e.ID == mcpwire.ExtensionTasks || filters || slices.Contains(e.ResultTypes, mcpwire.ResultTask)
-	})
 }
 
 // offersTasks reports whether the server has tasks for the sender of a request.

@@ -18,7 +18,7 @@ const maxListenTasks = 256
 // returns them.
 func (s *Server) acceptTasks(ctx context.Context, req *mcp.Request, f *mcp.SubscriptionFilter) (accepted []string, err error) {
 	raw, asked := f.Extensions[mcpwire.ListenTasks]
-	if !asked || definesTasks(s.opts.Extensions) {
+	if !asked || mcpwire.DefinesTasks(s.opts.Extensions) {
 		return nil, nil
 	}
 	if !s.offersTasks(req) {

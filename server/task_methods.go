@@ -118,7 +118,7 @@ func storeAnswers(next *tasks.Record, responses []byte) (changed bool) {
 	return changed
 }
 
-// resumeTask runs the tool of a task whose questions have answers. The run has the context of the
+// resumeTask runs the tool of a task after all its questions were answered. The run has the context of the
 // request that brought the last answer.
 func (s *Server) resumeTask(ctx context.Context, req *mcp.Request, r *tasks.Record) {
 	item, ok := s.catalog.lookupItem(KindTool, []byte(r.Tool))
@@ -166,11 +166,11 @@ func (run *taskRun) restoreCall(update *mcp.Request, r *tasks.Record) (*call, er
 	return c, nil
 }
 
-// failTask ends a task that cannot go on.
+// failTask ends a task that cannot be resumed.
 func (s *Server) failTask(ctx context.Context, id string, cause error) {
 	e, ok := errors.AsType[*mcp.Error](cause)
 	if !ok {
-		s.opts.Logger.ErrorContext(ctx, "a task cannot go on", "err", cause)
+		s.opts.Logger.ErrorContext(ctx, "a task cannot be resumed", "err", cause)
 		e = mcp.Errorf(codeInternal, "internal error")
 	}
 	_, _, err := s.updateTask(id, func(next *tasks.Record) { endWithError(next, e) })

@@ -14,7 +14,7 @@ import (
 	"github.com/dowel-mcp/dowel/server"
 )
 
-// Tasks belong to the principal, who cannot have more than the limit. Other principals cannot tell
+// Tasks belong to the principal, up to the limit. Other principals cannot tell
 // them from tasks that do not exist.
 func TestTasksOfPrincipals(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

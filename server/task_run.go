@@ -18,8 +18,8 @@ import (
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
-// taskRun is one run of a tool's function for a task, or for a call that may become a task. A
-// task that waits for answers has no run.
+// taskRun is one run of a tool's function for a task, or for a call that may become a task. While
+// a task waits for answers, it does not run.
 type taskRun struct {
 	server  *Server
 	tool    *registeredTool
@@ -135,7 +135,9 @@ func (s *Server) taskError(ctx context.Context, c *call, err error) *mcp.Error {
 		missing.Message = e.Error()
 		return missing
 	}
-	s.opts.Logger.WarnContext(ctx, "a task failed", "tool", string(c.params.name), "err", err)
+	if ctx.Err() == nil {
+		s.opts.Logger.WarnContext(ctx, "a task failed", "tool", string(c.params.name), "err", err)
+	}
 	return mcp.Errorf(codeInternal, "internal error")
 }
 
@@ -163,7 +165,7 @@ func endWithError(next *tasks.Record, e *mcp.Error) {
 		Data    json.RawMessage `json:"data,omitempty"`
 	}{e.Code, e.Message, e.Data}
 	raw, err := mcp.Encode(&shown)
-	if err != nil { // the data is no JSON
+	if err != nil { // the data is not JSON
 		shown.Data = nil
 		raw, _ = mcp.Encode(&shown)
 	}

@@ -2,6 +2,7 @@ package mcpwire
 
 import (
 	"encoding/json"
+	"slices"
 
 	"github.com/dowel-mcp/dowel/mcp"
 )
@@ -27,6 +28,22 @@ func TasksExtension() mcp.Extension {
 		ID: ExtensionTasks, ResultTypes: []mcp.ResultType{ResultTask}, ListenFilters: map[string]string{ListenTasks: NotificationTask},
 		NameFields: map[string]string{MethodGetTask: "taskId", MethodUpdateTask: "taskId", MethodCancelTask: "taskId"},
 	}
+}
+
+// WithTasks adds the extension of tasks, unless the program defines it itself.
+func WithTasks(extensions []mcp.Extension) []mcp.Extension {
+	if DefinesTasks(extensions) {
+		return extensions
+	}
+	return append(slices.Clip(extensions), TasksExtension())
+}
+
+// DefinesTasks reports whether an extension uses names of the extension of tasks.
+func DefinesTasks(extensions []mcp.Extension) bool {
+	return slices.ContainsFunc(extensions, func(e mcp.Extension) bool {
+		_, filters := e.ListenFilters[ListenTasks]
+		return e.ID == ExtensionTasks || filters || slices.Contains(e.ResultTypes, ResultTask)
+	})
 }
 
 // NeedsTasks returns the capabilities that a client must declare for tasks.

@@ -28,6 +28,7 @@ func newModernEra(c *caller, version mcp.Revision) *modernEra {
 	m := &modernEra{c: c, version: version}
 	capabilities := c.opts.Capabilities
 	if declared := mcpwire.Vocabulary(c.opts.Extensions).Declare(); declared != nil {
+		delete(declared, mcpwire.ExtensionTasks) // declared by each request that may be answered with a task
 		maps.Copy(declared, capabilities.Extensions)
 		capabilities.Extensions = declared
 	}

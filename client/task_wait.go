@@ -1,0 +1,174 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/dowel-mcp/dowel/internal/mcpwire"
+	"github.com/dowel-mcp/dowel/mcp"
+)
+
+// The states of a task.
+const (
+	taskWorking       = "working"
+	taskInputRequired = "input_required"
+	taskCompleted     = "completed"
+	taskFailed        = "failed"
+	taskCancelled     = "cancelled"
+)
+
+const (
+	// defaultPoll is the interval between two polls if the server has no preference, and shortestPoll
+	// is the shortest one that the client accepts.
+	defaultPoll  = time.Second
+	shortestPoll = 20 * time.Millisecond
+	// maxStuckPolls bounds the consecutive polls in which a task requires input without a question
+	// that the client has not answered.
+	maxStuckPolls = 60
+	// cancelTimeout bounds the request that cancels a task whose call has ended.
+	cancelTimeout = 5 * time.Second
+)
+
+// taskWait waits for the end of one task.
+type taskWait struct {
+	client  *Client
+	id      string
+	options *CallOptions
+	clock   *callClock
+	highest *float64 // progress that was reported
+
+	answered map[string]bool // keys
+	rounds   int             // polls with new questions
+	stuck    int             // consecutive polls that require input without a new question
+	message  string          // the last one that was reported
+}
+
+func (c *Client) newTaskWait(id string, o *CallOptions, k *callClock, highest *float64) *taskWait {
+	return &taskWait{client: c, id: id, options: o, clock: k, highest: highest, answered: map[string]bool{}}
+}
+
+// awaitCreatedTask waits for the task of a call, and returns the response that the call would have
+// had. If the wait fails, the task is cancelled.
+func (c *Client) awaitCreatedTask(ctx context.Context, created *mcp.Response, o *CallOptions, k *callClock, highest *float64) (*mcp.Response, error) {
+	task, err := readTask(created.Raw)
+	if err != nil {
+		return nil, err
+	}
+	w := c.newTaskWait(task.TaskID, o, k, highest)
+	w.reportMessage(task)
+	if !waitDelay(ctx, pollInterval(task), nil) {
+		w.cancelTask(ctx)
+		return nil, context.Cause(ctx)
+	}
+	resp, isOver, err := w.pollUntilEnd(ctx)
+	if err != nil && !isOver {
+		w.cancelTask(ctx)
+	}
+	return resp, err
+}
+
+// pollUntilEnd asks for the task until it has ended, and answers its questions. isOver reports that
+// the task has ended, or is unknown.
+func (w *taskWait) pollUntilEnd(ctx context.Context) (resp *mcp.Response, isOver bool, err error) {
+	for {
+		resp, task, err := w.client.getTask(ctx, w.id, w.options, w.clock)
+		if err != nil {
+			_, isOver = errors.AsType[*mcp.Error](err)
+			return nil, isOver, err
+		}
+		w.reportMessage(task)
+		switch task.Status {
+		case taskCompleted:
+			return &mcp.Response{Type: mcp.ResultComplete, Raw: task.Result, Revision: resp.Revision}, true, nil
+		case taskFailed:
+			return nil, true, taskError(task)
+		case taskCancelled:
+			return nil, true, ErrTaskCancelled
+		}
+		answered, err := w.answerNew(ctx, resp.Revision, task)
+		if err != nil {
+			return nil, false, err
+		}
+		if !answered && !waitDelay(ctx, pollInterval(task), nil) {
+			return nil, false, context.Cause(ctx)
+		}
+	}
+}
+
+// answerNew answers the questions of the task that it has not answered before.
+func (w *taskWait) answerNew(ctx context.Context, revision mcp.Revision, task *mcpwire.Task) (answered bool, err error) {
+	if task.Status != taskInputRequired {
+		w.stuck = 0
+		return false, nil
+	}
+	fresh := map[string]mcp.InputRequest{}
+	for key, q := range task.InputRequests {
+		if !w.answered[key] {
+			fresh[key] = q
+		}
+	}
+	if len(fresh) == 0 {
+		if w.stuck++; w.stuck >= maxStuckPolls {
+			return false, fmt.Errorf("the task is stuck: it has required input %d times without a new question", w.stuck)
+		}
+		return false, nil
+	}
+	w.stuck = 0
+	limit := w.client.opts.Limits.MaxRounds
+	if w.options.Limits.MaxRounds > 0 {
+		limit = w.options.Limits.MaxRounds
+	}
+	if w.rounds++; w.rounds > limit {
+		return false, fmt.Errorf("%w: the task has asked %d times", ErrRounds, w.rounds)
+	}
+	answers, err := w.askUser(ctx, revision, fresh)
+	if err != nil {
+		return false, err
+	}
+	for key := range fresh {
+		w.answered[key] = true
+	}
+	_, err = w.client.sendTaskRequest(ctx, mcpwire.MethodUpdateTask, taskParams(w.id, answers), w.options, w.clock)
+	return err == nil, err
+}
+
+// askUser answers questions while the clock of the call is stopped.
+func (w *taskWait) askUser(ctx context.Context, revision mcp.Revision, questions map[string]mcp.InputRequest) ([]byte, error) {
+	w.clock.pauseClock()
+	defer w.clock.resumeClock()
+	return w.client.answerAll(ctx, revision, questions)
+}
+
+// reportMessage reports a new status message as progress. The numbers only count the messages.
+func (w *taskWait) reportMessage(task *mcpwire.Task) {
+	if w.options.OnProgress == nil || task.StatusMessage == "" || task.StatusMessage == w.message {
+		return
+	}
+	w.message = task.StatusMessage
+	w.options.OnProgress(mcp.ProgressParams{Progress: max(0, math.Floor(*w.highest)+1), Message: task.StatusMessage})
+}
+
+// cancelTask tells the server that the result is no longer needed. It does so also after ctx has
+// ended, and ignores failures.
+func (w *taskWait) cancelTask(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cancelTimeout)
+	defer cancel()
+	_, err := w.client.sendTaskRequest(ctx, mcpwire.MethodCancelTask, taskParams(w.id, nil), w.options, nil)
+	if err != nil {
+		w.client.opts.Logger.Debug("cannot cancel a task", "server", w.client.serverName(), "err", err)
+	}
+}
+
+// pollInterval returns the wait before the next poll.
+func pollInterval(task *mcpwire.Task) time.Duration {
+	switch {
+	case task.Status != taskWorking && task.InputRequests == nil && task.Result == nil && task.Error == nil:
+		return 0 // a new task whose questions or result are one request away
+	case task.PollIntervalMs <= 0:
+		return defaultPoll
+	}
+	return max(shortestPoll, time.Duration(task.PollIntervalMs)*time.Millisecond)
+}
