@@ -31,13 +31,13 @@ type tree struct {
 }
 
 func startTree(cmd *exec.Cmd, mark string, isRunner bool) (*tree, error) {
-	orphanWatcher.retain(mark)
+	orphanWatcher.retain(mark, isRunner)
 	t := &tree{mark: mark, isRunner: isRunner, exited: make(chan struct{})}
 	started := make(chan error, 1)
 	go t.startAndReap(cmd, started)
 	if err := <-started; err != nil {
 		<-t.exited
-		orphanWatcher.release(0, mark)
+		orphanWatcher.releaseUnstarted(mark, isRunner)
 		return nil, err
 	}
 	return t, nil

@@ -1,9 +1,11 @@
 package process
 
 import (
+	"bufio"
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -79,4 +81,40 @@ func TestGroupRuns(t *testing.T) {
 	if syscall.Kill(-child.Pid, 0) != nil {
 		t.Error("the zombie was reaped: this test shows nothing")
 	}
+}
+
+// A program can be killed after the fork of a package runner and before the watcher knows its
+// group. The runner still gets one SIGTERM and the time to undo an install.
+func TestUnregisteredRunnerRollsBack(t *testing.T) {
+	watch := exec.Command("/bin/sh", "-c", watchScript)
+	watch.Env = []string{"PATH=/usr/bin:/bin"}
+	pipe, err := watch.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := watch.Start(); err != nil {
+		t.Fatal(err)
+	}
+	mark := newMark()
+	runner := exec.Command("/bin/sh", "-c", `terms=0; trap 'terms=$((terms + 1))' TERM; echo up
+		while [ $terms = 0 ]; do sleep 0.05; done
+		sleep 1; sleep 0.5; echo "undone after $terms"`)
+	runner.Env = append(os.Environ(), markKey+"="+mark)
+	runner.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	stdout, err := runner.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	fmt.Fprintf(pipe, "r 0\nm %s\n", mark)
+	if err := runner.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { syscall.Kill(-runner.Process.Pid, syscall.SIGKILL); runner.Wait() })
+	lines := bufio.NewScanner(stdout)
+	lines.Scan() // the trap is set
+	pipe.Close()
+	if lines.Scan(); lines.Text() != "undone after 1" {
+		t.Errorf("the runner said %q", lines.Text())
+	}
+	polltest.Within(t, func() { watch.Wait() })
 }

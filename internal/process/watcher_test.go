@@ -133,12 +133,17 @@ func TestWatcherIsToldOfEachGroup(t *testing.T) {
 	w := watcher{children: 9, shell: &watchShell{pipe: pipe}}
 	w.register(5, false)
 	w.register(7, false)
-	w.retain("AB")
+	w.retain("AB", false)
 	w.release(5, "")
-	w.release(0, "") // a child that did not start
+	w.releaseUnstarted("", false)
 	w.release(7, "AB")
+	w.retain("CD", true)
+	w.register(8, true)
+	w.retain("", true)
+	w.releaseUnstarted("", true)
 	pipe.Close()
-	if got, _ := io.ReadAll(r); string(got) != "+ 5\n+ 7\nm AB\n- 5\n- 7\nu AB\n" || w.children != 7 || len(w.groups) != 0 {
+	want := "+ 5\n+ 7\nm AB\n- 5\n- 7\nu AB\nr 0\nm CD\n+ 8\np 8\ns 0\nr 0\ns 0\n"
+	if got, _ := io.ReadAll(r); string(got) != want || w.children != 8 || len(w.groups) != 1 || w.starting != 0 {
 		t.Errorf("told %q; held %d, groups %v", got, w.children, w.groups)
 	}
 }

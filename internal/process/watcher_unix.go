@@ -3,9 +3,11 @@
 package process
 
 import (
-	"fmt"
+	"io"
 	"os"
 	"os/exec"
+	"strconv"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -26,6 +28,7 @@ var orphanWatcher watcher
 type watcher struct {
 	mu       sync.Mutex
 	children int // number of children that are starting or running
+	starting int // number of package runners that are starting
 	groups   map[int]*watchedGroup
 	marks    map[string]bool
 	shell    *watchShell // nil if none runs
@@ -49,7 +52,8 @@ type watchShell struct {
 // of a user's careless kill, and closes inherited descriptors. When its input ends, it sends
 // SIGTERM to the groups that have not had it, polls for almost half a second, and sends SIGKILL.
 // Groups of package runners that are installing have 10 seconds instead, and processes outside the
-// groups are killed after these.
+// groups are killed after these. A runner whose group is not known yet, because the program died
+// between its fork and the message, is found by its mark and has 10 seconds too.
 //
 // Processes that carry a mark are written as ID:START, with the time of their start. The script
 // signals a process only if two looks have found it and it still has that time, so that it never
@@ -57,7 +61,7 @@ type watchShell struct {
 const watchScript = `# ends the child processes of a dowel program that died
 trap '' HUP INT QUIT TERM TSTP TTIN TTOU USR1 USR2 ALRM PIPE
 exec 3<&- 4<&- 5<&- 6<&- 7<&- 8<&- 9<&-
-groups=' ' marks=' ' found=' ' before=' ' patient=' ' termed=' '
+groups=' ' marks=' ' found=' ' before=' ' patient=' ' termed=' ' starting=
 while read -r op id; do
 	case $op$groups$marks in
 	+*)
@@ -67,6 +71,8 @@ while read -r op id; do
 	p*) patient="$patient$id " ;;
 	n*) case $patient in *" $id "*) patient="${patient%% $id *} ${patient#* $id }" ;; esac ;;
 	t*) termed="$termed$id " ;;
+	r*) starting=x$starting ;;
+	s*) starting=${starting#x} ;;
 	-*" $id "*) groups="${groups%% $id *} ${groups#* $id }" ;;
 	u*" $id "*) marks="${marks%% $id *} ${marks#* $id }" ;;
 	esac
@@ -101,6 +107,7 @@ while [ $turn -lt 100 ]; do
 	done
 	groups=$rest
 	look
+	[ -z "$starting" ] || [ "$found" = ' ' ] || installing=y
 	case $groups$found$before in '   ') exit 0 ;; esac
 	[ $turn -le 4 ] || [ "$installing" ] || break
 	[ $turn -le 4 ] || [ "$killed" ] || { each KILL "$patient"; killed=y; }
@@ -115,13 +122,17 @@ done
 `
 
 // retain starts the shell if necessary and registers the mark of a new tree, if it has one. Call it
-// before a child is forked.
-func (w *watcher) retain(mark string) {
+// before a child is forked. isRunner says that the child may install something first.
+func (w *watcher) retain(mark string, isRunner bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.children++
 	if w.shell == nil {
 		w.startShell()
+	}
+	if isRunner {
+		w.starting++
+		w.sendLines("r 0")
 	}
 	if mark == "" {
 		return
@@ -130,7 +141,7 @@ func (w *watcher) retain(mark string) {
 		w.marks = make(map[string]bool)
 	}
 	w.marks[mark] = true
-	w.sendLine("m", mark)
+	w.sendLines("m " + mark)
 }
 
 // register records the group of a new child, before it can do anything that takes long. isRunner
@@ -142,10 +153,12 @@ func (w *watcher) register(pgid int, isRunner bool) {
 		w.groups = make(map[int]*watchedGroup)
 	}
 	w.groups[pgid] = &watchedGroup{isPatient: isRunner}
-	w.sendLine("+", pgid)
-	if isRunner {
-		w.sendLine("p", pgid)
+	if !isRunner {
+		w.sendLines(lineOf("+", pgid))
+		return
 	}
+	w.starting--
+	w.sendLines(lineOf("+", pgid), lineOf("p", pgid), "s 0")
 }
 
 // setPatience records whether a group may take rollbackTime to end.
@@ -154,7 +167,7 @@ func (w *watcher) setPatience(pgid int, patient bool) {
 	defer w.mu.Unlock()
 	if g := w.groups[pgid]; g != nil {
 		g.isPatient = patient
-		w.sendLine(map[bool]string{true: "p", false: "n"}[patient], pgid)
+		w.sendLines(lineOf(map[bool]string{true: "p", false: "n"}[patient], pgid))
 	}
 }
 
@@ -164,25 +177,36 @@ func (w *watcher) noteTerm(pgid int) {
 	defer w.mu.Unlock()
 	if g := w.groups[pgid]; g != nil {
 		g.hasTerm = true
-		w.sendLine("t", pgid)
+		w.sendLines(lineOf("t", pgid))
 	}
 }
 
-// release undoes retain. pgid is 0 if the child did not start. After the last child, release ends
-// the shell and waits for its end.
+// releaseUnstarted undoes retain for a child that did not start.
+func (w *watcher) releaseUnstarted(mark string, isRunner bool) {
+	w.mu.Lock()
+	if isRunner {
+		w.starting--
+		w.sendLines("s 0")
+	}
+	w.mu.Unlock()
+	w.release(0, mark)
+}
+
+// release undoes retain and register. After the last child, it ends the shell and waits for its
+// end.
 func (w *watcher) release(pgid int, mark string) {
 	w.mu.Lock()
 	w.children--
 	if g := w.groups[pgid]; g != nil {
 		delete(w.groups, pgid)
-		w.sendLine("-", pgid)
+		w.sendLines(lineOf("-", pgid))
 		if g.isPatient {
-			w.sendLine("n", pgid)
+			w.sendLines(lineOf("n", pgid))
 		}
 	}
 	if w.marks[mark] {
 		delete(w.marks, mark)
-		w.sendLine("u", mark)
+		w.sendLines("u " + mark)
 	}
 	idle := w.shell
 	if w.children > 0 {
@@ -199,14 +223,16 @@ func (w *watcher) release(pgid int, mark string) {
 	}
 }
 
-// sendLine has a deadline only because the shell may be stopped: the pipe holds thousands of
-// lines.
-func (w *watcher) sendLine(op string, id any) {
+func lineOf(op string, pgid int) string { return op + " " + strconv.Itoa(pgid) }
+
+// sendLines sends lines in one write: if this process is killed, the shell gets all of them or
+// none. It has a deadline only because the shell may be stopped: the pipe holds thousands of lines.
+func (w *watcher) sendLines(lines ...string) {
 	if w.shell == nil {
 		return
 	}
 	_ = w.shell.pipe.SetWriteDeadline(time.Now().Add(time.Second))
-	if _, err := fmt.Fprintln(w.shell.pipe, op, id); err != nil {
+	if _, err := io.WriteString(w.shell.pipe, strings.Join(lines, "\n")+"\n"); err != nil {
 		w.shell.proc.Kill() // superviseShell replaces it
 	}
 }
@@ -231,17 +257,20 @@ func (w *watcher) startShell() {
 		return
 	}
 	w.shell = &watchShell{pipe: pipe, proc: cmd.Process, began: time.Now(), gone: make(chan struct{})}
+	for range w.starting {
+		w.sendLines("r 0")
+	}
 	for pgid, g := range w.groups {
-		w.sendLine("+", pgid)
+		w.sendLines(lineOf("+", pgid))
 		if g.isPatient {
-			w.sendLine("p", pgid)
+			w.sendLines(lineOf("p", pgid))
 		}
 		if g.hasTerm {
-			w.sendLine("t", pgid)
+			w.sendLines(lineOf("t", pgid))
 		}
 	}
 	for mark := range w.marks {
-		w.sendLine("m", mark)
+		w.sendLines("m " + mark)
 	}
 	go w.superviseShell(w.shell)
 }
