@@ -33,3 +33,17 @@ func (s *Server) Sessions() int {
 // EndIdleSessions ends the sessions that are not in use at this moment, as the sweep does for those
 // that were not used for Options.Sessions.Idle.
 func (s *Server) EndIdleSessions() { s.sessions.endIdleSessions(0) }
+
+// SessionConns returns how many GET connections the session streams have, with those on standby.
+func (s *Server) SessionConns() (n int) {
+	s.sessions.forEach(func(ss *session) {
+		st := ss.ensureSessionStream()
+		st.mu.Lock()
+		defer st.mu.Unlock()
+		n += len(st.standby)
+		if st.conn != nil {
+			n++
+		}
+	})
+	return n
+}

@@ -49,6 +49,8 @@ func TestSeveralSessionStreams(t *testing.T) {
 	other, _ := untilMessage(t, first)
 	again, _ := stream(t, web.URL, append(in, "Last-Event-ID", last)...)
 	until(t, again, ":")
+	// The response begins before the connection has joined the stream.
+	polltest.Until(t, "the resumed connection is the stream's", func() bool { return endpoint.SessionConns() == 2 })
 	grow()
 	if id, ids := untilMessage(t, again); slices.Contains(ids, other) {
 		t.Errorf("the message %s of the first stream was repeated before %s", other, id)
