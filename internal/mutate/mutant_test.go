@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"io/fs"
 	"os"
 	"slices"
@@ -107,6 +108,44 @@ func TestTry(t *testing.T) {
 				t.Errorf("got %v, want %s with %q", r, tt.want, tt.says)
 			}
 		})
+	}
+}
+
+// Tests of one package run at once: those of the changed package first, those of the program last.
+func TestGroupTests(t *testing.T) {
+	m := mutant{file: "auth/scope.go", tests: docs.FindTests("`internal/cli.TestA` `server.TestB` `auth.TestC` `server.TestD` `client.TestE` `auth.TestF`")}
+	var groups []string
+	for _, group := range groupTests(m) {
+		groups = append(groups, fmt.Sprint(group))
+	}
+	want := []string{"[auth.TestC auth.TestF]", "[client.TestE]", "[server.TestB server.TestD]", "[internal/cli.TestA]"}
+	if !slices.Equal(groups, want) {
+		t.Errorf("the groups are %q, want %q", groups, want)
+	}
+}
+
+// The output says which of several tests noticed a change.
+func TestJudge(t *testing.T) {
+	group := docs.FindTests("`auth.TestOne` `auth.TestTwo`")
+	const begun = "=== RUN   TestOne\n=== PAUSE TestOne\n=== RUN   TestTwo\n=== PAUSE TestTwo\n"
+	for _, tt := range []struct {
+		name, out string
+		failed    bool
+		want      verdict
+		by        string
+	}{
+		{"both pass", begun + "--- PASS: TestOne (0.00s)\n--- PASS: TestTwo (0.00s)\nPASS\n", false, survived, "."},
+		{"the second fails", begun + "--- PASS: TestOne (0.00s)\n--- FAIL: TestTwo (0.00s)\n    --- FAIL: TestTwo/a (0.00s)\nFAIL\n", true, caught, "auth.TestTwo"},
+		{"a subtest takes too long", begun + "panic: test timed out after 1s\n\trunning tests:\n\t\tTestTwo/a (1s)\n", true, caught, "auth.TestTwo"},
+		{"the process ends", begun + "fatal error: concurrent map writes\n", true, caught, "auth.TestOne"},
+		{"one is missing", "=== RUN   TestOne\n--- PASS: TestOne (0.00s)\nPASS\n", false, broken, "."},
+		{"no Go", "FAIL\tauth [build failed]\n", true, broken, "."},
+	} {
+		r := result{verdict: survived}
+		r.judge(group, []byte(tt.out), tt.failed)
+		if r.verdict != tt.want || r.by.String() != tt.by {
+			t.Errorf("%s: %s by %v, want %s by %s", tt.name, r.verdict, r.by, tt.want, tt.by)
+		}
 	}
 }
 

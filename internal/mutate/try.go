@@ -2,12 +2,16 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/dowel-mcp/dowel/internal/docs"
@@ -45,7 +49,7 @@ func (r result) String() string {
 	return fmt.Sprintf("%s, %.1f s", text, r.elapsed.Seconds())
 }
 
-// try runs the tests of a mutant one after another until one fails.
+// try runs the tests of a mutant, one package after another, until one fails.
 func try(ctx context.Context, m mutant, limit time.Duration) result {
 	start := time.Now()
 	r := result{mutant: m, verdict: survived}
@@ -55,21 +59,12 @@ func try(ctx context.Context, m mutant, limit time.Duration) result {
 		return r
 	}
 	defer os.RemoveAll(filepath.Dir(overlay))
-	for _, test := range m.tests {
-		out, err := runTest(ctx, test, overlay, limit)
+	for _, group := range groupTests(m) {
+		out, err := runTests(ctx, group, overlay, limit)
 		if ctx.Err() != nil {
 			break
 		}
-		if bytes.Contains(out, []byte("[build failed]")) || bytes.Contains(out, []byte("[setup failed]")) {
-			r.verdict, r.reason = broken, "it does not compile:\n"+string(out)
-			break
-		}
-		if bytes.Contains(out, []byte("no tests to run")) {
-			r.verdict, r.reason = broken, test.String()+" does not exist"
-			break
-		}
-		if err != nil {
-			r.verdict, r.by = caught, test
+		if r.judge(group, out, err != nil); r.verdict != survived {
 			break
 		}
 	}
@@ -80,9 +75,71 @@ func try(ctx context.Context, m mutant, limit time.Duration) result {
 	return r
 }
 
-// runTest runs one test with the changed file.
-func runTest(ctx context.Context, test docs.TestName, overlay string, limit time.Duration) ([]byte, error) {
-	cmd := exec.CommandContext(ctx, "go", "test", "-overlay", overlay, "-vet=off", "-failfast", "-count=1", "-timeout", limit.String(), "-run", "^"+test.Function+"$", "./"+test.Folder)
+// groupTests returns the tests of a mutant by package: one build serves all tests of a package. The
+// package of the changed file comes first, and packages of the program come last, because their tests
+// take the longest to build.
+func groupTests(m mutant) [][]docs.TestName {
+	cost := func(folder string) int {
+		switch {
+		case folder == path.Dir(m.file):
+			return 0
+		case strings.HasPrefix(folder, "internal/cli"):
+			return 2
+		}
+		return 1
+	}
+	tests := slices.Clone(m.tests)
+	slices.SortStableFunc(tests, func(a, b docs.TestName) int {
+		return cmp.Or(cmp.Compare(cost(a.Folder), cost(b.Folder)), strings.Compare(a.Folder, b.Folder))
+	})
+	var groups [][]docs.TestName
+	for _, test := range tests {
+		if last := len(groups) - 1; last >= 0 && groups[last][0].Folder == test.Folder {
+			groups[last] = append(groups[last], test)
+		} else {
+			groups = append(groups, []docs.TestName{test})
+		}
+	}
+	return groups
+}
+
+// judge sets the verdict from the output of the tests of one package.
+func (r *result) judge(group []docs.TestName, out []byte, failed bool) {
+	if bytes.Contains(out, []byte("[build failed]")) || bytes.Contains(out, []byte("[setup failed]")) {
+		r.verdict, r.reason = broken, "it does not compile:\n"+string(out)
+		return
+	}
+	for _, test := range group {
+		if bytes.Contains(out, []byte("--- FAIL: "+test.Function+" (")) {
+			r.verdict, r.by = caught, test
+			return
+		}
+	}
+	for _, test := range group {
+		hasBegun := bytes.Contains(out, []byte("=== RUN   "+test.Function+"\n"))
+		isLate := bytes.Contains(out, []byte("\t"+test.Function+" (")) || bytes.Contains(out, []byte("\t"+test.Function+"/"))
+		switch {
+		case !failed && !hasBegun:
+			r.verdict, r.reason = broken, test.String()+" does not exist"
+			return
+		case failed && isLate: // in the list of tests that ran at the end of the time
+			r.verdict, r.by = caught, test
+			return
+		}
+	}
+	if failed { // an exit of the process, or TestMain
+		r.verdict, r.by = caught, group[0]
+	}
+}
+
+// runTests runs tests of one package with the changed file.
+func runTests(ctx context.Context, group []docs.TestName, overlay string, limit time.Duration) ([]byte, error) {
+	var names []string
+	for _, test := range group {
+		names = append(names, test.Function)
+	}
+	pattern := "^(" + strings.Join(names, "|") + ")$"
+	cmd := exec.CommandContext(ctx, "go", "test", "-overlay", overlay, "-vet=off", "-failfast", "-count=1", "-v", "-timeout", limit.String(), "-run", pattern, "./"+group[0].Folder)
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) } // the go command ends its test
 	cmd.WaitDelay = 10 * time.Second
 	return cmd.CombinedOutput()
