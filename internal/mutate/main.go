@@ -43,6 +43,8 @@ type options struct {
 	write   bool
 	limit   time.Duration
 	workers int
+	resume  string
+	log     *resultLog // of resume; nil without it
 	rows    []string
 }
 
@@ -53,6 +55,7 @@ func main() {
 	flag.BoolVar(&o.write, "write", false, "write the results to "+resultPage)
 	flag.DurationVar(&o.limit, "timeout", 4*time.Minute, "a test that runs longer counts as failed")
 	flag.IntVar(&o.workers, "j", 2, "try `n` changes at once")
+	flag.StringVar(&o.resume, "resume", "", "keep results in this `file`, and try only the changes that it lacks; results of another commit do not count")
 	flag.Usage = func() {
 		fmt.Fprintf(flag.CommandLine.Output(), "usage: go run ./internal/mutate [flags] [ROW...]\n\n"+
 			"Breaks requirements of the specification one at a time and checks that their tests notice it.\n"+
@@ -98,6 +101,16 @@ func run(ctx context.Context, o options) error {
 		if chosen[i].tests == nil {
 			chosen[i].tests = tests[chosen[i].row]
 		}
+	}
+	if o.resume != "" {
+		commit, err := readCommit(ctx)
+		if err != nil {
+			return err
+		}
+		if o.log, err = openResultLog(o.resume, commit); err != nil {
+			return err
+		}
+		defer o.log.file.Close()
 	}
 	results := tryAll(ctx, chosen, o)
 	if ctx.Err() != nil {
@@ -150,9 +163,17 @@ func tryAll(ctx context.Context, chosen []mutant, o options) []result {
 	for range max(1, o.workers) {
 		workers.Go(func() {
 			for i, ok := takeNext(); ok; i, ok = takeNext() {
-				r := try(ctx, chosen[i], o.limit)
+				r, isKnown := o.log.find(chosen[i])
+				if !isKnown {
+					r = try(ctx, chosen[i], o.limit)
+				}
 				if ctx.Err() != nil {
 					return
+				}
+				if !isKnown {
+					if err := o.log.add(r); err != nil {
+						fmt.Fprintln(os.Stderr, "mutate: the result is not kept:", err)
+					}
 				}
 				mu.Lock()
 				results[i] = &r

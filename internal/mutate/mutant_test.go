@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -51,6 +52,24 @@ func TestMutantsApply(t *testing.T) {
 			if !slices.Contains(rows[m.row], test) {
 				t.Errorf("%s: docs/spec does not name the test %s for %s", m.at, test, m.row)
 			}
+		}
+	}
+}
+
+// Each requirement that binds dowel has a change. Recommendations need none.
+func TestRequirementsHaveChanges(t *testing.T) {
+	rows, err := docs.ReadRequirements(os.DirFS(root))
+	if err != nil {
+		t.Fatal(err)
+	}
+	changed := map[string]bool{}
+	for _, m := range readLists(t) {
+		changed[m.row] = true
+	}
+	for _, row := range rows {
+		isRecommended := strings.HasPrefix(row.At, "docs/spec/should.md")
+		if !isRecommended && !strings.Contains(row.Tests, "does not bind") && !changed[row.ID] {
+			t.Errorf("%s: no change in internal/mutate/mutants breaks %s", row.At, row.ID)
 		}
 	}
 }
@@ -196,5 +215,36 @@ func TestTryAll(t *testing.T) {
 	}
 	if results := tryAll(t.Context(), []mutant{missing, noFile, missing}, options{sample: 1, limit: time.Minute}); len(results) == 0 || len(results) == 3 {
 		t.Errorf("a sample of 1 ns tried %d of 3 changes", len(results))
+	}
+}
+
+// A run goes on after an interruption, and results of another commit are forgotten.
+func TestResultLog(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "results")
+	seen, missed := mutant{row: "basic.01", at: "base.txt:3"}, mutant{row: "basic.02", at: "base.txt:7"}
+	test := docs.FindTests("`jsonrpc.TestParse`")[0]
+	for _, step := range []struct {
+		commit string
+		known  bool
+	}{{"a", false}, {"a", true}, {"b", false}, {"a", false}} {
+		l, err := openResultLog(path, step.commit)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, known := l.find(seen)
+		if known != step.known || known && (r.by != test || r.verdict != caught) {
+			t.Errorf("commit %s: %v, %v, want %v", step.commit, r, known, step.known)
+		}
+		if _, known := l.find(missed); known {
+			t.Errorf("commit %s: a change that was not noticed is not tried again", step.commit)
+		}
+		for _, r := range []result{{mutant: seen, verdict: caught, by: test}, {mutant: missed, verdict: survived}} {
+			if err := l.add(r); err != nil {
+				t.Error(err)
+			}
+		}
+		if err := l.file.Close(); err != nil {
+			t.Error(err)
+		}
 	}
 }
