@@ -128,6 +128,39 @@ func TestDiscoveryWithQuirks(t *testing.T) {
 	}
 }
 
+// The metadata that a challenge names counts before the metadata at the well-known addresses.
+func TestMetadataOfChallengeComesFirst(t *testing.T) {
+	t.Parallel()
+	named, other := authtest.Start(t, nil), authtest.Start(t, nil)
+	rs := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		origin := "http://" + r.Host
+		writeMetadata := func(issuer string) {
+			w.Header().Set("Content-Type", "application/json")
+			fmt.Fprintf(w, `{"resource":%q,"authorization_servers":[%q]}`, origin+"/mcp", issuer)
+		}
+		switch {
+		case r.URL.Path == "/metadata":
+			writeMetadata(named.Issuer)
+		case strings.HasPrefix(r.URL.Path, "/.well-known/"):
+			writeMetadata(other.Issuer)
+		case r.Header.Get("Authorization") == "":
+			w.Header().Set("WWW-Authenticate", `Bearer resource_metadata="`+origin+`/metadata"`)
+			w.WriteHeader(http.StatusUnauthorized)
+		}
+	}))
+	defer rs.Close()
+	tr, err := NewTransport(rs.URL+"/mcp", &Options{Login: &testLogin{as: named}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if status, err := post(t.Context(), tr, rs.URL+"/mcp", "{}"); err != nil || status != http.StatusOK {
+		t.Errorf("status %d, %v", status, err)
+	}
+	if right, wrong := named.Count("authorize"), other.Count("register"); right != 1 || wrong != 0 {
+		t.Errorf("%d logins at the server of the challenge and %d registrations at the other, want 1 and 0", right, wrong)
+	}
+}
+
 // Discovery fails, and no endpoint is used, if the metadata belongs to another server.
 func TestDiscoveryRefuses(t *testing.T) {
 	t.Parallel()

@@ -65,6 +65,27 @@ func TestIntrospection(t *testing.T) {
 	expect("expired within the skew, asked again", short, 401, 7)
 }
 
+// TestInactiveToken checks that an answer about an inactive token counts as a refusal, also if it has
+// the claims of a valid one.
+func TestInactiveToken(t *testing.T) {
+	t.Parallel()
+	var active atomic.Bool
+	_, s := newOpaqueServer(t, authtest.Options{OnRequest: func(endpoint string, w http.ResponseWriter, _ *http.Request) bool {
+		if endpoint != "introspect" {
+			return false
+		}
+		w.Header().Set("Content-Type", "application/json")
+		fmt.Fprintf(w, `{"active":%t,"sub":"alice","aud":%q,"exp":%d}`, active.Load(), publicURL, time.Now().Add(time.Hour).Unix())
+		return true
+	}}, nil)
+	for token, want := range map[string]int{"inactive": 401, "valid": 200} {
+		active.Store(want == 200)
+		if resp, _ := send(s, newPOST("/mcp", "Bearer "+token)); resp.StatusCode != want {
+			t.Errorf("%s: status %d, want %d", token, resp.StatusCode, want)
+		}
+	}
+}
+
 // TestIntrospectionDown checks that a failed introspection is an error and not a refused token.
 func TestIntrospectionDown(t *testing.T) {
 	t.Parallel()
