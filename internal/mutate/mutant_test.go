@@ -130,7 +130,7 @@ func TestTry(t *testing.T) {
 	}
 }
 
-// Tests of one package run at once: those of the changed package first, those of the program last.
+// Tests of one package run at once. The changed package comes first, the program last.
 func TestGroupTests(t *testing.T) {
 	m := mutant{file: "auth/scope.go", tests: docs.FindTests("`internal/cli.TestA` `server.TestB` `auth.TestC` `server.TestD` `client.TestE` `auth.TestF`")}
 	var groups []string
@@ -218,7 +218,7 @@ func TestTryAll(t *testing.T) {
 	}
 }
 
-// A run goes on after an interruption, and results of another commit are forgotten.
+// A run continues after an interruption, and results of another commit are forgotten.
 func TestResultLog(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "results")
 	seen, missed := mutant{row: "basic.01", at: "base.txt:3"}, mutant{row: "basic.02", at: "base.txt:7"}

@@ -12,8 +12,8 @@ import (
 	"github.com/dowel-mcp/dowel/internal/docs"
 )
 
-// resultLog keeps the changes of one commit that were noticed in a file, so that a run that was
-// interrupted goes on. Results of another commit do not count: its code and tests may be others.
+// resultLog keeps the changes of one commit that were noticed in a file, so that an
+// interrupted run can continue. Results of another commit do not count: its code and tests may be others.
 type resultLog struct {
 	mu      sync.Mutex
 	file    *os.File                 // guarded by mu
@@ -49,7 +49,7 @@ func openResultLog(path, commit string) (*resultLog, error) {
 	return l, nil
 }
 
-// find returns the result of an earlier run. A nil log has none.
+// find returns the result of an earlier run. A nil log never has a result.
 func (l *resultLog) find(m mutant) (result, bool) {
 	if l == nil {
 		return result{}, false
