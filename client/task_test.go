@@ -266,6 +266,24 @@ func TestStuckTask(t *testing.T) {
 	})
 }
 
+// A task is no answer to a request other than tools/call.
+func TestTaskForAnotherMethod(t *testing.T) {
+	h := handlers{
+		mcp.MethodDiscover: returns(`{"supportedVersions":["2026-07-28"],"capabilities":{"prompts":{},"extensions":{"io.modelcontextprotocol/tasks":{}}}}`),
+		mcp.MethodGetPrompt: func(_ context.Context, req *mcp.Request) (*mcp.Result, error) {
+			if strings.Contains(string(req.ClientCapabilities), "tasks") {
+				t.Error("declared")
+			}
+			return &mcp.Result{Type: "task", Raw: json.RawMessage(`{"taskId":"1"}`)}, nil
+		},
+	}
+	c := dialWire(t, h, client.Options{})
+	method := mcp.Method[mcp.GetPromptParams, mcp.Response]{Name: mcp.MethodGetPrompt}
+	if _, err := client.Do(t.Context(), c, method, mcp.GetPromptParams{Name: "p"}); err == nil || !strings.Contains(err.Error(), `"task"`) {
+		t.Errorf("got %v", err)
+	}
+}
+
 // extended is a server whose transports know tasks.
 type extended struct{ handlers }
 
