@@ -75,7 +75,7 @@ func (f *Form) bodyLines(t *theme.Theme, width, room int) []string {
 		return all
 	}
 	room = max(room-1, 1)
-	f.hidden = len(all) - room
+	f.hidden, f.page = len(all)-room, room
 	f.scroll = min(f.scroll, f.hidden)
 	shown := append([]string{}, all[f.scroll:f.scroll+room]...)
 	return append(shown, t.Warn.Render(fmt.Sprintf("lines %d-%d of %d: PgUp and PgDn show the others", f.scroll+1, f.scroll+room, len(all))))

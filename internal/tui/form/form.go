@@ -27,6 +27,7 @@ type Form struct {
 	focus  int // of Fields, then the actions; -1 before the first key
 	scroll int // first line of Body
 	hidden int // lines of Body that did not fit the last time
+	page   int // lines of Body that did fit
 }
 
 // Action ends a form.
@@ -95,10 +96,10 @@ func (f *Form) Press(press tea.KeyPressMsg) *Result {
 	case "esc":
 		return &Result{f.Leave.Word}
 	case "pgdown":
-		f.scroll += min(max(f.hidden-f.scroll, 0), 5)
+		f.turnPage()
 		return nil
 	case "pgup":
-		f.scroll = max(f.scroll-5, 0)
+		f.scroll = max(f.scroll-f.page, 0)
 		return nil
 	case "tab":
 		f.move(1)
@@ -128,6 +129,14 @@ func (f *Form) Press(press tea.KeyPressMsg) *Result {
 		f.focus = -1 // the user seems to type something else
 	}
 	return nil
+}
+
+// turnPage shows the next lines of the body, and reports whether there were some. The user cannot
+// confirm a text before its end was on the screen.
+func (f *Form) turnPage() bool {
+	by := min(f.hidden-f.scroll, f.page)
+	f.scroll += max(by, 0)
+	return by > 0
 }
 
 func (f *Form) moveByArrow(name string) bool {
@@ -160,6 +169,9 @@ func (f *Form) pressEnter() *Result {
 		if !f.IsQuick || f.field() != nil {
 			return nil
 		}
+	}
+	if f.turnPage() {
+		return nil
 	}
 	action := f.Actions[f.focus-len(f.Fields)]
 	if action.Skips {

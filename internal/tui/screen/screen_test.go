@@ -177,6 +177,7 @@ func TestScreenApproval(t *testing.T) {
 	d.send(Asked{approval(), func(word string) { answered = append(answered, word) }})
 	d.press("y")
 	d.checkGolden("approval")
+	d.rows(80, 24) // shows the whole call again
 	d.press("es and more", "enter")
 	if len(answered) > 0 {
 		t.Errorf("words that begin with an answer have answered %q", answered)

@@ -5,6 +5,7 @@ package theme
 
 import (
 	"strings"
+	"unicode/utf8"
 
 	"charm.land/lipgloss/v2"
 	"github.com/charmbracelet/x/ansi"
@@ -84,12 +85,26 @@ func End(line string) string {
 // Break cuts a line without styles into parts of at most width columns. An empty line is one part.
 func Break(line string, width int) (parts []string) {
 	width = max(width, 1)
-	for Width(line) > width {
-		part := ansi.Truncate(line, width, "")
+	for {
+		head := firstBytes(line, 16*width) // so that a long line is looked at once
+		if len(head) == len(line) && Width(line) <= width {
+			return append(parts, line)
+		}
+		part := ansi.Truncate(head, width, "")
 		if part == "" {
-			break
+			part = head
 		}
 		parts, line = append(parts, part), line[len(part):]
 	}
-	return append(parts, line)
+}
+
+// firstBytes returns at most n bytes of a text, in whole characters.
+func firstBytes(text string, n int) string {
+	if len(text) <= n {
+		return text
+	}
+	for n > 0 && !utf8.RuneStart(text[n]) {
+		n--
+	}
+	return text[:n]
 }
