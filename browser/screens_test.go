@@ -128,6 +128,11 @@ func TestScreens(t *testing.T) {
 			p.click(".run", "Run")
 			p.until(`!!document.querySelector(".ask-box .form")`)
 		}},
+		{"audit", "/console/audit", "delete_repository", func() {
+			p.click(".row", "delete_repository")
+			p.sees("Outcome")
+		}},
+		{"audit-none", "/console/audit?q=nothing+such", "No record matches", nil},
 		{"search", "/console/tools?q=repository", "delete_repository", nil},
 		{"help", "/console/wire", "create_issue", func() {
 			p.click("#help-button", "?")
@@ -156,6 +161,7 @@ func TestScreens(t *testing.T) {
 		for _, l := range looks {
 			p.show(l)
 			p.until("new Promise(r => requestAnimationFrame(() => requestAnimationFrame(() => r(true))))")
+			p.until("Promise.allSettled(document.getAnimations().filter(a => a instanceof CSSTransition).map(a => a.finished))") // colours of a button
 			where := screen.name + " " + l.name
 			p.checkWidth(where)
 			p.checkAccessibility(where, l)

@@ -20,7 +20,8 @@ type Record struct {
 	Time time.Time `json:"time"`
 	// Client is the principal of the request, else the name that the client gives itself.
 	Client string `json:"client,omitzero"`
-	// Method is the method of the request.
+	// Method is the method of the request, or of the user's action: servers/enable, disable, restart
+	// or trust, definitions/accept. definitions/change and config/change have no sender.
 	Method string `json:"method"`
 	// Server is the upstream. Name is the upstream's tool, prompt or URI.
 	Server string `json:"server,omitzero"`

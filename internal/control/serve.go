@@ -44,7 +44,7 @@ type ConsoleLogin struct {
 	Version  string `json:"version"` // of the running dowel
 }
 
-// Running is a running dowel, for its API. Recorder and Calls may be nil.
+// Running is a running dowel, for its API. Recorder, Calls and Audit may be nil.
 type Running struct {
 	// Life ends the streams of events, logs and the journal, which tells their readers that this dowel
 	// ends.
@@ -53,6 +53,9 @@ type Running struct {
 	Hub        *hub.Hub
 	Recorder   *journal.Recorder // of the journal
 	Calls      *Calls            // by the user
+	Audit      *AuditTrail
+
+	door string // of the user's actions, for the audit log: console, or command
 }
 
 // Handler returns the HTTP handler of a running dowel. Only the user may reach it. gateway serves the
@@ -86,6 +89,7 @@ func Handler(d Running, gateway http.Handler) http.Handler {
 // not serve the gateway. Its caller checks who may use it.
 func ConsoleAPI(d Running) http.Handler {
 	mux := http.NewServeMux()
+	d.door = "console"
 	d.addShared(mux, func(next http.HandlerFunc) http.HandlerFunc { return next })
 	return mux
 }
@@ -97,8 +101,10 @@ func (d Running) addShared(mux *http.ServeMux, protect func(http.HandlerFunc) ht
 	mux.HandleFunc("GET /v1/status", func(w http.ResponseWriter, r *http.Request) { writeJSON(w, c.Status()) })
 	mux.HandleFunc("POST /v1/reload", protect(func(w http.ResponseWriter, r *http.Request) { writeOutcome(w, c.Reload(r.Context())) }))
 	mux.HandleFunc("POST /v1/servers/{name}/{verb}", protect(func(w http.ResponseWriter, r *http.Request) {
-		writeOutcome(w, c.Do(r.Context(), r.PathValue("name"), r.PathValue("verb")))
+		name, verb := r.PathValue("name"), r.PathValue("verb")
+		writeOutcome(w, d.record("servers/"+verb, name, "", c.Do(r.Context(), name, verb)))
 	}))
+	mux.HandleFunc("POST /v1/servers/{name}/accept", protect(d.serveAccept))
 	mux.HandleFunc("GET /v1/servers/{name}/trust", protect(func(w http.ResponseWriter, r *http.Request) {
 		question, err := c.TrustQuestion(r.PathValue("name"))
 		writeResult(w, question, err)
@@ -107,13 +113,16 @@ func (d Running) addShared(mux *http.ServeMux, protect func(http.HandlerFunc) ht
 		var a TrustAnswer
 		err := json.NewDecoder(r.Body).Decode(&a)
 		if err == nil {
-			err = c.Trust(r.Context(), r.PathValue("name"), a)
+			err = d.record("servers/trust", r.PathValue("name"), "", c.Trust(r.Context(), r.PathValue("name"), a))
 		}
 		writeOutcome(w, err)
 	}))
 	mux.HandleFunc("POST /v1/servers/{name}/doctor", protect(func(w http.ResponseWriter, r *http.Request) { streamDoctor(w, r, d.Hub, d.Life) }))
 	mux.HandleFunc("GET /v1/servers/{name}/logs", func(w http.ResponseWriter, r *http.Request) { streamLogs(w, r, d.Hub, d.Life) })
 	d.addTools(mux, protect)
+	if d.Audit != nil {
+		mux.HandleFunc("GET /v1/audit", protect(d.serveAudit))
+	}
 	if d.Recorder != nil {
 		mux.HandleFunc("GET /v1/stream", protect(d.serveStream))
 		mux.HandleFunc("GET /v1/clients", protect(func(w http.ResponseWriter, r *http.Request) { writeJSON(w, clientsOf(d.Recorder)) }))

@@ -18,6 +18,7 @@ const (
 	beatInterval   = 15 * time.Second
 	statusInterval = 200 * time.Millisecond
 	flushInterval  = 50 * time.Millisecond
+	auditInterval  = 2 * time.Second // other processes write to the audit log, too
 )
 
 // noteLine is a line of a stream besides the lines of records.
@@ -31,6 +32,8 @@ type noteLine struct {
 	Error string `json:"error,omitzero"`
 	// Asks is the number of open questions.
 	Asks *int `json:"asks,omitempty"`
+	// Audit is the size of the audit log.
+	Audit int64 `json:"audit,omitzero"`
 }
 
 // serveStream answers with everything that the console follows, one JSON object a line:
@@ -38,6 +41,7 @@ type noteLine struct {
 //	boot    the first line: the journal that numbers belong to
 //	status  the whole status, at the beginning and when it has changed
 //	asks    the number of open questions, at the beginning and when a question comes or goes
+//	audit   the audit log has grown
 //	log     a server has an entry more in its logs
 //	op      an operation, again when it has changed
 //	frame   a frame, with ?rows=frames instead of operations
@@ -79,6 +83,9 @@ func (d Running) serveStream(w http.ResponseWriter, r *http.Request) {
 	if flush() != nil {
 		return
 	}
+	_, logged := d.Audit.state()
+	poll := time.NewTicker(auditInterval)
+	defer poll.Stop()
 	beat := time.NewTicker(beatInterval)
 	defer beat.Stop()
 	for {
@@ -92,6 +99,12 @@ func (d Running) serveStream(w http.ResponseWriter, r *http.Request) {
 		case <-asksChanged:
 			open, asksChanged = asks.count()
 			err = out.Encode(noteLine{K: "asks", Asks: &open})
+		case <-poll.C:
+			d.Audit.poll()
+		case <-logged:
+			var size int64
+			size, logged = d.Audit.state()
+			err = out.Encode(noteLine{K: "audit", Audit: size})
 		case <-beat.C:
 			err = out.Encode(noteLine{K: "beat"})
 		}

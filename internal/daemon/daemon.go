@@ -15,6 +15,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -26,7 +27,6 @@ import (
 	"github.com/dowel-mcp/dowel/auth"
 	"github.com/dowel-mcp/dowel/gateway"
 	"github.com/dowel-mcp/dowel/hub"
-	"github.com/dowel-mcp/dowel/internal/audit"
 	"github.com/dowel-mcp/dowel/internal/config"
 	"github.com/dowel-mcp/dowel/internal/config/state"
 	"github.com/dowel-mcp/dowel/internal/config/watch"
@@ -110,7 +110,9 @@ type Daemon struct {
 	cancel     context.CancelFunc
 	background sync.WaitGroup
 	shutdowns  []func(context.Context) error // of the control socket and the gateway
-	auditLog   *os.File
+	auditFile  *os.File                      // nil without a file
+	auditLog   io.Writer
+	trail      *control.AuditTrail // set with auditLog
 
 	place     *control.Place
 	yieldOnce sync.Once
@@ -251,8 +253,11 @@ func (d *Daemon) loadServers(cause string) error {
 	d.gateway = gateway.New(d.Hub, &gateway.Options{Info: d.info, Quota: d.quota, Logger: d.options.Logger,
 		Scopes: func(server string) []string { return settings.Auth.Servers[server] }, Login: d.loginUser})
 	d.access = NewAccess(settings, d.state)
-	d.background.Go(d.followConfig)
-	return d.openAudit()
+	if err := d.openAudit(); err != nil {
+		return err
+	}
+	d.background.Go(func() { d.followConfig(set) })
+	return nil
 }
 
 // GatewaySettings resolves the settings of the gateway. It fails if a user's file or a setting has
@@ -285,10 +290,12 @@ func (d *Daemon) reportProblems(set *config.Set) {
 	}
 }
 
-// followConfig applies changes of the files until the daemon ends.
-func (d *Daemon) followConfig() {
+// followConfig applies changes of the files until the daemon ends. last is the configuration so far.
+func (d *Daemon) followConfig(last *config.Set) {
 	for set := range d.source.Changes(d.ctx, watch.Options{Warn: func(err error) { d.options.Warn("%v", err) }}) {
 		d.reportProblems(set)
+		d.recordConfig(last, set)
+		last = set
 		if now, err := GatewaySettings(set); err == nil && !now.Same(d.settings) {
 			d.applySettings(now)
 		}
@@ -316,8 +323,8 @@ func (d *Daemon) stopServers() {
 	d.Hub.Close()
 	d.recorder.Close()
 	d.recording.Wait()
-	if d.auditLog != nil {
-		d.auditLog.Close()
+	if d.auditFile != nil {
+		d.auditFile.Close()
 	}
 	if err := d.place.Release(); err != nil {
 		d.options.Warn("%v", err)
@@ -384,30 +391,7 @@ func (d *Daemon) gatewayMiddleware() []mcp.Middleware { return d.middleware(d.ca
 func (d *Daemon) middleware(asks ...mcp.Middleware) []mcp.Middleware {
 	limit := gateway.Limits{Rate: d.settings.Rate, Burst: int(2 * d.settings.Rate), Concurrent: maxConcurrent}
 	all := append([]mcp.Middleware{d.recorder.Middleware(), gateway.Limit(limit)}, asks...)
-	if d.auditLog != nil {
-		all = append(all, gateway.Audit(d.auditLog, d.auditOptions()))
-	}
-	return all
-}
-
-// openAudit opens the audit log if the configuration names a file for it.
-func (d *Daemon) openAudit() (err error) {
-	if d.settings.Audit == "" {
-		return nil
-	}
-	if err = os.MkdirAll(filepath.Dir(d.settings.Audit), 0o700); err == nil {
-		d.auditLog, err = os.OpenFile(d.settings.Audit, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
-	}
-	if err != nil {
-		return fmt.Errorf("the audit log %s cannot be written: %w", d.settings.Audit, err)
-	}
-	d.calls.Asks.Record = audit.NewLog(d.auditLog, audit.Options(d.auditOptions())).Write
-	return nil
-}
-
-// auditOptions returns the options of the audit log.
-func (d *Daemon) auditOptions() gateway.AuditOptions {
-	return gateway.AuditOptions{Arguments: d.settings.AuditArguments, Mask: d.maskSecrets, OnError: func(err error) { d.options.Warn("the audit log: %v", err) }}
+	return append(all, gateway.Audit(d.auditLog, d.auditOptions()))
 }
 
 // maskSecrets replaces the secrets of all servers in text, and everything with the form of one.

@@ -3,6 +3,7 @@
 import { logIn, prefix, session, post } from "./api.js";
 import { ask, at, command, el, fill, peg, reasonOf } from "./dom.js";
 import { AsksScreen } from "./asks.js";
+import { AuditScreen } from "./audit.js";
 import { age, shortClock } from "./format.js";
 import { close, dismiss } from "./inspector.js";
 import { changes, go, here, set, visit } from "./route.js";
@@ -17,6 +18,7 @@ const screens = {
   tools: { title: "Tools", make: () => new ToolsScreen(), hint: "Search tools, prompts and resources by name, or by what they do" },
   wire: { title: "Wire", make: () => new WireScreen(), hint: "Filter, such as server:github status:error" },
   asks: { title: "Asks", make: () => new AsksScreen(), hint: "Filter questions" },
+  audit: { title: "Audit", make: () => new AuditScreen(), hint: "Words that a record has, such as a server, a client or an outcome" },
 };
 
 const main = at("main"), query = at("query"), live = at("live");
@@ -51,7 +53,7 @@ changes.addEventListener("change", show);
 
 // Links within the console change the screen and keep the page.
 document.addEventListener("click", (e) => {
-  const a = /** @type {Element} */ (e.target).closest?.("a");
+  const a = e.target.closest?.("a");
   if (!a || e.defaultPrevented || e.button !== 0 || e.ctrlKey || e.metaKey || e.shiftKey || a.origin !== location.origin || !a.pathname.startsWith(prefix + "/") || a.hash) return;
   e.preventDefault();
   visit(a.pathname + a.search);
@@ -109,7 +111,7 @@ function showLogin(reason = store.reason) {
     el("p", { class: "soft" }, `A page stays logged in until dowel ends, or for 12 hours without use. It was ${shortClock(Date.now())} when this was noticed.`)));
 }
 
-const keyHelp = [["g s", "Servers"], ["g t", "Tools"], ["g w", "Wire"], ["g a", "Asks"], ["/", "filter"], ["j  k", "next, previous"], ["Enter", "open"], ["→ ←", "unfold, fold an operation"], ["Esc", "close, back"],
+const keyHelp = [["g s", "Servers"], ["g t", "Tools"], ["g w", "Wire"], ["g a", "Asks"], ["g u", "Audit"], ["/", "filter"], ["j  k", "next, previous"], ["Enter", "open"], ["→ ←", "unfold, fold an operation"], ["Esc", "close, back"],
   ["e  r", "edit arguments or an answer, run"], ["Ctrl Enter", "run or answer from a field"], ["f", "operations or messages"], ["Space", "pause and go on"], ["G", "newest, and follow"], ["y", "copy"], ["?", "this"]];
 
 const filterHelp = [["server:github client:cursor", "who"], ["method:tools/call tool:create_*", "what; * and ? stand for any characters"], ["status:error|tool-error", "ok error tool-error pending asked cancelled late refused lost"],
@@ -122,7 +124,7 @@ function help() {
   ask("Keys and filter", el("div", {}, rows(keyHelp), el("h3", {}, "Filter of Wire, as of dowel wire"), el("dl", { class: "facts keys wide" }, filterHelp.map(([key, text]) => [el("dt", {}, el("code", {}, key)), el("dd", {}, text)])),
     el("h3", {}, "Colours"), el("div", { class: "choice", role: "group", "aria-label": "Colours" }, ["auto", "light", "dark"].map((name) => el("button", { "aria-pressed": String(name === theme), click: (e) => {
       setTheme(name);
-      const group = /** @type {HTMLElement} */ (e.currentTarget).parentElement;
+      const group = e.currentTarget.parentElement;
       for (const b of group?.children ?? []) b.setAttribute("aria-pressed", String(b === e.currentTarget));
     } }, name)))), [{ value: "logout", text: "Log out", kind: "quiet" }, { value: "", text: "Close" }]).then(async (answer) => {
     if (answer !== "logout") return;
@@ -144,7 +146,7 @@ setTheme(localStorage.getItem("dowel.theme") ?? "auto");
 
 let prefixKey = "";
 document.addEventListener("keydown", (e) => {
-  const target = /** @type {HTMLElement} */ (e.target);
+  const target = e.target;
   if (e.key === "Escape") {
     if (at("dialog").open) return;
     if (target === query) {
@@ -158,7 +160,7 @@ document.addEventListener("keydown", (e) => {
   const key = prefixKey + e.key;
   prefixKey = "";
   /** @type {Record<string, () => void>} */
-  const keys = { "/": () => query.select(), "?": help, gs: () => go("servers"), gt: () => go("tools"), gw: () => go("wire"), ga: () => go("asks"), g: () => { prefixKey = "g"; }, j: () => screen?.move(1), k: () => screen?.move(-1) };
+  const keys = { "/": () => query.select(), "?": help, gs: () => go("servers"), gt: () => go("tools"), gw: () => go("wire"), ga: () => go("asks"), gu: () => go("audit"), g: () => { prefixKey = "g"; }, j: () => screen?.move(1), k: () => screen?.move(-1) };
   if (keys[key]) {
     e.preventDefault();
     keys[key]();

@@ -1,12 +1,12 @@
 // @ts-check
 // Asks: the open questions of all servers, to all clients. The first answer counts, from wherever it comes.
 import { get, post, session } from "./api.js";
-import { attempt, el, fill, focusOn, moveFocus, oneLine, peg, reasonOf, reveal, toast, webAddress } from "./dom.js";
+import { attempt, cutText, el, fill, focusOn, moveFocus, oneLine, peg, reasonOf, reveal, toast, webAddress } from "./dom.js";
 import { age, shortClock } from "./format.js";
 import { Form, initial } from "./form.js";
 import { link } from "./route.js";
 import { quote } from "./servers.js";
-import { store } from "./store.js";
+import { Screen } from "./screen.js";
 
 const maxMessage = 4000;
 
@@ -37,9 +37,7 @@ export class Question {
   #body() {
     const { kind, message = "", url } = this.ask;
     if (kind === "sampling") return [el("p", {}, "It asks the client's model, which may ask its user."), el("details", {}, el("summary", {}, "What it asks the model"), el("pre", { class: "text", tabindex: 0 }, reveal(message)))];
-    const text = el("p", { class: "ask-text" }, reveal(message.slice(0, maxMessage)));
-    const more = message.length > maxMessage ? el("button", { class: "quiet", click: () => { text.textContent = reveal(message); more?.remove(); } }, "… all of it") : null;
-    return [text, more, url ? webAddress(url) : null];
+    return [cutText("ask-text", message, maxMessage), url ? webAddress(url) : null];
   }
 
   #buttons() {
@@ -62,7 +60,6 @@ export class Question {
     }
   }
 
-  /** @param {KeyboardEvent} e */
   #onKey(e) {
     if (e.key !== "Enter" || !(e.ctrlKey || e.metaKey) || this.ask.obstacle || session.readOnly) return;
     e.preventDefault();
@@ -80,7 +77,7 @@ export class Question {
   }
 }
 
-export class AsksScreen extends HTMLElement {
+export class AsksScreen extends Screen {
   #bar = el("div", { class: "bar" });
   #list = el("div", { class: "asks-list" });
   #empty = el("div", { class: "empty" });
@@ -88,30 +85,21 @@ export class AsksScreen extends HTMLElement {
   /** @type {Map<number, Question>} */ #open = new Map();
   #all = null;
   #filter = "";
-  #stop = new AbortController();
 
   connectedCallback() {
-    this.#stop = new AbortController();
-    const { signal } = this.#stop;
-    this.append(el("h1", { class: "sr" }, "Asks"), this.#bar, this.#list, this.#empty, this.#closed);
-    store.addEventListener("asks", () => this.#load(), { signal });
-    const tick = setInterval(() => { for (const q of this.#open.values()) q.tick(); }, 5000);
-    signal.addEventListener("abort", () => clearInterval(tick));
+    this.build("Asks", this.#bar, this.#list, this.#empty, this.#closed);
+    this.on("asks", () => this.#load());
+    this.tick(() => { for (const q of this.#open.values()) q.tick(); });
     this.#load();
   }
 
-  disconnectedCallback() { this.#stop.abort(); }
-
-  /** @param {string[]} _ @param {URLSearchParams} query */
   show(_, query) {
     this.#filter = (query.get("q") ?? "").toLowerCase();
     this.#draw();
   }
 
-  /** @param {number} by */
   move(by) { moveFocus(this.#list, ".ask-box:not([hidden])", by); }
 
-  /** @param {string} key @returns {boolean} whether it was used */
   key(key) {
     if (key !== "e" && key !== "Enter") return false;
     const all = [...this.#open.values()].filter((q) => !q.node.hidden), q = all.find((q) => q.node.contains(document.activeElement)) ?? all[0];
@@ -164,6 +152,6 @@ export class AsksScreen extends HTMLElement {
   }
 }
 
-const words = /** @type {Record<string, string>} */ ({ accept: "answered", decline: "declined", cancel: "dismissed", unanswered: "not answered" });
+const words = { accept: "answered", decline: "declined", cancel: "dismissed", unanswered: "not answered" };
 
 customElements.define("dowel-asks", AsksScreen);

@@ -48,6 +48,20 @@ export function moveFocus(node, selector, by) {
   all[Math.min(all.length - 1, Math.max(0, from + by))]?.focus();
 }
 
+/** Text of which the beginning is shown first. @param {string} name of its class @param {string} text @param {number} short */
+export function cutText(name, text, short) {
+  const p = el("p", { class: name }, reveal(text.slice(0, short)));
+  if (text.length <= short) return p;
+  const more = el("button", { class: "quiet", click: () => { p.textContent = reveal(text.slice(0, 20_000)); more.remove(); } }, "… all of it");
+  return [p, more];
+}
+
+/** Details that are made when they are opened. @param {string} name of their class @param {string} summary @param {() => any} make */
+export function later(name, summary, make) {
+  const details = el("details", { class: name, toggle: () => { if (details.open && details.childElementCount === 1) details.append(...[make()].flat()); } }, el("summary", {}, summary));
+  return details;
+}
+
 /** The sign of a state. @param {string} glyph @param {string} kind */
 export const peg = (glyph, kind) => el("span", { class: "peg " + kind, "aria-hidden": "true" }, glyph);
 
@@ -93,7 +107,7 @@ export async function copy(text) {
   } catch {
     const area = el("textarea", { class: "sr" }, text);
     document.body.append(area);
-    /** @type {HTMLTextAreaElement} */ (area).select();
+    area.select();
     document.execCommand("copy");
     area.remove();
   }
@@ -115,7 +129,7 @@ export function toast(text, isError) {
  * @param {string} title @param {any} body @param {Array<{value: string, text: string, kind?: string}>} buttons
  */
 export function ask(title, body, buttons) {
-  const dialog = /** @type {HTMLDialogElement} */ (at("dialog"));
+  const dialog = at("dialog");
   dialog.returnValue = "";
   dialog.setAttribute("aria-labelledby", "dialog-title");
   fill(dialog, el("h2", { id: "dialog-title" }, title), body,

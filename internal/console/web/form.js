@@ -71,7 +71,7 @@ function fit(f, v) {
   return 0;
 }
 
-const typeWords = /** @type {Record<string, string>} */ ({ string: "text", boolean: "yes or no", any: "JSON", choice: "", variants: "", object: "", array: "list", never: "no value allowed", lazy: "" });
+const typeWords = { string: "text", boolean: "yes or no", any: "JSON", choice: "", variants: "", object: "", array: "list", never: "no value allowed", lazy: "" };
 
 export class Form {
   node = el("div", { class: "form" });
@@ -133,7 +133,6 @@ export class Form {
     return node;
   }
 
-  /** @param {HTMLElement} node @param {Slot} s @param {() => void} redraw */
   #fillRow(node, s, redraw) {
     const f = s.field, id = newID(), value = s.get(), isAbsent = value === undefined;
     const again = (v) => {
@@ -185,7 +184,6 @@ export class Form {
     return this.#json(s, id);
   }
 
-  /** @param {Slot} s @param {string} id @param {string} text @param {(text: string) => any} read @param {Record<string, any>} [props] */
   #input(s, id, text, read, props) {
     const example = s.field.examples?.[0];
     const input = el("textarea", { id, rows: 1, spellcheck: "false", autocomplete: "off", autocapitalize: "off", "aria-describedby": `${id}-about ${id}-issue`, "aria-required": s.field.required ? "true" : undefined,
@@ -198,19 +196,16 @@ export class Form {
     return input;
   }
 
-  /** @param {Slot} s @param {string} id */
   #text(s, id) {
     const value = s.get();
     return this.#input(s, id, typeof value === "string" ? value : value === undefined || value === null ? "" : write(value), (text) => (text === "" && !s.inRow ? undefined : text));
   }
 
-  /** @param {Slot} s @param {string} id */
   #number(s, id) {
     const value = s.get();
     return this.#input(s, id, value === undefined || value === null ? "" : value instanceof Num ? value.text : String(value), (text) => (text.trim() === "" ? undefined : isNumber(text.trim()) ? new Num(text.trim()) : text), { class: "number-input", inputmode: "decimal" });
   }
 
-  /** @param {Slot} s @param {string} id */
   #json(s, id) {
     const value = s.get();
     return this.#input(s, id, value === undefined ? "" : write(value, "  "), (text) => {
@@ -249,7 +244,6 @@ export class Form {
     } };
   }
 
-  /** @param {Slot} s @param {() => void} redraw */
   #object(s, redraw) {
     const f = s.field, known = new Set((f.properties ?? []).map((p) => p.name));
     const map = s.get() instanceof Map ? s.get() : new Map();
@@ -267,7 +261,6 @@ export class Form {
       f.extra ? el("div", { class: "adding" }, name, el("button", { class: "quiet", click: add }, known.size ? "+ other property" : "+ entry")) : null];
   }
 
-  /** @param {Slot} s @param {() => void} redraw */
   #array(s, redraw) {
     const f = s.field, tuple = f.tuple ?? [], list = Array.isArray(s.get()) ? s.get() : [];
     const change = () => { s.set(list); redraw(); };
@@ -278,7 +271,6 @@ export class Form {
     list.length < tuple.length || f.items ? el("div", { class: "adding" }, button("+ row", `Add a row to ${s.label || "the list"}`, () => list.push(seed(tuple[list.length] ?? f.items)))) : null];
   }
 
-  /** @param {Slot} s @param {string} id @param {() => void} redraw */
   #variants(s, id, redraw) {
     const all = s.field.variants, scores = all.map((v) => fit(v, s.get()));
     const chosen = s.field.chosen !== undefined && scores[s.field.chosen] > 0 ? s.field.chosen : Math.max(0, scores.indexOf(Math.max(...scores)));
@@ -296,7 +288,6 @@ export class Form {
       ["object", "array", "variants"].includes(v.kind) ? el("div", { class: "variant" }, this.#control({ ...s, field: v }, id, redraw)) : this.#row({ ...s, field: { ...v, title: "", description: "" }, label: v.title || s.label })];
   }
 
-  /** @param {Slot} s */
   #lazy(s) {
     const value = s.get(), isNew = value === undefined || value === null;
     const open = async () => {

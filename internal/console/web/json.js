@@ -37,7 +37,7 @@ function line(name, value, level) {
   const [open, close] = Array.isArray(value) ? "[]" : "{}";
   if (entries.length === 0) return el("div", { class: "leaf" }, label, open + close);
   const inside = el("div", { class: "inside" });
-  const details = el("details", { toggle: () => { if (/** @type {HTMLDetailsElement} */ (details).open && !inside.childElementCount) more(inside, entries, 0, level); } },
+  const details = el("details", { toggle: () => { if (details.open && !inside.childElementCount) more(inside, entries, 0, level); } },
     el("summary", {}, label, open, el("span", { class: "soft" }, ` ${entries.length} `), close), inside);
   if (level < firstLevels) {
     details.setAttribute("open", "");

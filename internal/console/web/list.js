@@ -29,7 +29,7 @@ export class List {
     this.draw = draw;
     this.on = on;
     this.node = el("div", { class: "list", role: "tree", tabindex: 0, "aria-label": label, keydown: (e) => this.#onKey(e), scroll: () => this.#onScroll() }, this.#space);
-    this.node.addEventListener("click", (e) => this.#onClick(/** @type {MouseEvent} */ (e)));
+    this.node.addEventListener("click", (e) => this.#onClick(e));
     this.probe = el("span", { class: "probe", "aria-hidden": "true" }, "0".repeat(100));
     this.node.append(this.probe);
     this.resized = new ResizeObserver(() => this.refresh());
@@ -90,7 +90,6 @@ export class List {
     else this.node.removeAttribute("aria-activedescendant");
   }
 
-  /** @param {HTMLElement} node @param {number} index @param {number} columns */
   #drawRow(node, index, columns) {
     const row = this.rows[index];
     const drawn = this.draw(row, columns);
@@ -113,7 +112,6 @@ export class List {
     });
   }
 
-  /** @param {MouseEvent} e */
   #onClick(e) {
     const index = Math.floor((e.clientY - this.#space.getBoundingClientRect().top) / rowHeight);
     const row = this.rows[index];
@@ -123,7 +121,6 @@ export class List {
     this.#select(row, !isToggle);
   }
 
-  /** @param {any} row @param {boolean} isOpen */
   #select(row, isOpen) {
     this.selected = row;
     this.on.select(row, isOpen);
@@ -157,7 +154,6 @@ export class List {
     this.refresh();
   }
 
-  /** @param {KeyboardEvent} e */
   #onKey(e) {
     const page = Math.max(1, Math.floor(this.node.clientHeight / rowHeight) - 1);
     /** @type {Record<string, () => void>} */

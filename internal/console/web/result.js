@@ -1,6 +1,6 @@
 // @ts-check
 // Results of calls: content of each type, structured content with its verdict, and the JSON.
-import { ask, copy, el, oneLine, reasonOf, reveal, webAddress } from "./dom.js";
+import { ask, copy, el, later, oneLine, reasonOf, reveal, webAddress } from "./dom.js";
 import { size } from "./format.js";
 import { parse, tree } from "./json.js";
 
@@ -27,7 +27,7 @@ function decode(base64) {
 
 /** @param {Uint8Array} bytes @param {string} type */
 function blobURL(bytes, type) {
-  const url = URL.createObjectURL(new Blob([/** @type {any} */ (bytes)], { type }));
+  const url = URL.createObjectURL(new Blob([bytes], { type }));
   urls.push(url);
   return url;
 }
@@ -113,6 +113,5 @@ export function drawResult(e, link) {
     contents.slice(0, maxBlocks).map((r) => el("div", { class: "block" }, resource(r, read))),
     blocks.length + messages.length + contents.length === 0 ? el("p", { class: "soft" }, "The result has no content.") : null,
     e.verdict || result.structuredContent !== undefined ? el("div", { class: "block" }, el("h3", {}, "Structured content"), verdictLine(e.verdict), result.structuredContent === undefined ? null : tree(result.structuredContent)) : null,
-    el("details", { toggle: (ev) => { const d = /** @type {HTMLDetailsElement} */ (ev.currentTarget); if (d.open && d.childElementCount === 1) d.append(el("div", {}, el("button", { class: "quiet", click: () => copy(e.result) }, "Copy"), tree(result))); } },
-      el("summary", {}, `JSON of the result, ${size(e.result.length)}`)));
+    later("", `JSON of the result, ${size(e.result.length)}`, () => el("div", {}, el("button", { class: "quiet", click: () => copy(e.result) }, "Copy"), tree(result))));
 }

@@ -4,6 +4,7 @@ import { get, post, postLines, prefix, lines, serverPath, session } from "./api.
 import { ask, attempt, command, el, fill, moveFocus, oneLine, peg, reasonOf, redraw, reveal, toast, webAddress } from "./dom.js";
 import { age, clock, plural, shortClock, states, took } from "./format.js";
 import { facts, inspect, isShown, tabs } from "./inspector.js";
+import { Screen } from "./screen.js";
 import { store } from "./store.js";
 import { go, link } from "./route.js";
 
@@ -29,7 +30,7 @@ function trouble(s) {
   return { reason: s.problem || s.cause || "", advice: s.advice || "" };
 }
 
-export class ServersScreen extends HTMLElement {
+export class ServersScreen extends Screen {
   #list = el("div", { class: "servers" });
   #clients = el("section", { class: "clients", "aria-label": "Clients" });
   #name = "";
@@ -37,25 +38,18 @@ export class ServersScreen extends HTMLElement {
   #filter = "";
   /** @type {Map<string, any>} */ #walks = new Map();
   /** @type {any[]} */ #log = [];
-  #stop = new AbortController();
   #clientsDue = 0;
 
   connectedCallback() {
-    this.#stop = new AbortController();
-    const { signal } = this.#stop;
-    this.append(el("h1", { class: "sr" }, "Servers"), this.#list, this.#clients);
-    store.addEventListener("status", () => this.#draw(), { signal });
-    store.addEventListener("connection", () => this.#drawLater(), { signal });
-    store.addEventListener("rows", () => this.#loadClients(1000), { signal });
-    store.addEventListener("log", (e) => { if (/** @type {CustomEvent} */ (e).detail === this.#name && this.#tab === "output") this.#loadLog(); }, { signal });
-    const tick = setInterval(() => this.#drawLater(), 5000);
-    signal.addEventListener("abort", () => clearInterval(tick));
+    this.build("Servers", this.#list, this.#clients);
+    this.on("status", () => this.#draw());
+    this.on("connection", () => this.#drawLater());
+    this.on("rows", () => this.#loadClients(1000));
+    this.on("log", (e) => { if (e.detail === this.#name && this.#tab === "output") this.#loadLog(); });
+    this.tick(() => this.#drawLater());
     this.#loadClients(0);
   }
 
-  disconnectedCallback() { this.#stop.abort(); }
-
-  /** @param {string[]} path @param {URLSearchParams} query */
   show(path, query) {
     this.#name = path[0] ?? "";
     this.#tab = query.get("tab") ?? "";
@@ -64,7 +58,6 @@ export class ServersScreen extends HTMLElement {
     this.#draw();
   }
 
-  /** Selects the next server. @param {number} by */
   move(by) { moveFocus(this.#list, "a.name", by); }
 
   #drawLater() {
@@ -90,7 +83,6 @@ export class ServersScreen extends HTMLElement {
       el("p", {}, command("dowel import")), el("p", {}, command("dowel servers add everything -- npx -y @modelcontextprotocol/server-everything")));
   }
 
-  /** @param {string} title @param {any[]} servers */
   #drawGroup(title, servers) {
     if (servers.length === 0) return null;
     return el("section", { "aria-label": title }, el("h2", {}, title, el("span", { class: "count" }, servers.length)), el("ul", {}, servers.map((s) => this.#drawServer(s))));
@@ -113,7 +105,6 @@ export class ServersScreen extends HTMLElement {
       s.next && groupOf(s) === 0 ? el("p", { class: "advice soft" }, `Attempt ${s.attempt} failed. The next one is at ${shortClock(s.next)}.`) : null);
   }
 
-  /** @param {any} s @param {boolean} isShort */
   #actions(s, isShort) {
     if (session.readOnly) return null;
     const button = (text, click, kind = "") =>
@@ -129,7 +120,6 @@ export class ServersScreen extends HTMLElement {
     return isShort ? (groupOf(s) === 0 ? [el("a", { class: "button", href: link("servers/" + encodeURIComponent(s.name), { tab: "doctor" }) }, "Why?"), restart] : restart) : [restart, off];
   }
 
-  /** @param {any} s @param {string} verb */
   #change(s, verb) {
     return attempt(async () => {
       await post(`${serverPath(s.name)}/${verb}`);
@@ -180,12 +170,13 @@ export class ServersScreen extends HTMLElement {
         ["Offers", s.tools + s.prompts + s.resources ? [plural(s.tools, "tool"), ", ", plural(s.prompts, "prompt"), ", ", plural(s.resources, "resource")] : ""],
         ["Starts", s.origin ? el("code", {}, reveal(s.origin)) : ""], ["From", reveal(s.source ?? "")], ["Note", reveal(s.note ?? "")]]),
       s.quarantined?.length ? [el("h3", {}, "Left out"), el("ul", { class: "plain" }, s.quarantined.map((q) => el("li", {}, `${q.kind} `, el("code", {}, reveal(q.name)), ": ", reveal(q.reason))))] : null,
-      s.changed?.length ? [el("h3", {}, "Changed definitions"), s.changed.map((c) => this.#changed(c)), el("p", { class: "soft" }, "Accept them with ", command(`dowel trust --definitions ${s.name}`))] : null);
+      s.changed?.length ? [el("h3", {}, "Changed definitions"), s.changed.map((c) => this.#changed(c)), session.readOnly ? el("p", { class: "soft" }, "Accept them with ", command(`dowel trust --definitions ${s.name}`)) :
+        el("div", { class: "buttons" }, el("button", { class: "strong", click: () => attempt(() => post(serverPath(s.name) + "/accept", { digests: s.changed.map((c) => c.digest) })) }, "Accept these definitions"))] : null);
   }
 
   #changed(c) {
     return el("details", {}, el("summary", {}, `${c.kind} `, el("code", {}, reveal(c.localName ?? "")), el("span", { class: "soft" }, c.time ? ` seen ${age(c.time)} ago` : "")),
-      el("pre", { class: "diff" }, (c.lines ?? []).map((l) => el("span", { class: l[0] === "+" ? "added" : l[0] === "-" ? "removed" : "" }, reveal(l), "\n"))));
+      diff(c.lines ?? []));
   }
 
   #doctor(s) {
@@ -198,7 +189,7 @@ export class ServersScreen extends HTMLElement {
   }
 
   #drawWalk(s, walk) {
-    const marks = /** @type {Record<string, [string, string]>} */ ({ ok: ["✓", "ok"], warning: ["!", "ask"], failed: ["✗", "bad"], skipped: ["–", "soft"] });
+    const marks = { ok: ["✓", "ok"], warning: ["!", "ask"], failed: ["✗", "bad"], skipped: ["–", "soft"] };
     fill(walk.node, el("p", { class: "soft" }, "Walks from the entry to a working connection, with a process or connection of its own, and stops at the step that fails."),
       session.readOnly ? el("p", { class: "soft" }, "This console only reads. On the command line: ", command("dowel doctor " + s.name)) :
         el("div", { class: "buttons" }, el("button", { class: walk.steps.length ? "" : "strong", disabled: walk.runs, click: () => this.#walk(s, walk) }, walk.runs ? "Walking…" : walk.steps.length ? "Walk again" : "Walk through the steps")),
@@ -213,7 +204,7 @@ export class ServersScreen extends HTMLElement {
     Object.assign(walk, { steps: [], runs: true, error: "" });
     this.#drawWalk(s, walk);
     try {
-      await postLines(serverPath(s.name) + "/doctor", (steps) => { walk.steps.push(...steps); this.#drawWalk(s, walk); }, this.#stop.signal);
+      await postLines(serverPath(s.name) + "/doctor", (steps) => { walk.steps.push(...steps); this.#drawWalk(s, walk); }, this.signal);
     } catch (e) {
       walk.error = reasonOf(e);
     }
@@ -243,14 +234,13 @@ export class ServersScreen extends HTMLElement {
     const name = this.#name;
     /** @type {any[]} */ const log = [];
     try {
-      await lines(serverPath(name) + "/logs", { signal: this.#stop.signal }, (batch) => log.push(...batch));
+      await lines(serverPath(name) + "/logs", { signal: this.signal }, (batch) => log.push(...batch));
     } catch { return; }
     if (name !== this.#name) return;
     this.#log = log;
     this.#drawLog();
   }
 
-  /** @param {number} delay */
   #loadClients(delay) {
     if (this.#clientsDue) return;
     this.#clientsDue = setTimeout(async () => {
@@ -268,6 +258,9 @@ export class ServersScreen extends HTMLElement {
         el("p", { class: "empty" }, "No client has sent anything yet. Set one up with ", command("dowel export --to claude-code"), ", or try ", command("dowel tools")));
   }
 }
+
+/** Differences. @param {string[]} lines */
+export const diff = (lines) => el("pre", { class: "diff", tabindex: 0 }, lines.map((l) => el("span", { class: l[0] === "+" ? "added" : l[0] === "-" ? "removed" : "" }, reveal(l), "\n")));
 
 /** A value of a filter. @param {string} text */
 export const quote = (text) => (/^[\w.@/#-]+$/.test(text) ? text : `"${text.replace(/["\\]/g, "\\$&")}"`);

@@ -119,7 +119,6 @@ class Store extends EventTarget {
     }, hiddenDelay);
   }
 
-  /** @param {string} connection @param {string} reason */
   #setConnection(connection, reason) {
     this.connection = connection;
     this.reason = reason;
@@ -143,7 +142,8 @@ class Store extends EventTarget {
       } else if (line.k === "asks") {
         this.asks = line.asks;
         this.emit("asks");
-      } else if (line.k === "log") this.emit("log", line.server);
+      } else if (line.k === "audit") this.emit("audit");
+      else if (line.k === "log") this.emit("log", line.server);
       else if (line.k !== "beat") rows.push(line);
     }
     if (rows.length === 0) return;

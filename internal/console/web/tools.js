@@ -1,25 +1,26 @@
 // @ts-check
 // Tools, resources and prompts of all servers: find one, fill in its form, call it, read the result.
 import { get, lines, post, session } from "./api.js";
-import { attempt, copy, el, fill, focusOn, moveFocus, oneLine, peg, reasonOf, redraw, reveal, toast } from "./dom.js";
+import { attempt, copy, cutText, el, fill, focusOn, later, moveFocus, oneLine, peg, reasonOf, redraw, reveal, toast } from "./dom.js";
 import { clock, pegOf, plural, size, took } from "./format.js";
 import { Question } from "./asks.js";
 import { Form, initial } from "./form.js";
 import { parse as parseTree, tree } from "./json.js";
 import { drawResult, forget, longText } from "./result.js";
 import { go, link, set } from "./route.js";
+import { Screen } from "./screen.js";
 import { store } from "./store.js";
 import { parse, write } from "./value.js";
 
-const kindWords = /** @type {Record<string, string>} */ ({ tool: "tool", prompt: "prompt", resource: "resource", template: "template" });
-const verbs = /** @type {Record<string, string>} */ ({ tool: "Run", prompt: "Get", resource: "Read", template: "Read" });
+const kindWords = { tool: "tool", prompt: "prompt", resource: "resource", template: "template" };
+const verbs = { tool: "Run", prompt: "Get", resource: "Read", template: "Read" };
 const maxListed = 300; // of one server, until the rest is asked for
 
 const pathOf = (i) => `tools/${[i.server, i.kind, i.name].map(encodeURIComponent).join("/")}`;
 const same = (a, b) => a && b && a.server === b.server && a.kind === b.kind && a.name === b.name;
 const itemQuery = (i) => new URLSearchParams({ server: i.server, kind: i.kind, name: i.name });
 
-export class ToolsScreen extends HTMLElement {
+export class ToolsScreen extends Screen {
   #list = el("nav", { class: "items-list", "aria-label": "Tools, prompts and resources" });
   #pane = el("section", { class: "item-pane", "aria-label": "Item" });
   /** @type {any[]} */ #items = [];
@@ -30,7 +31,6 @@ export class ToolsScreen extends HTMLElement {
   #error = "";
   #loaded = false;
   /** @type {any[]} */ #history = [];
-  #stop = new AbortController();
   #following = new AbortController();
   #listed = "";
 
@@ -48,24 +48,21 @@ export class ToolsScreen extends HTMLElement {
   #running = 0;
 
   connectedCallback() {
-    this.#stop = new AbortController();
-    const { signal } = this.#stop;
-    this.append(el("h1", { class: "sr" }, "Tools, prompts and resources"), this.#list, this.#pane);
-    store.addEventListener("status", () => {
+    this.build("Tools, prompts and resources", this.#list, this.#pane);
+    this.on("status", () => {
       const now = JSON.stringify((store.status?.servers ?? []).map((s) => [s.name, s.status, s.tools, s.prompts, s.resources, s.changed?.length]));
       if (now !== this.#listed) { this.#listed = now; this.#load(); }
-    }, { signal });
+    });
     this.#load();
     this.#loadHistory();
   }
 
   disconnectedCallback() {
-    this.#stop.abort();
+    super.disconnectedCallback();
     this.#following.abort();
     forget();
   }
 
-  /** @param {string[]} path @param {URLSearchParams} query */
   show(path, query) {
     const q = query.get("q") ?? "";
     if (q !== this.#query) { this.#query = q; this.#load(); }
@@ -78,10 +75,8 @@ export class ToolsScreen extends HTMLElement {
     this.#drawList();
   }
 
-  /** Moves along the list. @param {number} by */
   move(by) { moveFocus(this.#list, "a", by); }
 
-  /** @param {string} key @returns {boolean} whether it was used */
   key(key) {
     if (key === "e" && this.#item) { focusOn(this.#pane, ".form textarea, .form select, .form button"); return true; }
     if (key === "r" && this.#item) { this.#start(); return true; }
@@ -116,7 +111,7 @@ export class ToolsScreen extends HTMLElement {
       !this.#items.length && this.#loaded ? el("p", { class: "empty" }, this.#query ? "Nothing matches this search." : "No server offers anything now.") : null,
       [...groups].map(([server, all]) => el("section", {}, el("h2", {}, oneLine(server), el("span", { class: "count" }, plural(all.length, "item")), el("span", { class: "tokens", title: "Estimated cost of the definitions for a model" }, this.#tokens(all))),
         el("ul", {}, this.#listItems(all.slice(0, maxListed), current)), all.length > maxListed ? el("button", { class: "quiet", click: (e) => {
-          const b = /** @type {HTMLElement} */ (e.currentTarget);
+          const b = e.currentTarget;
           b.previousElementSibling?.append(...this.#listItems(all.slice(maxListed), current));
           b.remove();
         } }, `${all.length - maxListed} more`) : null)));
@@ -163,8 +158,8 @@ export class ToolsScreen extends HTMLElement {
     this.#following.abort();
     this.#running = 0;
     this.#isText = !i.form;
-    this.#form = i.form ? new Form(i.form, initial(i.form, true) ?? new Map(), { changed: () => this.#changed(), open: (at) => post("/v1/form", { server: i.server, kind: i.kind, name: i.name, at }) }) : null;
-    this.#text = el("textarea", { class: "raw", rows: 8, spellcheck: "false", "aria-label": "Arguments as JSON", input: () => this.#edited() });
+    this.#form = i.form ? new Form(i.form, initial(i.form, true) ?? new Map(), { changed: () => this.#checkSoon(), open: (at) => post("/v1/form", { server: i.server, kind: i.kind, name: i.name, at }) }) : null;
+    this.#text = el("textarea", { class: "raw", rows: 8, spellcheck: "false", "aria-label": "Arguments as JSON", input: () => this.#checkSoon() });
     this.#text.value = this.#form ? write(this.#form.value, "  ") : "{}";
     this.#seconds = el("input", { class: "seconds", value: "60", inputmode: "decimal", "aria-label": "Seconds without a sign of life, 0 for no limit" });
     this.#meta = el("textarea", { class: "raw", rows: 2, spellcheck: "false", "aria-label": "_meta as JSON", placeholder: "{}" });
@@ -173,25 +168,16 @@ export class ToolsScreen extends HTMLElement {
     fill(this.#output);
     fill(this.#pane, el("div", { class: "item-head" }, el("a", { class: "back", href: link("tools", { q: this.#query }) }, "← all"), el("h2", {}, oneLine(i.name)),
       el("p", { class: "soft" }, oneLine(i.server), " · ", kindWords[i.kind], i.title ? ` · ${oneLine(i.title)}` : "", i.tokens ? ` · ≈${i.tokens} tokens` : "", (i.hints ?? []).map((h) => [" · ", el("span", { class: h === "destructive" ? "bad" : "" }, h)])),
-      i.about ? this.#about(i.about) : null),
+      i.about ? cutText("about-item", i.about, 400) : null),
     session.readOnly ? el("p", { class: "soft part" }, "This console only reads, so it calls nothing.") : this.#arguments(i),
     this.#output, this.#past,
-    el("details", { class: "definition", toggle: (e) => { const d = /** @type {HTMLDetailsElement} */ (e.currentTarget); if (d.open && d.childElementCount === 1) d.append(el("button", { class: "quiet", click: () => copy(i.definition) }, "Copy"), this.#definition(i.definition)); } }, el("summary", {}, `Definition, ${size(i.definition.length)}`)));
+    later("definition", `Definition, ${size(i.definition.length)}`, () => [el("button", { class: "quiet", click: () => copy(i.definition) }, "Copy"), this.#definition(i.definition)]));
     this.#pane.scrollTop = 0;
     this.#showMode();
   }
 
-  /** @param {string} text */
   #definition(text) {
     try { return tree(parseTree(text)); } catch { return longText(text); }
-  }
-
-  /** @param {string} text */
-  #about(text) {
-    const short = 400, p = el("p", { class: "about-item" }, reveal(text.slice(0, short)));
-    if (text.length <= short) return p;
-    const more = el("button", { class: "quiet", click: () => { p.textContent = reveal(text.slice(0, 20_000)); more.remove(); } }, `… all ${size(text.length)}`);
-    return [p, more];
   }
 
   #arguments(i) {
@@ -228,9 +214,6 @@ export class ToolsScreen extends HTMLElement {
   }
 
   #value() { return this.#isText || !this.#form ? this.#text.value : write(this.#form.value); }
-
-  #changed() { this.#checkSoon(); }
-  #edited() { this.#checkSoon(); }
 
   #checkSoon() {
     clearTimeout(this.#checks);
@@ -304,7 +287,6 @@ export class ToolsScreen extends HTMLElement {
     this.#run.classList.toggle("strong", !this.#running);
   }
 
-  /** @param {Element} node @param {any} info @param {any} progress */
   #drawState(node, info, progress) {
     const [glyph, kind, word] = pegOf(info.status);
     fill(node, peg(glyph, kind), ` ${word}`, info.ms ? ` in ${took(info.ms)}, ${size(info.bytes)}` : "",
@@ -323,7 +305,6 @@ export class ToolsScreen extends HTMLElement {
     fill(this.#past, this.#item && mine.length ? this.#pastList(mine.slice(0, 20), false) : null);
   }
 
-  /** @param {any[]} all @param {boolean} isAll */
   #pastList(all, isAll) {
     return [el("h3", {}, isAll ? "Calls from here" : "Calls before"), el("ul", { class: "calls" }, all.map((c) => {
       const [glyph, kind, word] = pegOf(c.status);

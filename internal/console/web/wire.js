@@ -8,6 +8,7 @@ import { parse, tree } from "./json.js";
 import { List } from "./list.js";
 import { link, set } from "./route.js";
 import { quote } from "./servers.js";
+import { Screen } from "./screen.js";
 import { store } from "./store.js";
 
 /** What dowel does with a frame, from its side. @param {any} f */
@@ -71,29 +72,26 @@ function drawFrame(f, columns) {
   };
 }
 
-export class WireScreen extends HTMLElement {
-  #stop = new AbortController();
+export class WireScreen extends Screen {
   #bar = el("div", { class: "bar" });
   #empty = el("div", { class: "empty over" });
   #selection = "";
   #seen = 0; // rows of the store that are in the list
 
   connectedCallback() {
-    this.#stop = new AbortController();
-    const { signal } = this.#stop;
     this.list = new List("Operations", draw, {
       select: (row, isOpen) => this.#select(row, isOpen), toggle: (row, open) => this.#toggle(row, open), moved: () => this.#drawBar(),
     });
-    this.append(el("h1", { class: "sr" }, "Wire"), this.#bar, el("div", { class: "wire" }, this.list.node, this.#empty));
-    store.addEventListener("rows", () => this.#draw(), { signal });
-    store.addEventListener("connection", () => this.#drawBar(), { signal });
-    store.addEventListener("cleared", () => { this.#reset(); this.#draw(); }, { signal });
-    store.addEventListener("dropped", () => this.#reset(), { signal });
+    this.build("Wire", this.#bar, el("div", { class: "wire" }, this.list.node, this.#empty));
+    this.on("rows", () => this.#draw());
+    this.on("connection", () => this.#drawBar());
+    this.on("cleared", () => { this.#reset(); this.#draw(); });
+    this.on("dropped", () => this.#reset());
     this.#reset();
   }
 
   disconnectedCallback() {
-    this.#stop.abort();
+    super.disconnectedCallback();
     this.list?.resized.disconnect();
   }
 
@@ -105,7 +103,6 @@ export class WireScreen extends HTMLElement {
     this.list.selected = store.rows.includes(this.list.selected) ? this.list.selected : null;
   }
 
-  /** @param {string[]} _ @param {URLSearchParams} query */
   show(_, query) {
     store.choose(query.get("q") ?? "", query.get("rows") === "frames");
     this.#selection = query.get("sel") ?? "";
@@ -113,10 +110,8 @@ export class WireScreen extends HTMLElement {
     this.#showSelection();
   }
 
-  /** @param {number} by */
   move(by) { this.list?.move(by); this.list?.node.focus(); }
 
-  /** @param {string} key @returns {boolean} */
   key(key) {
     const row = this.list?.selected;
     if (key === " ") store.pause(!store.paused);
@@ -164,7 +159,6 @@ export class WireScreen extends HTMLElement {
     else fill(this.#empty, el("p", {}, "Nothing has passed yet. Each call of a client appears here, with what dowel made of it for the server. Try one:"), el("p", {}, command("dowel tools")));
   }
 
-  /** @param {any} row @param {boolean} isOpen */
   #select(row, isOpen) {
     const id = idOf(row);
     if (!id) return;
@@ -194,7 +188,6 @@ export class WireScreen extends HTMLElement {
     this.list?.node.focus();
   };
 
-  /** @param {string} id */
   async #inspectOperation(id) {
     const selection = this.#selection;
     try {
@@ -210,11 +203,10 @@ export class WireScreen extends HTMLElement {
         el("h3", {}, "Messages", el("span", { class: "count" }, frames.length)), el("ol", { class: "frames" }, frames.map((f) => frameLink(f))),
         o && frames.length < o.frames ? el("p", { class: "soft" }, `${plural(o.frames - frames.length, "message")} of it are not kept any more.`) : null), this.#closed);
     } catch (e) {
-      this.#gone(selection, /** @type {Error} */ (e));
+      this.#gone(selection, e);
     }
   }
 
-  /** @param {string} seq */
   async #inspectFrame(seq) {
     const selection = this.#selection;
     if (isShown(selection)) return;
@@ -227,15 +219,14 @@ export class WireScreen extends HTMLElement {
         el("p", { class: "mono lead" }, f.leg === "server" ? `dowel ${arrow(f)} ${oneLine(f.server ?? "–")}` : `${oneLine(f.client ?? "–")} ${arrow(f)} dowel`),
         facts([["Message", `${seq} · ${f.kind}`], ["Status", f.status ? el("span", { class: kind }, f.status) : ""], ["Operation", f.op ? el("a", { href: link("wire", { ...Object.fromEntries(new URLSearchParams(location.search)), sel: "op:" + f.op }) }, String(f.op?.text ?? f.op)) : ""],
           ["Time", clock(f.t)], ["Took", f.ms ? took(Number(f.ms?.text ?? f.ms)) : ""], ["Size", size(Number(f.size))], ["Leg", f.leg], ["Connection", f.conn], ["Revision", f.revision], ["Id", f.id === undefined ? "" : el("code", {}, reveal(JSON.stringify(f.id?.text ?? f.id)))]]),
-        f.header ? el("details", {}, el("summary", {}, "HTTP fields ", el("span", { class: "count" }, Object.keys(f.header).length)), el("dl", { class: "facts mono" }, Object.entries(f.header).sort().map(([name, values]) => [el("dt", {}, reveal(name)), el("dd", {}, reveal(/** @type {string[]} */ (values).join(", ")))]))) : null,
+        f.header ? el("details", {}, el("summary", {}, "HTTP fields ", el("span", { class: "count" }, Object.keys(f.header).length)), el("dl", { class: "facts mono" }, Object.entries(f.header).sort().map(([name, values]) => [el("dt", {}, reveal(name)), el("dd", {}, reveal(values.join(", ")))]))) : null,
         el("div", { class: "buttons spread" }, el("h3", {}, f.kind === "stray" ? "Printed text" : "JSON"), el("button", { class: "quiet", click: () => copy(body) }, "Copy")),
         f.frame === undefined ? el("pre", {}, reveal(f.text ?? "")) : tree(f.frame)), this.#closed);
     } catch (e) {
-      this.#gone(selection, /** @type {Error} */ (e));
+      this.#gone(selection, e);
     }
   }
 
-  /** @param {string} selection @param {Error} e */
   #gone(selection, e) {
     if (selection === this.#selection) inspect(selection, "Not kept", el("p", { class: "part" }, reveal(e.message)), this.#closed);
   }
@@ -283,13 +274,13 @@ function frameLink(f) {
 
 /** The time of an operation, split. @param {any} op */
 function timeBar(op) {
-  const all = [["server", op.serverMs ?? 0], ["user", op.userMs ?? 0], ["dowel", op.dowelMs ?? 0]].filter(([, ms]) => /** @type {number} */ (ms) > 0);
+  const all = [["server", op.serverMs ?? 0], ["user", op.userMs ?? 0], ["dowel", op.dowelMs ?? 0]].filter(([, ms]) => ms > 0);
   if (all.length === 0) return null;
   return el("figure", { class: "time" }, el("div", { class: "time-bar", "aria-hidden": "true" }, all.map(([who, ms]) => {
     const part = el("i", { class: "time-" + who });
     part.style.flexGrow = String(ms);
     return part;
-  })), el("figcaption", {}, all.map(([who, ms]) => el("span", {}, el("i", { class: "time-" + who, "aria-hidden": "true" }), `${who} ${took(/** @type {number} */ (ms))}`))));
+  })), el("figcaption", {}, all.map(([who, ms]) => el("span", {}, el("i", { class: "time-" + who, "aria-hidden": "true" }), `${who} ${took(ms)}`))));
 }
 
 customElements.define("dowel-wire", WireScreen);
