@@ -2,6 +2,7 @@ package auth
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -229,6 +230,15 @@ func TestRegistrationIsKept(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.wantCounts(map[string]int{"register": 1, "authorize": 2})
+	s.login.redirect = "http://127.0.0.1:13317/callback"
+	if err := s.Login(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	s.wantCounts(map[string]int{"register": 2, "authorize": 3})
+	client, _ := s.as.Client(s.as.Requests("authorize")[2].Form.Get("client_id"))
+	if got := fmt.Sprint(client.Registration["redirect_uris"]); got != "["+s.login.redirect+"]" {
+		t.Errorf("the redirect URIs of the registration are %s", got)
+	}
 }
 
 // The page of a server that has forgotten the client does not redirect. The next login registers.

@@ -1,6 +1,7 @@
 package auth
 
 import (
+	"cmp"
 	"context"
 	"io"
 	"net/http"
@@ -20,6 +21,7 @@ type testLogin struct {
 	count atomic.Int32
 	// change changes the parameters of the redirect; it may be nil.
 	change   func(url.Values)
+	redirect string            // replaces the redirect URI; it may be empty
 	requests chan LoginRequest // if it is not nil, takes each request
 	urls     []string
 }
@@ -33,6 +35,7 @@ func (l *testLogin) Login(ctx context.Context, r LoginRequest) (url.Values, erro
 	if len(r.RedirectURIs) > 0 {
 		redirect = r.RedirectURIs[0]
 	}
+	redirect = cmp.Or(l.redirect, redirect)
 	page, err := r.Start(ctx, redirect)
 	if err != nil {
 		return nil, err
