@@ -1,0 +1,162 @@
+// Package github is an MCP server for issues and files of GitHub.
+//
+// Its tools are list_issues, read_issue, create_issue, comment_issue and read_file. Each file of a
+// default branch is a resource github:///{owner}/{repo}/{+path}.
+package github
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"os/exec"
+	"strings"
+	"time"
+
+	"github.com/dowel-mcp/dowel/mcp"
+	"github.com/dowel-mcp/dowel/server"
+	"github.com/google/go-github/v88/github"
+)
+
+// Limits of a request to the API.
+const (
+	maxBody = 8 << 20 // bytes
+	timeout = 30 * time.Second
+)
+
+// Version is the version that the server reports.
+const Version = "1.0.0"
+
+// Options configure a [Server]. The zero value reads public repositories of github.com.
+type Options struct {
+	// URL is the address of the API. The default is the API of github.com.
+	URL string
+	// Token authorizes the requests. It may be empty.
+	Token string
+	// ReadOnly removes the tools that write.
+	ReadOnly bool
+}
+
+// Server is a [server.Server] of an API. Call Close to release its connections.
+type Server struct {
+	*server.Server
+	api       *github.Client
+	transport *http.Transport
+}
+
+// New returns a server of the API.
+func New(o Options) (*Server, error) {
+	transport := http.DefaultTransport.(*http.Transport).Clone()
+	transport.ResponseHeaderTimeout = timeout
+	client := &http.Client{Transport: bodyLimit{transport}, CheckRedirect: stayOnHost}
+	options := []github.ClientOptionsFunc{github.WithHTTPClient(client)}
+	if o.Token != "" {
+		options = append(options, github.WithAuthToken(o.Token))
+	}
+	if o.URL != "" {
+		base, err := url.Parse(strings.TrimSuffix(o.URL, "/") + "/")
+		if err != nil || base.Scheme != "https" && base.Scheme != "http" || base.Host == "" {
+			return nil, fmt.Errorf("%q is not the URL of an API: want one such as https://github.example.com/api/v3/", o.URL)
+		}
+		text := base.String()
+		options = append(options, github.WithURLs(&text, &text))
+	}
+	api, err := github.NewClient(options...)
+	if err != nil {
+		return nil, err
+	}
+	s := &Server{Server: server.New("github", Version, nil), api: api, transport: transport}
+	s.addTools(o.ReadOnly)
+	server.Resource(s.Server, "github:///{owner}/{repo}/{+path}", "A file of the default branch.", s.readResource,
+		server.ResourceOptions{Name: "file"})
+	return s, nil
+}
+
+// Close ends all subscriptions and closes idle connections.
+func (s *Server) Close() error {
+	s.transport.CloseIdleConnections()
+	return s.Server.Close()
+}
+
+// FindToken returns the token in GITHUB_TOKEN or GH_TOKEN, or else the token of gh if it is installed
+// and logged in. It returns "" if there is none.
+func FindToken(ctx context.Context) string {
+	if token := cmp.Or(os.Getenv("GITHUB_TOKEN"), os.Getenv("GH_TOKEN")); token != "" {
+		return token
+	}
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	out, err := exec.CommandContext(ctx, "gh", "auth", "token").Output()
+	if err != nil {
+		return ""
+	}
+	return strings.TrimSpace(string(out))
+}
+
+// stayOnHost refuses redirects that would take the token to another host.
+func stayOnHost(next *http.Request, earlier []*http.Request) error {
+	if first := earlier[0].URL; next.URL.Host != first.Host || next.URL.Scheme != first.Scheme {
+		return fmt.Errorf("the API redirects to %s: give that address with url=", next.URL.Host)
+	}
+	if len(earlier) > 5 {
+		return errors.New("too many redirects")
+	}
+	return nil
+}
+
+// A bodyLimit fails when a body is longer than maxBody.
+type bodyLimit struct{ next http.RoundTripper }
+
+func (l bodyLimit) RoundTrip(request *http.Request) (*http.Response, error) {
+	response, err := l.next.RoundTrip(request)
+	if err == nil {
+		response.Body = http.MaxBytesReader(nil, response.Body, maxBody)
+	}
+	return response, err
+}
+
+func (s *Server) readResource(ctx context.Context, in struct {
+	Owner string `uri:"owner"`
+	Repo  string `uri:"repo"`
+	Path  string `uri:"path"`
+}) (string, error) {
+	file, err := s.readFile(ctx, fileIn{repoIn: repoIn{in.Owner, in.Repo}, Path: in.Path})
+	if err != nil {
+		return "", mcp.ResourceNotFound(server.URI(ctx))
+	}
+	return file, nil
+}
+
+// explainError makes errors of the API useful to a model.
+func explainError(err error) error {
+	if limited, ok := errors.AsType[*github.RateLimitError](err); ok {
+		return fmt.Errorf("GitHub's rate limit is used up until %s", limited.Rate.Reset.Format(time.RFC3339))
+	}
+	if limited, ok := errors.AsType[*github.AbuseRateLimitError](err); ok {
+		return fmt.Errorf("GitHub asks for a pause: try again in %v", limited.GetRetryAfter())
+	}
+	if failed, ok := errors.AsType[*github.ErrorResponse](err); ok {
+		text := fmt.Sprintf("GitHub answers %d: %s", failed.Response.StatusCode, failed.Message)
+		for _, e := range failed.Errors {
+			text += fmt.Sprintf("; %s %s %s", e.Field, e.Code, e.Message)
+		}
+		switch failed.Response.StatusCode {
+		case http.StatusUnauthorized:
+			text += "; set GITHUB_TOKEN to a valid token"
+		case http.StatusNotFound:
+			text += "; it does not exist, or the token may not see it"
+		}
+		return errors.New(text)
+	}
+	if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
+		return fmt.Errorf("the answer is longer than %d bytes", maxBody)
+	}
+	if errors.Is(err, io.ErrUnexpectedEOF) {
+		return errors.New("GitHub's answer ended early: try again")
+	}
+	return err
+}
