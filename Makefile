@@ -29,9 +29,14 @@ bin/gotestsum bin/golangci-lint: tools/go.mod tools/go.sum
 	cd tools && GOBIN=$(CURDIR)/bin go install tool
 	cd .. && touch bin/gotestsum bin/golangci-lint
 
-check: bin/golangci-lint ## formatting and lint
+check: bin/golangci-lint ## formatting, tidy modules and lint
 	@unformatted=$$(git ls-files '*.go' | xargs gofmt -l)
 	if [ -n "$$unformatted" ]; then echo "not gofmt-ed:"; echo "$$unformatted"; exit 1; fi
+	failed=
+	for module in . interop attack browser bench servers tools; do
+		go -C $$module mod tidy -diff >/dev/null || { echo "go.mod or go.sum is not tidy; run: go -C $$module mod tidy"; failed=1; }
+	done
+	[ -z "$$failed" ]
 	bin/golangci-lint run
 
 # go vet type-checks whole packages. On other systems only the packages that have files of their own for a system differ;
