@@ -38,21 +38,6 @@ func dialEcho(t testing.TB, o client.Options) *client.Client {
 	return c
 }
 
-// What a small call costs beside its round trip is bounded.
-func TestCallAllocations(t *testing.T) {
-	c := dialEcho(t, client.Options{})
-	ctx := context.Background()
-	in := &addIn{2, 3}
-	got := testing.AllocsPerRun(1000, func() {
-		if out, err := client.Call[sum](ctx, c, "add", in); err != nil || out.Sum != 5 {
-			t.Fatal(out, err)
-		}
-	})
-	if got > 6 {
-		t.Errorf("%v allocations, want at most 6", got)
-	}
-}
-
 func BenchmarkCall(b *testing.B) {
 	c := dialEcho(b, client.Options{})
 	ctx := context.Background()
