@@ -15,7 +15,7 @@ func (c *Client) handleNotification(n mcp.Notification) {
 		c.urlElicitations.completeElicitation(n)
 	}
 	if c.opts.OnNotification != nil || c.opts.OnLog != nil && n.Method == mcp.NotificationMessage {
-		c.notifications.add(n)
+		c.notifications.enqueue(n)
 	}
 }
 
@@ -60,7 +60,7 @@ type notificationQueue struct {
 	work    sync.WaitGroup
 }
 
-func (q *notificationQueue) add(n mcp.Notification) {
+func (q *notificationQueue) enqueue(n mcp.Notification) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.closed {

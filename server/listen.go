@@ -50,7 +50,7 @@ func (s *Server) subscribe(ctx context.Context, req *mcp.Request) (l *listener, 
 		return nil, nil, err
 	}
 	l = newListener(agreed, s.vocabulary, req)
-	s.subscriptions.add(l)
+	s.subscriptions.addListener(l)
 	s.noteTasks(ctx, l, taskIDs)
 	return l, ack, nil
 }

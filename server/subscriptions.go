@@ -35,7 +35,7 @@ func (s *subscriptions) close() {
 	}
 }
 
-func (s *subscriptions) add(l *listener) {
+func (s *subscriptions) addListener(l *listener) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.all[l] = struct{}{}

@@ -48,12 +48,12 @@ func (f *flow) begin(authorizationURL string) error {
 	if len(f.state) < 16 {
 		return errors.New("the authorization URL has no state of at least 16 characters")
 	}
-	redirects.add(f)
+	redirects.addFlow(f)
 	return nil
 }
 
-// end forgets the flow.
-func (f *flow) end() {
+// endFlow forgets the flow.
+func (f *flow) endFlow() {
 	redirects.remove(f)
 	if f.release != nil {
 		f.release()

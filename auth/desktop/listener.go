@@ -155,7 +155,7 @@ func closeServer(s *http.Server) {
 	}
 }
 
-func (l *redirectListener) add(f *flow) {
+func (l *redirectListener) addFlow(f *flow) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.flows = append(l.flows, f)

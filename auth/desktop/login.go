@@ -58,7 +58,7 @@ func (l *Login) Login(ctx context.Context, r auth.LoginRequest) (url.Values, err
 	if err != nil {
 		return nil, err
 	}
-	defer f.end()
+	defer f.endFlow()
 	pageURL, err := r.Start(ctx, f.redirectURI)
 	if err != nil {
 		return nil, err

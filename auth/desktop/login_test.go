@@ -186,7 +186,7 @@ func TestSecondRedirectChangesNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer f.end()
+	defer f.endFlow()
 	state := rand.Text()
 	if err := f.begin("https://as.example/?state=" + state); err != nil {
 		t.Fatal(err)
@@ -266,7 +266,7 @@ func TestLocalhostIsServedOnBothAddresses(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer f.end()
+	defer f.endFlow()
 	if err := f.begin("https://as.example/?state=" + rand.Text()); err != nil {
 		t.Fatal(err)
 	}

@@ -77,12 +77,12 @@ func (c *tokenCache) find(key tokenKey, now time.Time) (verdict, bool) {
 		return v, false
 	}
 	if !isYoung && v.err == nil {
-		c.add(key, v)
+		c.addVerdict(key, v)
 	}
 	return v, true
 }
 
-func (c *tokenCache) add(key tokenKey, v verdict) {
+func (c *tokenCache) addVerdict(key tokenKey, v verdict) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if v.err != nil {
@@ -130,7 +130,7 @@ func (c *tokenCache) runVerification(key tokenKey, v *verification, leave func()
 			v.result = verdict{err: &unavailableError{fmt.Errorf("the verification of a token panicked: %v\n%s", p, debug.Stack())}}
 		}
 		if !v.result.until.IsZero() {
-			c.add(key, v.result)
+			c.addVerdict(key, v.result)
 		}
 		c.mu.Lock()
 		delete(c.verifies, key)

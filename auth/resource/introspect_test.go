@@ -127,9 +127,9 @@ func TestRefusedTokensPushOutNone(t *testing.T) {
 	t.Parallel()
 	c, now := newTokenCache(), time.Unix(1_800_000_000, 0)
 	valid := newTokenKey("valid")
-	c.add(valid, verdict{until: now.Add(time.Minute)})
+	c.addVerdict(valid, verdict{until: now.Add(time.Minute)})
 	for n := range 3 * maxRefused {
-		c.add(newTokenKey(strings.Repeat("x", n%100)+string(rune('a'+n%26))+time.Duration(n).String()), verdict{err: io.EOF, until: now.Add(time.Minute)})
+		c.addVerdict(newTokenKey(strings.Repeat("x", n%100)+string(rune('a'+n%26))+time.Duration(n).String()), verdict{err: io.EOF, until: now.Add(time.Minute)})
 	}
 	if _, ok := c.find(valid, now); !ok {
 		t.Error("the valid token is forgotten")
@@ -138,7 +138,7 @@ func TestRefusedTokensPushOutNone(t *testing.T) {
 		t.Errorf("the cache has %d refusals, want at most %d", len(c.refused), maxRefused)
 	}
 	for n := range 2*halfCache - 1 {
-		c.add(newTokenKey(time.Duration(n).String()), verdict{until: now.Add(time.Minute)})
+		c.addVerdict(newTokenKey(time.Duration(n).String()), verdict{until: now.Add(time.Minute)})
 		if n%1000 == 0 {
 			if _, ok := c.find(valid, now); !ok {
 				t.Fatalf("a token in use is forgotten after %d others", n)

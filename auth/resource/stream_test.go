@@ -61,7 +61,7 @@ func startPipeServer(t *testing.T) *pipeServer {
 		t.Fatal(err)
 	}
 	token := &Token{Issuer: "https://as.example", Subject: "ann", Expires: time.Now().Add(tokenLeft - clockSkew), forAllPaths: true}
-	guard.cache.add(newTokenKey("short"), verdict{
+	guard.cache.addVerdict(newTokenKey("short"), verdict{
 		auth:    &httpwire.Authorization{Principal: token.principal(), Challenge: guard.challengeScopes, Token: token},
 		expires: token.Expires, until: time.Now().Add(time.Hour),
 	})

@@ -55,26 +55,26 @@ func (s *Server) TrustFacts(v Variables) TrustFacts {
 	shown := s.Masked()
 	t.addWord("command", shown.Command, s.Command)
 	if len(s.Args) > 0 {
-		t.add("args "+strings.Join(QuoteWords(shown.Args), " "), joinExact(s.Args))
+		t.addFact("args "+strings.Join(QuoteWords(shown.Args), " "), joinExact(s.Args))
 	}
 	t.addWord("cwd", shown.Dir, s.Dir)
 	t.addWord("envFile", shown.EnvFile, s.EnvFile)
 	for _, name := range slices.Sorted(maps.Keys(s.Env)) {
-		t.add("env "+QuoteWord(name)+s.describeOrigin(s.Env[name])+describePower(name), s.Env[name])
+		t.addFact("env "+QuoteWord(name)+s.describeOrigin(s.Env[name])+describePower(name), s.Env[name])
 	}
 	for _, name := range slices.Sorted(slices.Values(s.PassEnv)) {
-		t.add("env "+QuoteWord(name)+" handed on", "")
+		t.addFact("env "+QuoteWord(name)+" handed on", "")
 	}
 	t.addWord("url", shown.URL, s.URL)
 	for _, name := range slices.Sorted(maps.Keys(s.Headers)) {
-		t.add("header "+QuoteWord(name)+s.describeOrigin(s.Headers[name]), s.Headers[name])
+		t.addFact("header "+QuoteWord(name)+s.describeOrigin(s.Headers[name]), s.Headers[name])
 	}
 	t.addWord("headersHelper", shown.HeadersHelper, s.HeadersHelper)
 	if s.Definitions == NoteChanges { // a project's servers hold them by default
 		t.addWord("definitions", s.Definitions, s.Definitions)
 	}
 	if s.KeepDetached {
-		t.add("keepDetached: its daemons go on when it ends", "true")
+		t.addFact("keepDetached: its daemons go on when it ends", "true")
 	}
 	if o := s.OAuth; o != nil {
 		s.addLoginFacts(&t, shown.OAuth)
@@ -95,24 +95,24 @@ func (s *Server) addLoginFacts(t *TrustFacts, shown *OAuth) {
 	t.addWord("login resource", o.Resource, o.Resource)
 	t.addWord("login key", o.PrivateKey, o.PrivateKey)
 	if o.ClientSecret != "" {
-		t.add("login secret"+s.describeOrigin(o.ClientSecret), o.ClientSecret)
+		t.addFact("login secret"+s.describeOrigin(o.ClientSecret), o.ClientSecret)
 	}
 	for _, name := range slices.Sorted(maps.Keys(o.Params)) {
-		t.add("login parameter "+QuoteWord(name)+s.describeOrigin(o.Params[name]), o.Params[name])
+		t.addFact("login parameter "+QuoteWord(name)+s.describeOrigin(o.Params[name]), o.Params[name])
 	}
 	if o.Grant != "" {
 		t.addWord("login grant", shown.Grant, o.Grant)
 	}
 }
 
-func (t *TrustFacts) add(line, exact string) {
+func (t *TrustFacts) addFact(line, exact string) {
 	t.facts = append(t.facts, fact{line: line, exact: exact})
 }
 
 // addWord adds a fact that shows one string. An empty string adds none.
 func (t *TrustFacts) addWord(what, shown, exact string) {
 	if exact != "" {
-		t.add(what+" "+QuoteWord(shown), exact)
+		t.addFact(what+" "+QuoteWord(shown), exact)
 	}
 }
 

@@ -24,13 +24,13 @@ func followHub(events iter.Seq[hub.Event]) *notes {
 	n := &notes{due: make(chan struct{}, 1)}
 	go func() {
 		for e := range events {
-			n.add(e)
+			n.addEvent(e)
 		}
 	}()
 	return n
 }
 
-func (n *notes) add(e hub.Event) {
+func (n *notes) addEvent(e hub.Event) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if e.Kind != hub.StderrWritten {

@@ -71,7 +71,7 @@ func boolToInt(b bool) int {
 // publish moves the records to the ring.
 func (k *keeper) publish() {
 	if len(k.made) > 0 {
-		k.recorder.ring.add(k.made)
+		k.recorder.ring.addRecords(k.made)
 		clear(k.made)
 		k.made = k.made[:0]
 	}

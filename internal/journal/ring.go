@@ -35,8 +35,8 @@ type ring struct {
 	changed chan struct{} // closed at the next change; nil if no reader waits
 }
 
-// add appends records, and drops the oldest ones beyond the limit. The last record always stays.
-func (g *ring) add(records []Record) {
+// addRecords appends records, and drops the oldest ones beyond the limit. The last record always stays.
+func (g *ring) addRecords(records []Record) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	for _, r := range records {

@@ -171,7 +171,7 @@ func tryAll(ctx context.Context, chosen []mutant, o options) []result {
 					return
 				}
 				if !isKnown {
-					if err := o.log.add(r); err != nil {
+					if err := o.log.addResult(r); err != nil {
 						fmt.Fprintln(os.Stderr, "mutate: the result is not kept:", err)
 					}
 				}

@@ -240,7 +240,7 @@ func TestResultLog(t *testing.T) {
 			t.Errorf("commit %s: a change that was not noticed is not tried again", step.commit)
 		}
 		for _, r := range []result{{mutant: seen, verdict: caught, by: test}, {mutant: missed, verdict: survived}} {
-			if err := l.add(r); err != nil {
+			if err := l.addResult(r); err != nil {
 				t.Error(err)
 			}
 		}

@@ -58,8 +58,8 @@ func (l *resultLog) find(m mutant) (result, bool) {
 	return result{mutant: m, verdict: caught, by: by}, ok
 }
 
-// add appends the result of a change that was noticed. A nil log ignores it.
-func (l *resultLog) add(r result) error {
+// addResult appends the result of a change that was noticed. A nil log ignores it.
+func (l *resultLog) addResult(r result) error {
 	if l == nil || r.verdict != caught {
 		return nil
 	}

@@ -33,7 +33,7 @@ type Way struct {
 // Ways returns the ways to run a server, in the order of its document.
 func (e *Entry) Ways() (all []Way) {
 	s := &e.Server
-	base := install.Plan{Name: path.Base(s.Name), Title: s.Title, About: e.describe()}
+	base := install.Plan{Name: path.Base(s.Name), Title: s.Title, About: e.describeEntry()}
 	if e.Status != "" && e.Status != "active" {
 		base.Warnings = append(base.Warnings, strings.TrimSuffix("the registry calls this version "+e.Status+": "+e.StatusMessage, ": "))
 	}
@@ -52,8 +52,8 @@ func (e *Entry) Ways() (all []Way) {
 	return all
 }
 
-// describe returns lines about the source of a server.
-func (e *Entry) describe() (lines []string) {
+// describeEntry returns lines about the source of a server.
+func (e *Entry) describeEntry() (lines []string) {
 	s := &e.Server
 	lines = append(lines, strings.TrimSpace(s.Name+" "+s.Version))
 	for _, line := range []string{s.Description, cmp.Or(s.Repository.URL, s.WebsiteURL)} {

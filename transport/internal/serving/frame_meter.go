@@ -27,9 +27,9 @@ type frameMeter struct {
 // client that another one was refused.
 const alwaysAccepted = 1 << 10
 
-// add counts a frame before it is written. If the frame would exceed a limit, add counts nothing
+// countBytes counts a frame before it is written. If the frame would exceed a limit, countBytes counts nothing
 // and returns a [quota.LimitError].
-func (m *frameMeter) add(n int) error {
+func (m *frameMeter) countBytes(n int) error {
 	for {
 		waiting := m.waiting.Load()
 		if waiting+int64(n) > quota.Uncounted {

@@ -21,7 +21,7 @@ func TestFramesAtOnceAreBounded(t *testing.T) {
 	for range frames {
 		all.Go(func() {
 			arrived.Add(1)
-			_ = m.add(size) // most are refused
+			_ = m.countBytes(size) // most are refused
 		})
 	}
 	for arrived.Load() < frames {

@@ -118,7 +118,7 @@ func (s *server) handleLostFrame(err error) {
 // [quota.LimitError], after which the caller can still write a small frame.
 func (s *server) Write(frame []byte) error {
 	n := len(frame)
-	if err := s.waiting.add(n); err != nil {
+	if err := s.waiting.countBytes(n); err != nil {
 		return err
 	}
 	err := s.conn.Write(frame)

@@ -102,8 +102,8 @@ func (c *clientEvents) resizeLease() error {
 
 func (c *clientEvents) oldest() *event { return c.byAge.Front().Value.(*event) }
 
-// add adds the newest event. store.mu is held.
-func (c *clientEvents) add(e *event) {
+// addEvent adds the newest event. store.mu is held.
+func (c *clientEvents) addEvent(e *event) {
 	e.ofClient = c.byAge.PushBack(e)
 	c.bytes += e.memorySize()
 }

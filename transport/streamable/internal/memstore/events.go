@@ -86,7 +86,7 @@ func (m *Events) Append(ctx context.Context, stream string, data []byte) (string
 	m.lastNumber = max(m.lastNumber, e.number)
 	s.events = append(s.events, e)
 	e.element = m.byAge.PushBack(e)
-	s.client.add(e)
+	s.client.addEvent(e)
 	m.bytes += e.memorySize()
 	if len(s.events) > m.limits.MaxEvents {
 		m.forgetOldest(s.events[0])
