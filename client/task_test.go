@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
 	"net/http/httptest"
 	"slices"
 	"strings"
@@ -215,12 +216,17 @@ func TestTaskWaitErrors(t *testing.T) {
 	})
 }
 
-// Requests about tasks carry the id in the field Mcp-Name, which the server checks.
+// Each request about a task carries its id in the field Mcp-Name.
 func TestTaskOverHTTP(t *testing.T) {
 	t.Parallel()
 	s := server.New("tasks", "1", nil)
 	server.Tool(s, "ask", "", func(ctx context.Context, _ struct{}) (string, error) { return server.Ask[string](ctx, "name", "Who?") }, mustBeTask)
-	web := httptest.NewServer(streamable.Handler(s, nil))
+	h := streamable.Handler(s, nil)
+	var named sync.Map // the values of Mcp-Name, by method
+	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		named.Store(r.Header.Get("Mcp-Method"), r.Header.Get("Mcp-Name"))
+		h.ServeHTTP(w, r)
+	}))
 	defer web.Close()
 	c, err := client.Dial(t.Context(), web.URL, &client.Options{Answers: client.Answers{Elicit: accept(`{"value":"Ann"}`)}})
 	if err != nil {
@@ -234,11 +240,19 @@ func TestTaskOverHTTP(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if err := task.Answer(t.Context(), map[string]json.RawMessage{"none": json.RawMessage(`{"action":"cancel"}`)}); err != nil {
+		t.Error(err)
+	}
 	if err := task.Cancel(t.Context()); err != nil {
 		t.Error(err)
 	}
 	_, err = task.Wait(t.Context())
 	mustBe(t, err, client.ErrTaskCancelled)
+	for _, method := range []string{"tasks/get", "tasks/update", "tasks/cancel"} {
+		if name, _ := named.Load(method); name != task.ID() {
+			t.Errorf("Mcp-Name of %s is %v, want %s", method, name, task.ID())
+		}
+	}
 }
 
 // A task that requires input without new questions is given up and cancelled.

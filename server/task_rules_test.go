@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -125,11 +126,10 @@ func TestTaskListen(t *testing.T) {
 			if err := mcp.Decode(c.Params, &task); err != nil || c.Method != "notifications/tasks" || task.TaskID != mine {
 				t.Errorf("%s %s: %v", c.Method, c.Params, err)
 			}
-			got = append(got, task.Status)
+			got = append(got, about(task))
 		}
 		want(t, string(p.changes[0].Params), `{"notifications":{"taskIds":["`+mine+`"]}}`)
-		want(t, fmt.Sprint(got), "[input_required working completed]")
-		want(t, string(p.changes[3].Params[len(p.changes[3].Params)-1:]), "}")
+		want(t, strings.Join(got, "\n"), "input_required k#1\nworking\n"+`completed{"content":[{"type":"text","text":"x"}],"resultType":"complete"}`)
 
 		req = request(mcp.MethodListen, `{"notifications":{"taskIds":["`+mine+`"]}}`)
 		var missing *mcp.CapabilityError

@@ -206,6 +206,10 @@ func TestTaskAsks(t *testing.T) {
 			wantPart(t, about(getTask(t, s, "", task.TaskID)), status)
 		}
 		shows("input_required name#1 sure#2")
+		for key, q := range getTask(t, s, "", task.TaskID).InputRequests {
+			wantPart(t, q.Method+string(q.Params), `elicitation/create{"mode":"form","message":"?","requestedSchema":{`)
+			wantPart(t, string(q.Params), map[string]string{"name#1": `"string"`, "sure#2": `"boolean"`}[key])
+		}
 		updateTask(t, s, task.TaskID, `{"unknown":{"ignored":true},"sure#2":`+accept(`{"value":true}`)+`,"name#1":null}`)
 		shows("input_required name#1")
 		updateTask(t, s, task.TaskID, `{"sure#2":`+accept(`{"value":false}`)+`}`)
