@@ -7,6 +7,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"slices"
 
 	"github.com/dowel-mcp/dowel/internal/mcpwire"
 	"github.com/dowel-mcp/dowel/internal/oauth"
@@ -82,10 +83,18 @@ func (a *attempts) next(ctx context.Context, c *credential, resp *http.Response)
 	switch {
 	case resp.StatusCode == http.StatusUnauthorized:
 		return a.renewOrLogin(ctx, c, said)
-	case said.code == "insufficient_scope" && len(said.scopes) > 0:
+	case said.code == "insufficient_scope" && len(said.scopes) > 0, isBareScopeChallenge(c, resp, said):
 		return a.stepUp(ctx, c, said)
 	}
 	return nil, nil
+}
+
+// isBareScopeChallenge is the tolerance scope-without-error: a refusal names scopes that the token
+// lacks, and no error. A server should send the error insufficient_scope (RFC 6750, section 3.1), but
+// servers on the official Go SDK do not.
+func isBareScopeChallenge(c *credential, resp *http.Response, said challenge) bool {
+	return c != nil && resp.StatusCode == http.StatusForbidden && said.code == "" &&
+		slices.ContainsFunc(said.scopes, func(scope string) bool { return !slices.Contains(c.granted, scope) })
 }
 
 func (a *attempts) renewOrLogin(ctx context.Context, c *credential, said challenge) (*credential, error) {

@@ -127,6 +127,34 @@ func TestStepUpIsBounded(t *testing.T) {
 	}
 }
 
+// A refusal that names scopes and no error leads to a step-up if the token lacks one of them.
+func TestScopesWithoutError(t *testing.T) {
+	t.Parallel()
+	for named, wantLogins := range map[string]int{"read write": 2, "read": 1} {
+		as := authtest.Start(t, nil)
+		refused := false
+		rs := as.Protect(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			if !refused {
+				refused = true
+				w.Header().Set("WWW-Authenticate", `Bearer scope="`+named+`"`)
+				w.WriteHeader(http.StatusForbidden)
+			}
+		}), "read")
+		tr, err := NewTransport(rs.URL, &Options{Login: &testLogin{as: as}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := map[int]int{2: http.StatusOK, 1: http.StatusForbidden}[wantLogins]
+		if status, err := post(t.Context(), tr, rs.URL, "{}"); err != nil || status != want {
+			t.Errorf("%s: status %d, %v, want %d", named, status, err, want)
+		}
+		all := as.Requests("authorize")
+		if len(all) != wantLogins || all[len(all)-1].Form.Get("scope") != named {
+			t.Errorf("%s: %d logins, want %d; the last asked for %q", named, len(all), wantLogins, all[len(all)-1].Form.Get("scope"))
+		}
+	}
+}
+
 // A refusal without scopes is the server's own affair.
 func TestForbiddenWithoutScopes(t *testing.T) {
 	t.Parallel()
