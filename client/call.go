@@ -203,15 +203,17 @@ func (c *Client) callListener(o *CallOptions, k *callClock) func(mcp.Notificatio
 
 // limitProgress makes OnProgress drop progress that does not exceed the progress already reported: a
 // call that is retried with answers starts again at the server, but not for the user. highest is the
-// last reported progress.
+// last reported progress, or nil without OnProgress.
 func limitProgress(o *CallOptions) (highest *float64) {
+	report := o.OnProgress
+	if report == nil {
+		return nil
+	}
 	last := math.Inf(-1)
-	if f := o.OnProgress; f != nil {
-		o.OnProgress = func(p mcp.ProgressParams) {
-			if p.Progress > last {
-				last = p.Progress
-				f(p)
-			}
+	o.OnProgress = func(p mcp.ProgressParams) {
+		if p.Progress > last {
+			last = p.Progress
+			report(p)
 		}
 	}
 	return &last

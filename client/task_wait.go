@@ -38,7 +38,7 @@ type taskWait struct {
 	id      string
 	options *CallOptions
 	clock   *callClock
-	highest *float64 // progress that was reported
+	highest *float64 // progress that was reported; nil if the options have no OnProgress
 
 	answered map[string]bool // keys
 	rounds   int             // polls with new questions
@@ -57,7 +57,8 @@ func (c *Client) awaitCreatedTask(ctx context.Context, created *mcp.Response, o 
 	if err != nil {
 		return nil, err
 	}
-	w := c.newTaskWait(task.TaskID, o, k, highest)
+	options := *o // o may stay on the stack of calls that create no task
+	w := c.newTaskWait(task.TaskID, &options, k, highest)
 	w.reportMessage(task)
 	if !waitDelay(ctx, pollInterval(task), nil) {
 		w.cancelTask(ctx)
