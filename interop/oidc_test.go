@@ -6,12 +6,14 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/cookiejar"
 	"net/http/httptest"
 	"net/url"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"strings"
 	"testing"
@@ -119,6 +121,56 @@ func followBrowser(ctx context.Context, r auth.LoginRequest) (url.Values, error)
 	return to.Query(), nil
 }
 
+// hiddenInput matches the hidden inputs of a form of oidc-provider.
+var hiddenInput = regexp.MustCompile(`<input type="hidden" name="([^"]+)" value="([^"]*)"`)
+
+// enterCode plays a user who logs in on another device: enters the code, and confirms it.
+func enterCode(ctx context.Context, r auth.LoginRequest) (url.Values, error) {
+	var failed error
+	err := r.Device(ctx, func(code auth.DeviceCode) { failed = confirmCode(ctx, code) })
+	return nil, errors.Join(failed, err)
+}
+
+func confirmCode(ctx context.Context, code auth.DeviceCode) error {
+	jar, err := cookiejar.New(nil)
+	if err != nil {
+		return err
+	}
+	browser := &http.Client{Jar: jar}
+	send := func(method string, form url.Values) (page string, err error) {
+		r, err := http.NewRequestWithContext(ctx, method, code.URL, strings.NewReader(form.Encode()))
+		if err != nil {
+			return "", err
+		}
+		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+		resp, err := browser.Do(r)
+		if err != nil {
+			return "", err
+		}
+		defer resp.Body.Close()
+		text, err := io.ReadAll(resp.Body)
+		if err == nil && resp.StatusCode != http.StatusOK {
+			err = fmt.Errorf("%s answers %d: %s", resp.Request.URL, resp.StatusCode, text)
+		}
+		return string(text), err
+	}
+	page, err := send(http.MethodGet, nil)
+	for _, more := range []string{"", "confirm"} {
+		if err != nil {
+			return err
+		}
+		form := url.Values{"user_code": {code.Code}}
+		for _, input := range hiddenInput.FindAllStringSubmatch(page, -1) {
+			form.Set(input[1], input[2])
+		}
+		if more != "" {
+			form.Set(more, "yes")
+		}
+		page, err = send(http.MethodPost, form)
+	}
+	return err
+}
+
 // whoAmI dials a server and returns the subject of the token that it got.
 func whoAmI(t *testing.T, to string, o auth.Options) (string, error) {
 	t.Helper()
@@ -152,6 +204,8 @@ func TestOIDCProvider(t *testing.T) {
 			for name, o := range map[string]auth.Options{
 				"registration":       {Login: auth.LoginFunc(followBrowser)},
 				"document":           {Login: auth.LoginFunc(followBrowser), Client: auth.Client{DocumentURL: document}},
+				"device":             {Login: auth.LoginFunc(enterCode)},
+				"device, document":   {Login: auth.LoginFunc(enterCode), Client: auth.Client{DocumentURL: document}},
 				"client credentials": {ClientCredentials: true, Client: auth.Client{ID: "robot", Secret: "odd:/+ secret%"}},
 			} {
 				want := "alice"

@@ -41,6 +41,7 @@ function configuration() {
       registration: { enabled: true },
       revocation: { enabled: true },
       clientCredentials: { enabled: true },
+      deviceFlow: { enabled: true },
       clientIdMetadataDocument: { enabled: true, ack: 'draft-02' },
       dPoP: { enabled: true, nonceSecret: nonce ? Buffer.alloc(32, 1) : undefined, requireNonce: () => nonce },
       resourceIndicators: {
