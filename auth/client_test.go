@@ -3,6 +3,7 @@ package auth_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -92,6 +93,76 @@ func TestTransportsOverHTTP(t *testing.T) {
 			}
 			if n := as.Count("authorize"); n != 1 {
 				t.Errorf("%d logins", n)
+			}
+		})
+	}
+}
+
+// If the authorization server changes while a client is connected, each kind of request then uses
+// tokens of the new one, which gets nothing of the first one.
+func TestAuthorizationServerChangesInSession(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name     string
+		handler  http.Handler
+		revision mcp.Revision
+		open     func(*client.Client) error // sends the kind of request; nil for the POST of a call
+	}{
+		{"POST", streamable.Handler(newServer(), nil), "", nil},
+		{"POST in a session", streamable.Handler(newServer(), nil), mcp.Revision20251125, nil},
+		{"GET stream", streamable.Handler(newServer(), nil), mcp.Revision20251125, func(c *client.Client) error { return c.Reconnect(context.Background()) }},
+		{"HTTP+SSE", sse.Handler(newServer(), nil), "", nil},
+		{"GET of HTTP+SSE", sse.Handler(newServer(), nil), "", func(c *client.Client) error { return c.Reconnect(context.Background()) }},
+		{"WebSocket", websocket.Handler(newServer(), nil), "", func(c *client.Client) error { return c.Reconnect(context.Background()) }},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			first, second := authtest.Start(t, nil), authtest.Start(t, nil)
+			rs := first.Protect(t, tt.handler)
+			to := rs.URL
+			if tt.name == "WebSocket" {
+				to = "ws" + strings.TrimPrefix(to, "http")
+			}
+			store, user := auth.NewStore(), approve(first)
+			login := auth.LoginFunc(func(ctx context.Context, r auth.LoginRequest) (url.Values, error) { return user(ctx, r) })
+			c, err := client.Dial(t.Context(), to, &client.Options{
+				HTTP: httpClient(t, to, auth.Options{Login: login, Store: store}), Wire: client.Wire{Revision: tt.revision},
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer c.Close()
+			call := func() {
+				t.Helper()
+				if got, err := client.Call[string](t.Context(), c, "greet", map[string]string{"Name": "Ada"}); err != nil || got != "Hello, Ada" {
+					t.Errorf("%q, %v", got, err)
+				}
+			}
+			call()
+			old, err := store.Load(t.Context(), auth.RecordKey(rs.URL, ""))
+			if err != nil || old == nil {
+				t.Fatal(old, err)
+			}
+			user = approve(second)
+			rs.SetServer(second)
+			if tt.open != nil {
+				if err := tt.open(c); err != nil {
+					t.Fatal(err)
+				}
+			}
+			call()
+			if n := second.Count("register"); n != 1 || second.Count("authorize") != 1 || first.Count("authorize") != 1 {
+				t.Errorf("%d registrations and %d logins at the second server, %d logins at the first", n, second.Count("authorize"), first.Count("authorize"))
+			}
+			for _, endpoint := range []string{"register", "authorize", "token", "authorization_code", "refresh_token", "revoke", "metadata"} {
+				for _, r := range second.Requests(endpoint) {
+					sent := fmt.Sprint(r.Form, r.Header)
+					for _, secret := range []string{old.AccessToken, old.RefreshToken, old.Registration.ClientID} {
+						if strings.Contains(sent, secret) {
+							t.Errorf("the second server got %q at %s", secret, endpoint)
+						}
+					}
+				}
 			}
 		})
 	}

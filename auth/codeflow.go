@@ -72,7 +72,7 @@ func (f *codeFlow) mayBeForgotten(ctx context.Context, err error) bool {
 // checkCodeFlow returns an error unless the server can be used for a login with a code. A server without
 // S256 among its methods must be refused (security-considerations: authorization code protection).
 func (t *Transport) checkCodeFlow(d *discovery) error {
-	reason := "the authorization server " + d.server.Issuer + " has no authorization_endpoint"
+	reason, setting := "the authorization server "+d.server.Issuer+" has no authorization_endpoint", "AuthorizationURL"
 	if d.server.AuthorizationEndpoint != "" {
 		if d.legacy && len(d.server.CodeChallengeMethods) == 0 || slices.Contains(d.server.CodeChallengeMethods, "S256") ||
 			t.opts.Server.AssumePKCE || d.quirks.assumePKCE {
@@ -80,8 +80,9 @@ func (t *Transport) checkCodeFlow(d *discovery) error {
 		}
 		reason = "the authorization server " + d.server.Issuer + " does not say that it supports PKCE with S256 (code_challenge_methods_supported); " +
 			"if you know that it does, set assumePKCE"
+		setting = "AssumePKCE"
 	}
-	return &DiscoveryError{Server: t.server, Reason: reason, Tried: d.tried}
+	return &DiscoveryError{Server: t.server, Reason: reason, Setting: setting, Tried: d.tried}
 }
 
 // canRepeat changes the flow if another try may succeed.

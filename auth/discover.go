@@ -40,7 +40,11 @@ func (t *Transport) discover(ctx context.Context, n *need, r *Record) (*discover
 	e := &explorer{t: t, seen: map[string]bool{}}
 	d, err := e.explore(ctx, n, r)
 	if err != nil {
-		return nil, &DiscoveryError{Server: t.server, Reason: err.Error(), Tried: e.tried}
+		failed := &DiscoveryError{Server: t.server, Reason: err.Error(), Tried: e.tried}
+		if broken, ok := errors.AsType[*brokenRule](err); ok {
+			failed.Setting = broken.setting
+		}
+		return nil, failed
 	}
 	d.tried = e.tried
 	d.quirks = quirksOf(d.server.Issuer)
@@ -136,7 +140,7 @@ func (e *explorer) readResource(ctx context.Context, fromChallenge string) (*oau
 // the server's path, in whole segments: metadata at the root of a host names the host.
 func checkResource(m *oauth.ResourceMetadata, server *url.URL) error {
 	if len(m.AuthorizationServers) == 0 {
-		return errors.New("it names no authorization server")
+		return &brokenRule{errors.New("it names no authorization server"), "authorization-server-discovery: protected resource metadata", "Issuer"}
 	}
 	u, err := url.Parse(m.Resource)
 	if err != nil || u.Host == "" {
@@ -146,7 +150,7 @@ func checkResource(m *oauth.ResourceMetadata, server *url.URL) error {
 	isPrefix := path == prefix || strings.HasPrefix(path, prefix+"/")
 	sameQuery := u.RawQuery == "" || u.RawQuery == server.RawQuery && path == prefix
 	if !httpwire.SameOrigin(u, server) || !isPrefix || !sameQuery || u.Fragment != "" || u.User != nil {
-		return fmt.Errorf("its resource is %s, want %s", shorten(m.Resource), server)
+		return &brokenRule{fmt.Errorf("its resource is %s, want %s", shorten(m.Resource), server), "RFC 9728, section 3.3", "Resource"}
 	}
 	return nil
 }
@@ -227,7 +231,8 @@ func (e *explorer) readServer(ctx context.Context, d *discovery, urls []string, 
 		}
 	}
 	if refused == nil {
-		refused = fmt.Errorf("the authorization server %s %w", shorten(issuer), errNoMetadata)
+		missing := fmt.Errorf("the authorization server %s %w", shorten(issuer), errNoMetadata)
+		refused = &brokenRule{missing, "authorization-server-discovery: metadata of authorization servers", "MetadataURL"}
 	}
 	return refused
 }
@@ -235,7 +240,7 @@ func (e *explorer) readServer(ctx context.Context, d *discovery, urls []string, 
 // checkServer validates the metadata of an issuer (RFC 8414, section 3.3).
 func checkServer(m *oauth.ServerMetadata, issuer string) error {
 	if issuer != "" && m.Issuer != issuer && !differsBySlash(m.Issuer, issuer) {
-		return fmt.Errorf("its issuer is %s, want %s", shorten(m.Issuer), shorten(issuer))
+		return &brokenRule{fmt.Errorf("its issuer is %s, want %s", shorten(m.Issuer), shorten(issuer)), "RFC 8414, section 3.3", "MetadataURL"}
 	}
 	if m.Issuer == "" {
 		return errors.New("it has no issuer")
@@ -253,6 +258,16 @@ func checkServer(m *oauth.ServerMetadata, issuer string) error {
 	}
 	return nil
 }
+
+// brokenRule is a rule that metadata breaks, and the field of Server that accepts it all the same.
+type brokenRule struct {
+	err           error
+	rule, setting string
+}
+
+func (e *brokenRule) Error() string { return e.err.Error() + " (" + e.rule + ")" }
+
+func (e *brokenRule) Unwrap() error { return e.err }
 
 // differsBySlash is the tolerance issuer-slash: two issuers without a path are the same if one ends
 // with "/". The issuer in the metadata is then compared with iss.

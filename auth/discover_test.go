@@ -165,7 +165,7 @@ func TestMetadataOfChallengeComesFirst(t *testing.T) {
 func TestDiscoveryRefuses(t *testing.T) {
 	t.Parallel()
 	for quirk, want := range map[string]string{
-		"issuer-other": "its issuer is", "issuer-template": "its issuer is", "resource-elsewhere": "its resource is https://elsewhere.example/mcp",
+		"issuer-other": "its issuer is", "issuer-template": "RFC 8414, section 3.3", "resource-elsewhere": "its resource is https://elsewhere.example/mcp",
 	} {
 		t.Run(quirk, func(t *testing.T) {
 			t.Parallel()
@@ -174,6 +174,9 @@ func TestDiscoveryRefuses(t *testing.T) {
 			var failed *DiscoveryError
 			if !errors.As(err, &failed) || !strings.Contains(failed.Reason, want) || len(failed.Tried) == 0 {
 				t.Errorf("%v", err)
+			}
+			if _, _, err := s.Discover(t.Context()); !errors.As(err, &failed) || !strings.Contains("MetadataURL Resource", failed.Setting) || failed.Setting == "" {
+				t.Errorf("%v with the setting %q", err, failed.Setting)
 			}
 			s.wantCounts(map[string]int{"register": 0, "authorize": 0, "token": 0})
 		})

@@ -53,8 +53,11 @@ func (e *ScopeNeeded) Error() string {
 // used.
 type DiscoveryError struct {
 	Server string
-	Reason string
-	Tried  []Attempt // in their order
+	Reason string // with the rule that a document breaks
+	// Setting is the field of [Server] with which it would be used, such as "Resource"; empty if no
+	// field would help.
+	Setting string
+	Tried   []Attempt // in their order
 }
 
 // Attempt is one request of a discovery.

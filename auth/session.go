@@ -141,11 +141,14 @@ func isUnrevocable(a *answer) bool {
 }
 
 // Discover finds the authorization server without using it, and returns each request that this took.
-// An error is a [*DiscoveryError].
+// An error is a [*DiscoveryError]; with an issuer, it says why a user cannot log in there.
 func (t *Transport) Discover(ctx context.Context) (issuer string, tried []Attempt, err error) {
 	d, err := t.discover(ctx, &need{challenge: t.askChallenge(ctx)}, nil)
 	if failed, ok := errors.AsType[*DiscoveryError](err); ok {
 		return "", failed.Tried, err
 	}
-	return d.server.Issuer, d.tried, nil
+	if o := t.opts; o.Assertion == nil && o.Subject == nil && !o.ClientCredentials && d.server.DeviceAuthorizationEndpoint == "" {
+		err = t.checkCodeFlow(d)
+	}
+	return d.server.Issuer, d.tried, err
 }

@@ -67,7 +67,8 @@ type Registration struct {
 	ManagementToken string `json:"management_token,omitempty"`
 }
 
-// RecordKey returns the key under which the record of a server and an account is stored.
+// RecordKey returns the key under which the record of a server and an account is stored. server is
+// the URL as in [Record.Server], with http or https also for a WebSocket.
 func RecordKey(server, account string) string {
 	if account == "" {
 		return server

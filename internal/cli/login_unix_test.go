@@ -4,9 +4,16 @@ package cli
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
+	"io/fs"
+	"maps"
 	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -71,13 +78,13 @@ func (u *testUser) logIn(as *authtest.Server, words ...string) string {
 }
 
 // A server of the running dowel that needs a login says so, works after dowel login, and needs one
-// again after dowel logout, which revokes the tokens. No output has a token.
+// again after dowel logout, which revokes the tokens. No output and no file has a secret of the login.
 func TestLogin(t *testing.T) {
 	t.Parallel()
-	as := authtest.Start(t, nil)
+	as := authtest.Start(t, &authtest.Options{Quirks: []string{"registration-secret"}})
 	resource := protectEverything(t, as)
 	u := newTestUser(t)
-	u.writeFile(u.userFile(), `{"mcpServers": {"notes": {"url": "`+resource.URL+`"}}}`)
+	u.writeFile(u.userFile(), `{"gateway": {"audit": "`+filepath.Join(u.home, "audit.jsonl")+`", "auditArguments": true}, "mcpServers": {"notes": {"url": "`+resource.URL+`"}}}`)
 	u.startDaemon()
 	u.awaitStates(map[string]hub.Status{"notes": hub.NeedsLogin})
 	u.expectSuccess("Log in: dowel login notes", "status", "notes")
@@ -85,36 +92,107 @@ func TestLogin(t *testing.T) {
 	if out := u.runDowel("doctor", "notes"); out.code == 0 || !strings.Contains(out.stdout, "Log in: dowel login notes") || !strings.Contains(out.stdout, "/.well-known/oauth-protected-resource") {
 		t.Errorf("%+v", out)
 	}
-	if got := u.logIn(as, "notes"); !strings.Contains(got, `"restarted":true`) {
-		t.Errorf("login wrote %s", got)
+	all := u.logIn(as, "notes")
+	if !strings.Contains(all, `"restarted":true`) {
+		t.Errorf("login wrote %s", all)
 	}
 	u.awaitStates(map[string]hub.Status{"notes": hub.Ready})
-	all := u.expectSuccess(resource.URL+": logged in at "+as.Issuer+", scopes use", "auth", "status")
-	for _, words := range []string{"auth status --json", "status --json", "doctor notes --json -v", "tools notes --wire -v", "tools --url " + resource.URL + " --wire -v"} {
+	all += u.expectSuccess(resource.URL+": logged in at "+as.Issuer+", scopes use", "auth", "status")
+	as.Advance(2 * time.Hour) // the next command refreshes the token
+	for _, words := range []string{
+		"tools notes --wire -v", "tools --url " + resource.URL + " --wire -v", "call notes.echo message=hi --wire", "auth status --json", "status --json",
+		"doctor notes --json -v", "wire --past --json",
+	} {
 		out := u.runDowel(strings.Fields(words)...)
 		if out.code != 0 {
 			t.Errorf("%s: %+v", words, out)
 		}
 		all += out.stdout + out.stderr
 	}
-	all += u.output()
-	tokens := 0
-	for _, header := range resource.Headers() {
-		if _, token, ok := strings.Cut(header.Get("Authorization"), " "); ok {
-			tokens++
-			if strings.Contains(all, token) {
-				t.Fatal("an access token was shown")
-			}
-		}
-	}
-	if tokens == 0 {
-		t.Error("no request had a token")
-	}
-	u.expectSuccess("You are logged out at notes. The running dowel restarts the server", "logout", "notes")
+	all += u.expectSuccess("You are logged out at notes. The running dowel restarts the server", "logout", "notes")
 	if n := as.Count("revoke"); n != 2 {
 		t.Errorf("%d tokens were revoked, want 2", n)
 	}
 	u.awaitStates(map[string]hub.Status{"notes": hub.NeedsLogin})
+	all += u.output()
+	secrets := secretsOf(t, as, resource)
+	for name, secret := range secrets {
+		if strings.Contains(all, secret) {
+			t.Errorf("the %s was shown", name)
+		}
+	}
+	err := filepath.WalkDir(u.home, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || !d.Type().IsRegular() {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		for name, secret := range secrets {
+			if bytes.Contains(text, []byte(secret)) {
+				t.Errorf("%s has the %s", path, name)
+			}
+		}
+		return err
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+// secretsOf returns the secrets of the logins at an authorization server, by names. Each kind must be
+// among them.
+func secretsOf(t *testing.T, as *authtest.Server, resource *authtest.Resource) map[string]string {
+	t.Helper()
+	secrets := map[string]string{}
+	add := func(kind, value string) {
+		if value != "" {
+			secrets[fmt.Sprint(kind, " ", len(secrets))] = value
+		}
+	}
+	for _, header := range resource.Headers() {
+		_, token, _ := strings.Cut(header.Get("Authorization"), " ")
+		add("access token", token)
+	}
+	for endpoint, fields := range map[string][]string{
+		"authorize": {"state"}, "authorization_code": {"code", "code_verifier"}, "refresh_token": {"refresh_token"}, "revoke": {"token"},
+	} {
+		for _, r := range as.Requests(endpoint) {
+			for _, field := range fields {
+				add(field, r.Form.Get(field))
+			}
+			client, _ := as.Client(r.Form.Get("client_id"))
+			add("client secret", client.Secret)
+		}
+	}
+	for _, kind := range []string{"access token", "state", "code ", "code_verifier", "refresh_token", "token ", "client secret"} {
+		if !slices.ContainsFunc(slices.Collect(maps.Keys(secrets)), func(name string) bool { return strings.HasPrefix(name, kind) }) {
+			t.Errorf("no %s is among the secrets", kind)
+		}
+	}
+	return secrets
+}
+
+// dowel doctor names the rule that the metadata of a server breaks, and the setting that would help.
+func TestDoctorNamesSetting(t *testing.T) {
+	t.Parallel()
+	for quirk, tt := range map[string]struct{ rule, setting string }{
+		"resource-elsewhere":   {"RFC 9728, section 3.3", "set oauth.resource in its entry"},
+		"issuer-other":         {"RFC 8414, section 3.3", "set oauth.metadataUrl in the server's entry"},
+		"no-challenge-methods": {"code_challenge_methods_supported", `set "assumePKCE": true in oauth`},
+	} {
+		as := authtest.Start(t, &authtest.Options{Quirks: []string{quirk, "no-device"}})
+		resource := protectEverything(t, as)
+		u := newTestUser(t)
+		u.writeFile(u.userFile(), `{"mcpServers": {"notes": {"url": "`+resource.URL+`"}}}`)
+		out := u.runDowel("doctor", "notes")
+		for _, want := range []string{tt.rule, tt.setting, "/.well-known/oauth-protected-resource"} {
+			if out.code == 0 || !strings.Contains(out.stdout, want) {
+				t.Errorf("%s: %+v, want %q", quirk, out, want)
+			}
+		}
+		if n := as.Count("authorize") + as.Count("register"); n != 0 {
+			t.Errorf("%s: %d registrations and logins, want none", quirk, n)
+		}
+	}
 }
 
 // Three processes with one expired token refresh it once.

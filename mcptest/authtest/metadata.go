@@ -91,7 +91,7 @@ func (s *Server) metadata() map[string]any {
 	for quirk, member := range map[string]string{
 		"no-registration": "registration_endpoint", "no-documents": "client_id_metadata_document_supported",
 		"no-challenge-methods": "code_challenge_methods_supported", "iss-none": "authorization_response_iss_parameter_supported",
-		"iss-unadvertised": "authorization_response_iss_parameter_supported",
+		"iss-unadvertised": "authorization_response_iss_parameter_supported", "no-device": "device_authorization_endpoint",
 	} {
 		if s.has(quirk) {
 			delete(doc, member)

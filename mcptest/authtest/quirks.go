@@ -63,6 +63,7 @@ var quirks = map[string]string{
 	"expires-string":        "expires_in is a string",
 	"expires-absent":        "expires_in is absent",
 	"plain-type":            "the type of access tokens is JWT",
+	"no-device":             "the device flow is not supported",
 	"slow-down":             "the first poll of a device flow is answered with slow_down",
 
 	"resource-elsewhere": "the protected resource names another host as its resource",

@@ -52,10 +52,23 @@ func showDiscovery(ctx context.Context, login *configured.LoginTransport, yield 
 		}
 	}
 	s := doctor.Step{Name: stepDiscovery, Status: doctor.OK, Detail: "the authorization server is " + issuer}
-	if err != nil {
-		failed, _ := errors.AsType[*auth.DiscoveryError](err)
-		s.Status, s.Detail = doctor.Warning, "no authorization server can be used: "+failed.Reason
-		s.Advice = "If you know it, set oauth.issuer or oauth.metadataUrl in the server's entry."
+	if failed, ok := errors.AsType[*auth.DiscoveryError](err); ok {
+		s.Status, s.Detail, s.Advice = doctor.Warning, "no authorization server can be used: "+failed.Reason, adviseSetting(failed)
 	}
 	return yield(s)
+}
+
+// adviseSetting names the key of the server's entry with which its authorization server would be used.
+func adviseSetting(failed *auth.DiscoveryError) string {
+	switch failed.Setting {
+	case "Resource":
+		return "If this is the server that you mean, set oauth.resource in its entry to the resource that it names."
+	case "MetadataURL":
+		return "If it is the right one, set oauth.metadataUrl in the server's entry to the address of its metadata, or oauth.authorizationUrl and oauth.tokenUrl."
+	case "AuthorizationURL":
+		return "If you know its endpoints, set oauth.authorizationUrl and oauth.tokenUrl in the server's entry."
+	case "AssumePKCE":
+		return `If you know that it supports PKCE, set "assumePKCE": true in oauth of the server's entry.`
+	}
+	return "If you know it, set oauth.issuer or oauth.metadataUrl in the server's entry."
 }
