@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/dowel-mcp/dowel/internal/mcpwire"
 	"github.com/dowel-mcp/dowel/internal/rawjson"
 	"github.com/dowel-mcp/dowel/mcp"
 )
@@ -185,8 +186,10 @@ func (c *cache) invalidate(n mcp.Notification) {
 	case mcp.NotificationResourcesChanged:
 		c.dropMethod(mcp.MethodListResources, nil)
 		c.dropMethod(mcp.MethodListResourceTemplates, nil)
+		c.dropSkills()
 	case mcp.NotificationResourceUpdated:
 		uri, _ := rawjson.String(rawjson.Lookup(n.Params, "uri"))
+		c.dropSkills() // their entries have the digests of resources
 		// The updated URI may name a part of the resource that was read, or the reverse.
 		c.dropMethod(mcp.MethodReadResource, func(e *cacheEntry) bool {
 			return strings.HasPrefix(e.uri, uri) || strings.HasPrefix(uri, e.uri)
@@ -194,11 +197,17 @@ func (c *cache) invalidate(n mcp.Notification) {
 	}
 }
 
+// dropSkills removes the entries of skills.
+func (c *cache) dropSkills() {
+	c.dropMethod(mcpwire.MethodListSkills, nil)
+	c.dropMethod(mcpwire.MethodGetSkill, nil)
+}
+
 // clear removes all results and refuses those on their way.
 func (c *cache) clear() {
 	for _, method := range []string{
 		mcp.MethodDiscover, mcp.MethodListTools, mcp.MethodListPrompts, mcp.MethodListResources,
-		mcp.MethodListResourceTemplates, mcp.MethodReadResource,
+		mcp.MethodListResourceTemplates, mcp.MethodReadResource, mcpwire.MethodListSkills, mcpwire.MethodGetSkill,
 	} {
 		c.dropMethod(method, nil)
 	}

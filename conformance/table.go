@@ -18,9 +18,9 @@ runs the suite in both roles and every revision that it knows, and fails if the 
 fails if one of its checks failed or warned, if none succeeded, if it did not run, or if the client ended with an error. A
 skipped check is a failure too, unless `+"`conformance/expected`"+` gives a reason. `+"`go run ./conformance -help`"+` says more.
 
-The server is `+"`dowel serve everything`"+`, with both eras at one URL and the tools of `+"`conformance/server/tasks.go`"+`.
-The client is `+"`conformance/client`"+`, which uses only the
-public interface of packages client and auth. Before 2026-07-28, a revision selects the scenarios rather than the revision on the
+The server is `+"`dowel serve everything`"+`, with both eras at one URL, the tools of `+"`conformance/server/tasks.go`"+`
+and the skills of `+"`conformance/server/skills`"+`. The client is `+"`conformance/client`"+`, which uses only the
+public interface of packages client, auth and skills. Before 2026-07-28, a revision selects the scenarios rather than the revision on the
 wire: to a server, nearly all of them offer 2025-11-25.
 
 `, version)

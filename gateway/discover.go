@@ -2,8 +2,10 @@ package gateway
 
 import (
 	"context"
+	"encoding/json"
 	"strings"
 
+	"github.com/dowel-mcp/dowel/internal/mcpwire"
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
@@ -14,6 +16,7 @@ var capabilities = mcp.ServerCapabilities{
 	Resources:   &mcp.ResourcesCapability{ListChanged: true, Subscribe: true},
 	Completions: &struct{}{},
 	Logging:     &struct{}{},
+	Extensions:  map[string]json.RawMessage{mcpwire.ExtensionSkills: json.RawMessage("{}")},
 }
 
 // serveDiscover answers server/discover.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/dowel-mcp/dowel/hub"
 	"github.com/dowel-mcp/dowel/internal/catalog"
+	"github.com/dowel-mcp/dowel/internal/mcpwire"
 	"github.com/dowel-mcp/dowel/internal/quota"
 	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/dowel-mcp/dowel/transport"
@@ -176,6 +177,10 @@ func (g *Gateway) serveMethod(ctx context.Context, req *mcp.Request) (*mcp.Resul
 		return g.completeArgument(ctx, req)
 	case mcp.MethodListen:
 		return g.serveListen(ctx, req)
+	case mcpwire.MethodListSkills:
+		return g.listSkills(ctx, req)
+	case mcpwire.MethodGetSkill:
+		return g.getSkill(ctx, req)
 	}
 	return nil, mcp.MethodNotFound(req.Method)
 }

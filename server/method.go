@@ -37,7 +37,9 @@ func Handle[P, R any](s *Server, method mcp.Method[P, R], fn func(ctx context.Co
 		if whole, ok := any(r).(*mcp.Result); ok {
 			return whole, nil
 		}
-		return s.newResult(r), nil
+		res := s.newResult(r)
+		res.Cache = s.opts.Cache[method.Name] // zero for a method without caching hints
+		return res, nil
 	})
 	if err != nil {
 		panic(err)

@@ -33,7 +33,8 @@ type Options struct {
 	// method. Without a hint, a result is stale at once. An empty scope means public for lists and
 	// discovery, and private for resources/read, for lists filtered by Visible, and for computed
 	// resources. With Visible, lists and resources are never public. The result of a retry with
-	// answers is never cacheable.
+	// answers is never cacheable. Methods of extensions with cacheable results are skills/list and
+	// skills/get; an empty scope means private for them.
 	Cache map[string]mcp.Cache
 	// Visible decides which items a principal may see; nil shows all. A hidden item does not exist
 	// for the principal: not in lists, calls, reads, completions or changes. The result may depend

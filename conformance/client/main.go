@@ -31,6 +31,10 @@ var scenarios = map[string]func(context.Context, *client.Client) error{
 	"http-custom-headers":                 makeContextCalls,
 	"http-invalid-tool-headers":           callEveryTool,
 	"json-schema-2020-12-preservation":    echoSchema,
+	"sep-2640-client-no-prefetch":         listSkills,
+	"sep-2640-client-verify-digest":       useSkills,
+	"sep-2640-client-verify-size":         useSkills,
+	"sep-2640-client-verify-frontmatter":  useSkills,
 }
 
 func main() {

@@ -1,5 +1,6 @@
 // Command server is the server that the official conformance suite tests: the built-in server
-// everything, at /mcp, in both eras, with the tools that the scenarios of tasks require.
+// everything, at /mcp, in both eras, with the tools and skills that the scenarios of extensions
+// require.
 package main
 
 import (
@@ -15,6 +16,9 @@ import (
 	"time"
 
 	"github.com/dowel-mcp/dowel/internal/builtin/everything"
+	"github.com/dowel-mcp/dowel/mcp"
+	"github.com/dowel-mcp/dowel/server"
+	"github.com/dowel-mcp/dowel/skills"
 	"github.com/dowel-mcp/dowel/transport/streamable"
 )
 
@@ -34,9 +38,14 @@ func serve(ctx context.Context, address string) error {
 	if err != nil {
 		return err
 	}
-	s := everything.New()
+	s := everything.New(server.Options{Extensions: []mcp.Extension{skills.Extension()}})
 	defer s.Close()
 	addTasks(s)
+	removeSkills, err := addSkills(s)
+	if err != nil {
+		return err
+	}
+	defer removeSkills()
 	endpoint := streamable.Handler(s, nil)
 	mux := http.NewServeMux()
 	mux.Handle("/mcp", endpoint)

@@ -5,6 +5,7 @@
 //	kv           keys and values, on disk or in a Redis
 //	files        the files in some folders, and nothing outside them
 //	shell        commands in a shell that keeps its state between calls
+//	skills       the skills in a folder
 package builtin
 
 import (
@@ -85,6 +86,9 @@ var table = []entry{
 		{"max-output", "the maximal number of characters of output in one result, default " + strconv.Itoa(shell.DefaultMaxOutput)},
 		{"shell", "the program: bash, or any POSIX sh, default bash"},
 	}, true}, openShell, "dir"},
+	{Description{"skills", "The skills in a folder: each folder in it with the file SKILL.md", []Option{
+		{"dir", "the folder, default the current one"},
+	}, true}, openSkills, "dir"},
 }
 
 // Names returns the names of the servers, in the order of [Describe].

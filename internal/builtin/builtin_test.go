@@ -2,6 +2,7 @@ package builtin
 
 import (
 	"errors"
+	"os"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -11,14 +12,16 @@ import (
 	"github.com/dowel-mcp/dowel/client"
 	"github.com/dowel-mcp/dowel/internal/builtin/shell"
 	"github.com/dowel-mcp/dowel/mcptest"
+	"github.com/dowel-mcp/dowel/skills"
 )
 
 func TestMain(m *testing.M) { mcptest.Main(m) }
 
 func TestEachServerWorks(t *testing.T) {
 	opts := map[string]map[string]string{
-		"kv":    {"path": filepath.Join(t.TempDir(), "kv.db")},
-		"files": {"roots": t.TempDir() + string(filepath.ListSeparator) + t.TempDir(), "read-only": "false"},
+		"kv":     {"path": filepath.Join(t.TempDir(), "kv.db")},
+		"files":  {"roots": t.TempDir() + string(filepath.ListSeparator) + t.TempDir(), "read-only": "false"},
+		"skills": {"dir": skillFolder(t)},
 	}
 	tools := map[string]string{"everything": "echo", "weather": "get_forecast", "kv": "set", "files": "edit", "shell": "run"}
 	if runtime.GOOS == "windows" {
@@ -38,11 +41,16 @@ func TestEachServerWorks(t *testing.T) {
 			t.Fatal(err)
 		}
 		found := false
-		for tool, err := range c.Tools(t.Context()) {
-			if err != nil {
-				t.Fatal(err)
+		if name == "skills" { // it has skills only
+			all, err := client.All(skills.List(t.Context(), c))
+			found = err == nil && len(all) == 1 && all[0].URI == "skill://greet/SKILL.md"
+		} else {
+			for tool, err := range c.Tools(t.Context()) {
+				if err != nil {
+					t.Fatal(err)
+				}
+				found = found || tool.Name == tools[name]
 			}
-			found = found || tool.Name == tools[name]
 		}
 		if !found || c.Server().Info.Name != name {
 			t.Errorf("%s: is %+v, has the tool %s: %v", name, c.Server().Info, tools[name], found)
@@ -54,6 +62,20 @@ func TestEachServerWorks(t *testing.T) {
 	}
 }
 
+// skillFolder returns a folder with a skill.
+func skillFolder(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	text := "---\nname: greet\ndescription: How to greet\n---\nSay hello.\n"
+	if err := os.Mkdir(filepath.Join(dir, "greet"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "greet", "SKILL.md"), []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
 // Servers that act on the machine itself are marked as local.
 func TestLocal(t *testing.T) {
 	var local []string
@@ -62,7 +84,7 @@ func TestLocal(t *testing.T) {
 			local = append(local, d.Name)
 		}
 	}
-	if strings.Join(local, " ") != "files shell" {
+	if strings.Join(local, " ") != "files shell skills" {
 		t.Errorf("local are %v", local)
 	}
 }
@@ -149,7 +171,7 @@ func TestErrors(t *testing.T) {
 		{"KV", nil, "did you mean kv?"},
 		{"everythign", nil, "did you mean everything?"},
 		{"filesystem", nil, "did you mean files?"},
-		{"database", nil, "want everything, weather, kv, files, shell"},
+		{"database", nil, "want everything, weather, kv, files, shell, skills"},
 		{"", nil, "want everything, weather, kv"},
 		{"weather", map[string]string{"baseurl": "x"}, "did you mean base-url?"},
 		{"kv", map[string]string{"colour": "x"}, "want path, redis, prefix, memory"},
@@ -164,6 +186,7 @@ func TestErrors(t *testing.T) {
 		{"files", map[string]string{"root": "."}, "did you mean roots?"},
 		{"files", map[string]string{"read-only": "yes"}, "read-only=yes: want true or false"},
 		{"files", map[string]string{"roots": "nosuchfolder"}, `roots=nosuchfolder: the folder "nosuchfolder" cannot be used`},
+		{"skills", map[string]string{"dir": "nosuchfolder"}, `dir=nosuchfolder: "nosuchfolder" cannot be used as a folder`},
 		{"files", map[string]string{"roots": "builtin_test.go"}, `"builtin_test.go" cannot be used as a folder`},
 		{"shell", map[string]string{"sandbox": "on"}, "sandbox=on: want true or false"},
 		{"shell", map[string]string{"network": "true"}, "give sandbox=true as well"},

@@ -14,7 +14,9 @@ import (
 	"github.com/dowel-mcp/dowel/internal/builtin/kv"
 	"github.com/dowel-mcp/dowel/internal/builtin/shell"
 	"github.com/dowel-mcp/dowel/internal/builtin/weather"
+	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/dowel-mcp/dowel/server"
+	"github.com/dowel-mcp/dowel/skills"
 )
 
 func openEverything(opts values) (Server, error) {
@@ -109,6 +111,33 @@ func openShell(opts values) (Server, error) {
 	}
 	return s, nil
 }
+
+func openSkills(opts values) (Server, error) {
+	dir := cmp.Or(opts["dir"], ".")
+	folder, err := skills.Open(dir, nil)
+	if err != nil {
+		return nil, newOptionError("dir=%s: %s", dir, strings.TrimPrefix(err.Error(), "skills: "))
+	}
+	s := server.New("skills", skillsVersion, &server.Options{
+		Info:       mcp.Implementation{Title: "Skills", Description: "Instructions for tasks, from a folder"},
+		Extensions: []mcp.Extension{skills.Extension()},
+	})
+	if err := folder.AddTo(s); err != nil {
+		return nil, errors.Join(err, folder.Close())
+	}
+	return skillServer{s, folder}, nil
+}
+
+// skillsVersion is the version that the server of skills reports.
+const skillsVersion = "1.0.0"
+
+// skillServer is the server of a folder with skills.
+type skillServer struct {
+	*server.Server
+	folder *skills.Folder
+}
+
+func (s skillServer) Close() error { return errors.Join(s.Server.Close(), s.folder.Close()) }
 
 // values holds the texts of options. An absent or empty option has the zero value, which is its
 // default.

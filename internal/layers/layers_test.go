@@ -45,6 +45,7 @@ var layers = [][]string{
 	{"internal/tui/transcript"},
 	{"internal/tui/markdown"},
 	{"internal/tui/theme"},
+	{"skills"},
 	{"mcptest"},
 	{"server", "client", "auth"},
 	{"transport/sse", "transport/websocket"}, // use Guard and HTTPError of transport/streamable

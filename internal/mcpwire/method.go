@@ -40,7 +40,7 @@ func MethodNames() map[string]string {
 func Cacheable(method string) bool {
 	switch method {
 	case mcp.MethodDiscover, mcp.MethodListTools, mcp.MethodListPrompts, mcp.MethodListResources, mcp.MethodListResourceTemplates,
-		mcp.MethodReadResource:
+		mcp.MethodReadResource, MethodListSkills, MethodGetSkill:
 		return true
 	}
 	return false

@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"net"
 	"net/netip"
+	"slices"
 	"strings"
 
 	"github.com/dowel-mcp/dowel/internal/builtin"
@@ -49,6 +50,7 @@ signed tokens without the type at+jwt. Repeat issuer, audience and scope for mor
 ` + describeBuiltins(),
 		Example: `  dowel serve files roots=. read-only=true
   dowel serve shell sandbox=true
+  dowel serve skills --dir ./skills
   dowel serve everything --http 8080
   dowel serve kv --http 8080 --auth issuer=https://login.example.com,url=https://kv.example.com`,
 		Args: cobra.ArbitraryArgs,
@@ -64,6 +66,7 @@ signed tokens without the type at+jwt. Repeat issuer, audience and scope for mor
 	cmd.Flags().StringSliceVar(&opts.Hosts, "host", nil, "with --http, a `name` that requests may use for this machine; * allows any")
 	cmd.Flags().StringSliceVar(&opts.Origins, "origin", nil, "with --http, an `origin` of web pages that may use the server, such as https://app.example.com; * allows any")
 	cmd.Flags().BoolVar(&opts.open, "open", false, "with --http, serve every program and user of this machine, without a token")
+	cmd.Flags().StringVar(&opts.dir, "dir", "", "the `folder` of the server, the same as its option dir=")
 	cmd.Flags().StringVar(&opts.auth, "auth", "", "with --http, accept access tokens of an authorization server: `issuer=URL`[,url=URL][,audience=AUD][,scope=NAME][,dpop=offered][,requireType=true]")
 	return cmd
 }
@@ -73,6 +76,7 @@ type options struct {
 	daemon.ListenOptions
 	open bool
 	auth string
+	dir  string
 }
 
 // isLoopback reports whether only this machine can reach an address. The address must have a port.
@@ -128,7 +132,11 @@ func runServe(ctx context.Context, f *factory.Factory, args []string, opts *opti
 			return err
 		}
 	}
-	options, err := builtin.ParseOptions(args[1:])
+	words := args[1:]
+	if opts.dir != "" {
+		words = append(slices.Clip(words), "dir="+opts.dir)
+	}
+	options, err := builtin.ParseOptions(words)
 	if err != nil {
 		return exit.UsageError{Err: err}
 	}
