@@ -10,11 +10,12 @@ import (
 
 	"github.com/dowel-mcp/dowel/client"
 	"github.com/dowel-mcp/dowel/hub"
+	"github.com/dowel-mcp/dowel/internal/mcpwire"
+	"github.com/dowel-mcp/dowel/internal/skills"
 	"github.com/dowel-mcp/dowel/internal/wirename"
 	"github.com/dowel-mcp/dowel/jsonrpc"
 	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/dowel-mcp/dowel/server"
-	"github.com/dowel-mcp/dowel/skills"
 )
 
 // skillServer returns a server of skills with these names. Their text names the server.
@@ -35,7 +36,7 @@ func skillServer(t *testing.T, name string, names ...string) *server.Server {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { f.Close() })
-	s := server.New(name, "1", &server.Options{Extensions: []mcp.Extension{skills.Extension()}})
+	s := server.New(name, "1", nil)
 	if err := f.AddTo(s); err != nil {
 		t.Fatal(err)
 	}
@@ -124,7 +125,7 @@ func TestSkillsOfOneUpstream(t *testing.T) {
 // An upstream whose list fails does not hide the skills of others, and a foreign cursor is refused.
 func TestSkillListsFail(t *testing.T) {
 	t.Parallel()
-	bad := server.New("bad", "1", &server.Options{Extensions: []mcp.Extension{skills.Extension()}})
+	bad := server.New("bad", "1", &server.Options{Extensions: []mcp.Extension{{ID: mcpwire.ExtensionSkills}}})
 	g, _ := over(t, hub.Definition{Name: "bad", Target: bad}, hub.Definition{Name: "good", Target: skillServer(t, "good", "forms")})
 	c := dial(t, g, client.Options{})
 	if all, err := client.All(skills.List(t.Context(), c)); err != nil || len(all) != 1 {

@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"sync"
 
@@ -22,7 +23,8 @@ type extraMethods struct {
 // whole result, else its value. If P is json.RawMessage, fn gets the parameters as they arrived;
 // [RequestFrom] has the rest of the request. fn gets the context of a handler, but it cannot ask
 // questions. Handle panics if the method belongs to the protocol, in any revision, or already has a
-// handler. To change the protocol's own methods, or to serve all methods that the server lacks,
+// handler. A server with a handler for skills/list declares the extension of skills (SEP-2640). To
+// change the protocol's own methods, or to serve all methods that the server lacks,
 // wrap the server in middleware.
 func Handle[P, R any](s *Server, method mcp.Method[P, R], fn func(ctx context.Context, params P) (R, error)) {
 	err := s.methods.addMethod(method.Name, func(ctx context.Context, req *mcp.Request) (*mcp.Result, error) {
@@ -60,6 +62,28 @@ func (m *extraMethods) addMethod(method string, h mcp.HandlerFunc) error {
 	}
 	m.byName[method] = h
 	return nil
+}
+
+// serves reports whether a method has a handler.
+func (m *extraMethods) serves(method string) bool {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	return m.byName[method] != nil
+}
+
+// declareSkills declares the extension of skills if its methods have handlers, unless the program has
+// declared it in [Options].
+func (s *Server) declareSkills(c *mcp.ServerCapabilities) {
+	if mcpwire.OffersSkills(*c) || !s.methods.serves(mcpwire.MethodListSkills) {
+		return
+	}
+	if c.Extensions == nil {
+		c.Extensions = map[string]json.RawMessage{}
+	}
+	c.Extensions[mcpwire.ExtensionSkills] = json.RawMessage("{}")
+	if s.methods.serves(mcpwire.MethodReadDirectory) {
+		c.Extensions[mcpwire.ExtensionSkills] = json.RawMessage(`{"directoryRead":true}`)
+	}
 }
 
 func (m *extraMethods) serveMethod(ctx context.Context, s *Server, req *mcp.Request) (*mcp.Result, error) {

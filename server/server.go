@@ -192,6 +192,7 @@ func (s *Server) offeredCapabilities(req *mcp.Request) mcp.ServerCapabilities {
 	if s.offersTasks(req) {
 		c.Extensions = s.vocabulary.Declare()
 	}
+	s.declareSkills(&c)
 	if s.catalog.offers(KindTool) {
 		c.Tools = &mcp.ListCapability{ListChanged: true}
 	}

@@ -19,11 +19,11 @@ func useSkills(ctx context.Context, c *client.Client) error {
 		if err != nil {
 			return err
 		}
-		if _, err := skill.Load(ctx, c); err != nil {
+		if _, err := skill.Read(ctx, c, "SKILL.md"); err != nil {
 			return err
 		}
-		for _, f := range skill.Files {
-			if _, err := skill.Read(ctx, c, f.URI); err != nil {
+		for _, uri := range skill.Files {
+			if _, err := skill.Read(ctx, c, uri); err != nil {
 				return err
 			}
 		}

@@ -16,9 +16,6 @@ import (
 	"time"
 
 	"github.com/dowel-mcp/dowel/internal/builtin/everything"
-	"github.com/dowel-mcp/dowel/mcp"
-	"github.com/dowel-mcp/dowel/server"
-	"github.com/dowel-mcp/dowel/skills"
 	"github.com/dowel-mcp/dowel/transport/streamable"
 )
 
@@ -38,7 +35,7 @@ func serve(ctx context.Context, address string) error {
 	if err != nil {
 		return err
 	}
-	s := everything.New(server.Options{Extensions: []mcp.Extension{skills.Extension()}})
+	s := everything.New()
 	defer s.Close()
 	addTasks(s)
 	removeSkills, err := addSkills(s)

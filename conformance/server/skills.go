@@ -19,18 +19,18 @@ func addSkills(s *server.Server) (func(), error) {
 	if err != nil {
 		return nil, err
 	}
-	folder, err := serveSkills(s, dir)
+	stop, err := serveSkills(s, dir)
 	if err != nil {
 		os.RemoveAll(dir)
 		return nil, err
 	}
 	return func() {
-		folder.Close()
+		stop()
 		os.RemoveAll(dir)
 	}, nil
 }
 
-func serveSkills(s *server.Server, dir string) (*skills.Folder, error) {
+func serveSkills(s *server.Server, dir string) (stop func(), err error) {
 	files, err := fs.Sub(skillFiles, "skills")
 	if err != nil {
 		return nil, err
@@ -38,9 +38,5 @@ func serveSkills(s *server.Server, dir string) (*skills.Folder, error) {
 	if err := os.CopyFS(dir, files); err != nil {
 		return nil, err
 	}
-	folder, err := skills.Open(dir, nil)
-	if err != nil {
-		return nil, err
-	}
-	return folder, folder.AddTo(s)
+	return skills.Serve(s, dir)
 }

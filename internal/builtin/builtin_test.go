@@ -11,8 +11,8 @@ import (
 
 	"github.com/dowel-mcp/dowel/client"
 	"github.com/dowel-mcp/dowel/internal/builtin/shell"
+	"github.com/dowel-mcp/dowel/internal/skills"
 	"github.com/dowel-mcp/dowel/mcptest"
-	"github.com/dowel-mcp/dowel/skills"
 )
 
 func TestMain(m *testing.M) { mcptest.Main(m) }

@@ -14,9 +14,9 @@ import (
 	"github.com/dowel-mcp/dowel/internal/builtin/kv"
 	"github.com/dowel-mcp/dowel/internal/builtin/shell"
 	"github.com/dowel-mcp/dowel/internal/builtin/weather"
+	"github.com/dowel-mcp/dowel/internal/skills"
 	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/dowel-mcp/dowel/server"
-	"github.com/dowel-mcp/dowel/skills"
 )
 
 func openEverything(opts values) (Server, error) {
@@ -119,8 +119,7 @@ func openSkills(opts values) (Server, error) {
 		return nil, newOptionError("dir=%s: %s", dir, strings.TrimPrefix(err.Error(), "skills: "))
 	}
 	s := server.New("skills", skillsVersion, &server.Options{
-		Info:       mcp.Implementation{Title: "Skills", Description: "Instructions for tasks, from a folder"},
-		Extensions: []mcp.Extension{skills.Extension()},
+		Info: mcp.Implementation{Title: "Skills", Description: "Instructions for tasks, from a folder"},
 	})
 	if err := folder.AddTo(s); err != nil {
 		return nil, errors.Join(err, folder.Close())

@@ -46,6 +46,7 @@ var layers = [][]string{
 	{"internal/tui/markdown"},
 	{"internal/tui/theme"},
 	{"skills"},
+	{"internal/skills"},
 	{"mcptest"},
 	{"server", "client", "auth"},
 	{"transport/sse", "transport/websocket"}, // use Guard and HTTPError of transport/streamable

@@ -15,11 +15,11 @@ import (
 	"time"
 
 	"github.com/dowel-mcp/dowel/client"
+	"github.com/dowel-mcp/dowel/internal/skills"
 	"github.com/dowel-mcp/dowel/jsonrpc"
 	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/dowel-mcp/dowel/mcptest"
 	"github.com/dowel-mcp/dowel/server"
-	"github.com/dowel-mcp/dowel/skills"
 )
 
 func TestMain(m *testing.M) { mcptest.Main(m) }
@@ -53,7 +53,7 @@ func open(t *testing.T, files map[string]string) (dir string, f *skills.Folder, 
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = f.Close() })
-	s := server.New("docs", "1.0.0", &server.Options{Extensions: []mcp.Extension{skills.Extension()}})
+	s := server.New("docs", "1.0.0", nil)
 	t.Cleanup(func() { _ = s.Close() })
 	if err := f.AddTo(s); err != nil {
 		t.Fatal(err)
@@ -311,13 +311,17 @@ func TestChangesAreToldAndVerified(t *testing.T) {
 	}
 }
 
-func TestAddToNeedsTheExtension(t *testing.T) {
+func TestAServerServesOneFolder(t *testing.T) {
 	f, err := skills.Open(t.TempDir(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	if err := f.AddTo(server.New("docs", "1.0.0", nil)); err == nil || !strings.Contains(err.Error(), "skills.Extension()") {
+	s := server.New("docs", "1.0.0", nil)
+	if err := f.AddTo(s); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.AddTo(s); err == nil || !strings.Contains(err.Error(), "has skills already") {
 		t.Errorf("AddTo: %v", err)
 	}
 }

@@ -1,7 +1,6 @@
 package skills
 
 import (
-	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -109,27 +108,18 @@ func (f *Folder) scan() (*snapshot, error) {
 	return now, nil
 }
 
-var errNotDeclared = errors.New("skills: the server does not declare the extension: add skills.Extension() to server.Options.Extensions")
-
-// AddTo serves the skills of the folder on s, which must have [Extension] among its extensions. It
-// adds the methods of the extension, a resource template for all files, and each SKILL.md to the list
-// of resources. A server can serve one folder. While clients listen, s tells them about changes.
+// AddTo serves the skills of the folder on s. It adds the methods of the extension, which s then
+// declares, a resource template for all files, and each SKILL.md to the list of resources. A server
+// can serve one folder. While clients listen, s tells them about changes.
 // All principals see all skills: [server.Options] has Visible for the resources, and middleware can
 // refuse the methods.
 func (f *Folder) AddTo(s *server.Server) error {
-	declared := false
-	for _, e := range s.Extensions() {
-		declared = declared || e.ID == Extension().ID
-	}
-	if !declared {
-		return errNotDeclared
-	}
 	template, err := server.NewResource("skill://{+path}", "A file of a skill", f.readResource, server.ResourceOptions{Name: "skill file"})
 	if err != nil {
 		return err
 	}
 	if err := s.Add(template); err != nil {
-		return err
+		return fmt.Errorf("skills: the server has skills already: %w", err)
 	}
 	s.Provide(f.provideResources)
 	server.Handle(s, listMethod, f.listSkills)

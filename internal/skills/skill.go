@@ -7,7 +7,6 @@ import (
 	"regexp"
 	"strings"
 
-	"github.com/dowel-mcp/dowel/internal/mcpwire"
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
@@ -19,12 +18,6 @@ const (
 
 // fileName is the file that makes a folder a skill.
 const fileName = "SKILL.md"
-
-// Extension returns the extension with its optional method resources/directory/read. A server of
-// skills must have it in [server.Options].
-func Extension() mcp.Extension {
-	return mcp.Extension{ID: mcpwire.ExtensionSkills, Settings: json.RawMessage(`{"directoryRead":true}`)}
-}
 
 // Skill is the entry of a skill: its frontmatter, and all of its files with their digests. The URI
 // identifies it at its server; names need not be unique.
@@ -215,6 +208,12 @@ type VerificationError struct {
 	URI    string // of the skill or file
 	Reason string
 }
+
+// ErrUnverified matches each [VerificationError].
+var ErrUnverified = errors.New("the file is not the one in the entry of its skill")
+
+// Is implements the interface that [errors.Is] looks for.
+func (*VerificationError) Is(target error) bool { return target == ErrUnverified }
 
 func (e *VerificationError) Error() string {
 	return fmt.Sprintf("the skill file %s is refused: %s", e.URI, e.Reason)
