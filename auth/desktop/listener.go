@@ -17,11 +17,12 @@ import (
 	"github.com/dowel-mcp/dowel/internal/oauth"
 )
 
-// redirects is the listener of the process.
+// redirects receives the redirects of all logins of this process.
 var redirects = &redirectListener{bound: map[int]*boundPort{}}
 
-// redirectListener receives the redirects of all logins of a process. It tells them apart by their
-// state. It usually has one port; registrations with other ports add theirs.
+// redirectListener is an HTTP server on loopback addresses that receives the browser's redirects and
+// passes each to its login, found by the parameter state. All logins usually use one port. A login
+// with a fixed port in its redirect URI adds that port.
 type redirectListener struct {
 	mu    sync.Mutex // guards everything below
 	bound map[int]*boundPort
@@ -33,7 +34,7 @@ type boundPort struct {
 	server    *http.Server
 	listeners []net.Listener
 	ipv6      bool // it listens at ::1, too
-	users     int  // flows
+	users     int  // the number of flows that use the port; at 0 it is closed
 }
 
 func (b *boundPort) serve(listening net.Listener) {
@@ -41,11 +42,12 @@ func (b *boundPort) serve(listening net.Listener) {
 	go func() { _ = b.server.Serve(listening) }()
 }
 
-// listen returns a flow for a redirect URI. A URI of a loopback address without a port gets one.
+// listen returns a flow that receives the redirects to uri, an http URL of a loopback address. If uri
+// has no port, listen chooses one.
 func (l *redirectListener) listen(uri string) (*flow, error) {
 	u, err := url.Parse(uri)
 	if err != nil || u.Scheme != "http" || !isLoopbackHost(u.Hostname()) {
-		return nil, fmt.Errorf("%s is no address of this machine", uri)
+		return nil, fmt.Errorf("the redirect URI %s cannot be served here: want an http URL of a loopback address", uri)
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -62,7 +64,8 @@ func (l *redirectListener) listen(uri string) (*flow, error) {
 	return f, nil
 }
 
-// choosePort returns a port that is bound for a redirect URI. l.mu is held.
+// choosePort binds and returns the port of u. If u has none, it tries the ports that are already bound,
+// then the ports from FirstRedirectPort to LastRedirectPort, then any free port. The caller holds l.mu.
 func (l *redirectListener) choosePort(u *url.URL) (int, error) {
 	ipv6 := u.Hostname() != "127.0.0.1"
 	if text := u.Port(); text != "" {
@@ -84,14 +87,15 @@ func (l *redirectListener) choosePort(u *url.URL) (int, error) {
 	}
 	free, err := net.Listen("tcp4", "127.0.0.1:0")
 	if err != nil {
-		return 0, fmt.Errorf("no port of this machine can be used: %w", err)
+		return 0, fmt.Errorf("no port on 127.0.0.1 is free: %w", err)
 	}
 	port := free.Addr().(*net.TCPAddr).Port
 	_ = free.Close()
 	return port, l.bindPort(port, ipv6)
 }
 
-// bindPort listens at a port of the loopback addresses unless it does already. l.mu is held.
+// bindPort listens at a port of 127.0.0.1, and of ::1 if ipv6 is true, unless the listener already
+// does. On a machine without IPv6 it listens at 127.0.0.1 only. The caller holds l.mu.
 func (l *redirectListener) bindPort(port int, ipv6 bool) error {
 	if b := l.bound[port]; b != nil && (b.ipv6 || !ipv6) {
 		return nil
@@ -117,7 +121,7 @@ func (l *redirectListener) bindPort(port int, ipv6 bool) error {
 				l.closePort(port)
 			}
 			return fmt.Errorf("another program uses the port %d: %w", port, err)
-		} // a machine without IPv6 has no other listener at ::1
+		} // after other errors, such as a missing IPv6, no other program can listen at ::1 either
 	}
 	return nil
 }
@@ -126,7 +130,7 @@ func newRedirectServer(h http.Handler) *http.Server {
 	return &http.Server{Handler: h, ReadHeaderTimeout: 10 * time.Second, WriteTimeout: 10 * time.Second, IdleTimeout: 10 * time.Second, MaxHeaderBytes: 64 << 10}
 }
 
-// releasePort ends a flow's use of a port. The last one closes it after the answers in progress.
+// releasePort ends a flow's use of a port. After the last flow it closes the port.
 func (l *redirectListener) releasePort(port int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -136,7 +140,8 @@ func (l *redirectListener) releasePort(port int) {
 	}
 }
 
-// closePort ends the server of a port after the answers in progress. l.mu is held.
+// closePort stops listening at a port at once, and ends its server after the answers in progress. The
+// caller holds l.mu.
 func (l *redirectListener) closePort(port int) {
 	b := l.bound[port]
 	delete(l.bound, port)
@@ -172,7 +177,8 @@ func (l *redirectListener) remove(f *flow) {
 	}
 }
 
-// find returns the flow of a state, or nil.
+// find returns the flow with the given state, redirect path and port, or nil. It does not stop at the
+// first match, so that its duration tells nothing about the states of other flows.
 func (l *redirectListener) find(state, path string, port int) *flow {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -185,7 +191,7 @@ func (l *redirectListener) find(state, path string, port int) *flow {
 	return found
 }
 
-// ServeHTTP receives a redirect. Every other request gets an error and changes nothing.
+// ServeHTTP passes a redirect to its flow. Every other request gets an error page and has no effect.
 func (l *redirectListener) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	setPageHeader(w.Header())
 	host, portText, err := net.SplitHostPort(r.Host)
@@ -193,7 +199,7 @@ func (l *redirectListener) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	local, isTCP := r.Context().Value(http.LocalAddrContextKey).(*net.TCPAddr)
 	switch {
 	case err != nil || portErr != nil || !isLoopbackHost(host) || !isTCP || local.Port != port:
-		writePage(w, http.StatusMisdirectedRequest, "This address is not served here.") // a name of an attacker that leads here
+		writePage(w, http.StatusMisdirectedRequest, "This address is not served here.") // DNS rebinding: another host's name leads here
 		return
 	case r.Method != http.MethodGet:
 		w.Header().Set("Allow", "GET")
@@ -234,7 +240,8 @@ func isPrefetch(h http.Header) bool {
 	return strings.Contains(h.Get("Sec-Purpose")+h.Get("Purpose")+h.Get("X-Moz"), "prefetch")
 }
 
-// removeQuery is a script that takes the code out of the address bar and the history.
+// removeQuery is a script that removes the authorization code from the address bar and from the
+// browser's history.
 const removeQuery = `history.replaceState(null,"",location.pathname)`
 
 var pagePolicy = func() string {
@@ -251,8 +258,8 @@ func setPageHeader(h http.Header) {
 	h.Set("X-Frame-Options", "DENY")
 }
 
-// writePage writes a page with a fixed text. It shows no parameter: the caller of the flow has not
-// checked yet who sent them.
+// writePage writes a page with a fixed text. The page must not show parameters of the request: at this
+// point they may come from any web page.
 func writePage(w http.ResponseWriter, status int, text string) {
 	w.WriteHeader(status)
 	_, _ = fmt.Fprintf(w, "<!doctype html><html lang=\"en\"><meta charset=\"utf-8\"><title>Login</title><p>%s</p><script>%s</script></html>\n", text, removeQuery)

@@ -11,7 +11,7 @@ import (
 	"github.com/dowel-mcp/dowel/internal/webpage"
 )
 
-// loginTimeout bounds a login: a browser that was closed cannot be noticed.
+// loginTimeout bounds a login, because a user who closes the browser's window sends no redirect.
 const loginTimeout = 5 * time.Minute
 
 // Login is an [auth.Login] with the user's browser and a listener on a loopback address. All Logins
@@ -20,12 +20,12 @@ type Login struct {
 	// Show is called with each page that the user must open, before the browser opens it. It must
 	// be set, because a browser may open on another machine, or not at all.
 	Show func(Page)
-	// OpenBrowser opens a page. nil means the user's browser, or the one that the environment variable
-	// BROWSER names, without a shell. An error is passed to Warn.
+	// OpenBrowser opens a page. nil means the command in the environment variable BROWSER, run without
+	// a shell, or else the user's default browser. An error is passed to Warn.
 	OpenBrowser func(url string) error
-	// Paste reads one line of the user: the URL to which the browser was redirected, if that could
-	// not reach this process. It is called again after a line that does not belong to the login,
-	// until ctx ends. nil means that the user cannot paste.
+	// Paste reads one line from the user: the URL to which the browser was redirected, for a browser
+	// that cannot reach this process. Login calls it again after a line that does not belong to the
+	// login, until ctx ends. nil means that the user cannot paste.
 	Paste func(ctx context.Context) (string, error)
 	// Warn is called with problems that do not end the login. nil ignores them.
 	Warn func(error)
@@ -97,7 +97,9 @@ func waitBriefly(done <-chan struct{}) {
 	}
 }
 
-// newFlow begins to listen at one of the redirect URIs, or at an address of its own choice.
+// newFlow returns a flow that listens at the first usable URI of r.RedirectURIs. If none is usable, it
+// listens at a loopback address of its own choice; if r.Exact forbids that, the user must paste the
+// redirected URL.
 func (l *Login) newFlow(r auth.LoginRequest) (*flow, error) {
 	var problems []error
 	for _, uri := range r.RedirectURIs {

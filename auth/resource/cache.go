@@ -12,10 +12,10 @@ import (
 	"github.com/dowel-mcp/dowel/internal/httpwire"
 )
 
-// tokenKey identifies a token in the cache, which does not keep tokens.
+// tokenKey is the SHA-256 hash of a token, its key in the cache.
 type tokenKey [sha256.Size]byte
 
-// newTokenKey returns the key of a token. It does not allocate for usual tokens.
+// newTokenKey returns the key of a token. It does not allocate for tokens of up to 2 KB.
 func newTokenKey(raw string) tokenKey {
 	var buf [2 << 10]byte
 	if len(raw) > len(buf) {
@@ -29,7 +29,7 @@ type verdict struct {
 	auth    *httpwire.Authorization // nil if err is set
 	err     error
 	expires time.Time // of the token
-	until   time.Time // the verdict counts until then
+	until   time.Time // until then the cache may answer with this verdict; zero if it may not
 }
 
 // tokenCache holds verdicts. When the young half is full, it becomes the old half, and the old half is
@@ -38,19 +38,20 @@ type tokenCache struct {
 	mu       sync.RWMutex
 	young    map[tokenKey]verdict
 	old      map[tokenKey]verdict
-	refused  map[tokenKey]verdict // apart, so that invalid tokens push out no valid ones
+	refused  map[tokenKey]verdict // with an error; separate, so that invalid tokens evict no valid ones
 	verifies map[tokenKey]*verification
-	local    verificationPool // of verifications without a question to an issuer about the token
-	asking   verificationPool
+	local    verificationPool // limits verifications of a signature
+	asking   verificationPool // limits verifications by introspection, which send the token to an issuer
 }
 
-// maxRefused is the number of refusals in a cache. All are dropped when it is full.
+// maxRefused is the largest number of refused tokens in a cache. When it is reached, all are dropped.
 const maxRefused = 5000
 
-// halfCache is the number of verdicts in each half of a cache, about 10 MB with their tokens.
+// halfCache is the largest number of verdicts in each half of a cache. With the tokens that they hold,
+// 5,000 verdicts take about 10 MB.
 const halfCache = 5000
 
-// verification is one verification for all requests that wait for it.
+// verification is a running verification of one token. All requests with the token wait for it.
 type verification struct {
 	run    func() verdict
 	done   chan struct{} // closed at its end
@@ -62,7 +63,7 @@ func newTokenCache() *tokenCache {
 		local: verificationPool{bySender: map[string]int{}}, asking: verificationPool{bySender: map[string]int{}}}
 }
 
-// find returns the verdict about a token, if it counts at a time.
+// find returns the verdict about a token. It reports false if there is none, or none valid at now.
 func (c *tokenCache) find(key tokenKey, now time.Time) (verdict, bool) {
 	c.mu.RLock()
 	v, isYoung := c.young[key]
@@ -100,8 +101,9 @@ func (c *tokenCache) addVerdict(key tokenKey, v verdict) {
 
 var errTooManyVerifications = &unavailableError{errors.New("too many tokens are being verified")}
 
-// verifyOnce calls verify, or waits for a call in progress for the same token. The call takes a place
-// of the pool for the sender. The end of ctx ends the waiting only.
+// verifyOnce calls verify, or waits for a call in progress for the same token. It fails if the pool
+// has no place left for the sender. If ctx ends, verifyOnce returns, but the call goes on for other
+// requests.
 func (c *tokenCache) verifyOnce(ctx context.Context, key tokenKey, pool *verificationPool, sender string, verify func() verdict) (*httpwire.Authorization, error) {
 	c.mu.Lock()
 	v := c.verifies[key]
@@ -126,7 +128,7 @@ func (c *tokenCache) verifyOnce(ctx context.Context, key tokenKey, pool *verific
 // runVerification runs a verification. It calls leave at the end, while c.mu is held.
 func (c *tokenCache) runVerification(key tokenKey, v *verification, leave func()) {
 	defer func() {
-		if p := recover(); p != nil { // of Options.Check
+		if p := recover(); p != nil { // Options.Check is the caller's code
 			v.result = verdict{err: &unavailableError{fmt.Errorf("the verification of a token panicked: %v\n%s", p, debug.Stack())}}
 		}
 		if !v.result.until.IsZero() {

@@ -13,13 +13,14 @@ import (
 	"github.com/go-json-experiment/json"
 )
 
-// defaultAlgorithms are the asymmetric algorithms of [Issuer.Algorithms].
+// defaultAlgorithms are accepted if [Issuer.Algorithms] is empty. All are asymmetric; the option may
+// name no others.
 var defaultAlgorithms = []jose.SignatureAlgorithm{
 	jose.RS256, jose.RS384, jose.RS512, jose.PS256, jose.PS384, jose.PS512, jose.ES256, jose.ES384, jose.ES512, jose.EdDSA,
 }
 
-// readAlgorithms returns the algorithms with the given names. Symmetric algorithms are refused: a
-// server that verifies such a signature could make one.
+// readAlgorithms returns the algorithms with the given names. It refuses symmetric algorithms: the
+// key that verifies their signatures can also forge tokens.
 func readAlgorithms(names []string) ([]jose.SignatureAlgorithm, error) {
 	if len(names) == 0 {
 		return defaultAlgorithms, nil
@@ -34,9 +35,10 @@ func readAlgorithms(names []string) ([]jose.SignatureAlgorithm, error) {
 	return all, nil
 }
 
-// issuerOf returns the issuer that a signed token names, or nil if the token does not name one. It is
-// not verified: it only chooses among the issuers of the configuration. An error means that the token
-// must not be shown to any of them: another server issued it, or a reader could misread it.
+// issuerOf returns the configured issuer that a signed token names, or nil if the token does not name
+// one. It reads the name before the signature is verified, only to choose the issuer to verify with.
+// An error means that the token must not be sent to any issuer for introspection: another server
+// issued it, or its payload is malformed.
 func (s *Server) issuerOf(raw string) (*issuer, error) {
 	header, rest, _ := strings.Cut(raw, ".")
 	payload, signature, _ := strings.Cut(rest, ".")
@@ -116,8 +118,9 @@ func (i *issuer) checkType(h jose.Header) (string, error) {
 }
 
 // checkAccess returns an error unless a token without the type at+jwt has the claims of an access
-// token. ID tokens can have the same audience, and all claims about the user: so it wants a claim
-// about access. Roles of a user are in ID tokens of Entra too; roles of a client are not.
+// token. An ID token can have the same audience and the same claims about the user, but it has no
+// scopes. Roles count only in a token that names its client: Entra's ID tokens have roles, too, but
+// name no client.
 func (c *claims) checkAccess() error {
 	switch {
 	case c.Nonce != nil || c.TokenHash != nil || c.CodeHash != nil || c.TokenUse == "id",
@@ -129,7 +132,8 @@ func (c *claims) checkAccess() error {
 	return fmt.Errorf("the token has neither scope, scp, nor roles of a client: it may be an ID token. An access token has one of them, or the type %s", accessTokenType)
 }
 
-// verifySignature returns the payload if one of the keys has signed it.
+// verifySignature returns the payload if one of the keys verifies its signature. Otherwise it returns
+// the error of the last key.
 func verifySignature(signed *jose.JSONWebSignature, keys []jose.JSONWebKey) ([]byte, error) {
 	err := errors.New("no such key")
 	for _, key := range keys {

@@ -39,6 +39,7 @@ func TestSignedTokens(t *testing.T) {
 	as := authtest.Start(t, nil)
 	other := authtest.Start(t, nil)
 	now := as.Now().Unix()
+	// with returns a valid access token with changed claims; nil removes a claim.
 	with := func(changes map[string]any) string {
 		claims := goodClaims(as)
 		for name, value := range changes {
@@ -48,17 +49,20 @@ func TestSignedTokens(t *testing.T) {
 		}
 		return as.Sign(nil, claims)
 	}
+	// typed returns a valid token with another header typ.
 	typed := func(kind any) string {
 		claims := goodClaims(as)
 		claims["scope"] = ""
 		return as.Sign(map[string]any{"typ": kind}, claims)
 	}
+	// bare returns a token of type JWT without the client and without scopes, like an ID token.
 	bare := func(changes map[string]any) string {
 		claims := goodClaims(as)
 		delete(claims, "client_id")
 		maps.Copy(claims, changes)
 		return as.Sign(map[string]any{"typ": "JWT"}, claims)
 	}
+	// asJWT returns a token of type JWT with a scope.
 	asJWT := func(changes map[string]any) string {
 		claims := goodClaims(as)
 		claims["scope"] = "a"
@@ -136,7 +140,7 @@ func TestSignedTokens(t *testing.T) {
 	}
 }
 
-// encodeJWT returns a token with any signature.
+// encodeJWT returns a token with the given signature, which need not be valid.
 func encodeJWT(header, claims map[string]any, signature string) string {
 	text := ""
 	for _, part := range []map[string]any{header, claims} {
@@ -149,7 +153,8 @@ func encodeJWT(header, claims map[string]any, signature string) string {
 	return text + signature
 }
 
-// signSymmetric returns a token whose HMAC key is a public key of the issuer, a known attack.
+// signSymmetric returns a token that is signed by HMAC with the issuer's public key as the secret, a
+// known attack on servers that trust the header alg.
 func signSymmetric(t *testing.T, as *authtest.Server) string {
 	t.Helper()
 	keys := fetchKeys(t, as)
@@ -200,8 +205,8 @@ func changePayload(token string) string {
 	return strings.Join(parts, ".")
 }
 
-// TestClaimNames checks that claims are read by their exact name, once. An issuer may let users
-// choose other claims.
+// TestClaimNames checks that claims are read by their exact name, and that no claim may occur twice.
+// Otherwise a user who may choose further claims could add "SUB" and replace the subject.
 func TestClaimNames(t *testing.T) {
 	t.Parallel()
 	if c, err := readClaims([]byte(`{"sub":"ann","SUB":"bob","Iss":"x"}`)); err != nil || c.Subject != "ann" || c.Issuer != "" {
@@ -303,7 +308,7 @@ func TestIssuerDown(t *testing.T) {
 	expect("down for a day", 503)
 }
 
-// TestStaleKeys checks that keys which are old are read again without a wait.
+// TestStaleKeys checks that stale keys are read again in the background.
 func TestStaleKeys(t *testing.T) {
 	t.Parallel()
 	as := authtest.Start(t, nil)

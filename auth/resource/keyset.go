@@ -20,23 +20,28 @@ type keySet struct {
 
 	mu       sync.Mutex
 	keys     []jose.JSONWebKey
-	fetched  time.Time     // the last success
-	stale    time.Time     // the keys should be read again
-	tried    time.Time     // the begin or end of the last attempt
-	err      error         // of the last attempt
-	fetching chan struct{} // closed at the end of the attempt in progress; nil without one
+	fetched  time.Time     // when keys was read
+	stale    time.Time     // from then on, find reads keys again in the background
+	tried    time.Time     // when the latest fetch ended, or began if it is in progress
+	err      error         // of the latest fetch that has ended
+	fetching chan struct{} // closed when the fetch in progress ends; nil if none is in progress
 }
 
 const (
-	maxKeys      = 100
-	minKeyLife   = 5 * time.Minute
-	maxKeyLife   = 24 * time.Hour // also for keys of an issuer that does not answer
+	maxKeys = 100
+	// minKeyLife and maxKeyLife bound the max-age that an issuer may give its keys. If the issuer does
+	// not answer when they are stale, the keys stay in use for maxKeyLife and minKeyLife together.
+	minKeyLife = 5 * time.Minute
+	maxKeyLife = 24 * time.Hour
+	// refetchAfter is the shortest time between two requests for the keys, or the metadata, of an issuer
+	// that has answered before.
 	refetchAfter = 30 * time.Second
 )
 
-// find returns the keys that may have signed a token. It reads the keys of the issuer at first use,
-// in the background when they are stale, and at once for an unknown id, but then at most every 30
-// seconds. An error means that the issuer does not answer.
+// find returns the keys that may have signed a token with the given key id and algorithm; none if the
+// issuer has no such key. It waits until the keys are read if it has none, or if the id is unknown and
+// the last fetch is refetchAfter ago. Stale keys are read again in the background. An error means that
+// the issuer does not answer or that ctx has ended.
 func (k *keySet) find(ctx context.Context, id, algorithm string) ([]jose.JSONWebKey, error) {
 	for {
 		k.mu.Lock()
@@ -76,7 +81,8 @@ func (k *keySet) find(ctx context.Context, id, algorithm string) ([]jose.JSONWeb
 	}
 }
 
-// startFetch reads the keys. k.mu is held.
+// startFetch starts to read the keys unless a fetch is in progress. done is closed when the fetch
+// ends. The end of ctx does not end the fetch: other requests wait for it. The caller holds k.mu.
 func (k *keySet) startFetch(ctx context.Context) (done chan struct{}) {
 	if k.fetching != nil {
 		return k.fetching
@@ -102,6 +108,8 @@ func (k *keySet) startFetch(ctx context.Context) (done chan struct{}) {
 	return done
 }
 
+// fetch reads the keys from the issuer. life is how long they need not be read again. It skips keys
+// that it cannot use.
 func (k *keySet) fetch(ctx context.Context) (keys []jose.JSONWebKey, life time.Duration, err error) {
 	address, err := k.issuer.endpoint(ctx, k.issuer.KeySetURL, "jwks_uri", func(m *oauth.ServerMetadata) string { return m.JWKSURI })
 	if err != nil {
@@ -129,8 +137,8 @@ func (k *keySet) fetch(ctx context.Context) (keys []jose.JSONWebKey, life time.D
 	return keys, keyLife(header), nil
 }
 
-// selectKeys returns the keys for an id and an algorithm. A token without an id may be signed by any
-// key, a key without an algorithm may use any that fits its type.
+// selectKeys returns the keys for an id and an algorithm. Any key may have signed a token without a
+// key id. A key that names no algorithm may be used with each algorithm of its type.
 func selectKeys(keys []jose.JSONWebKey, id, algorithm string) []jose.JSONWebKey {
 	var found []jose.JSONWebKey
 	for _, key := range keys {

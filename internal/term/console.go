@@ -21,9 +21,9 @@ type Console struct {
 	keys    keyboard
 	editor  editor
 	History history
-	// Complete returns the line completed as far as possible, the new cursor position, and the
-	// possible completions. at is the cursor position. If it is nil, Tab does nothing. It should
-	// return soon, since the user's keys wait for it; see [Console.CompleteAgain].
+	// Complete is called when the user presses Tab. at is the cursor position. Complete returns the line
+	// completed as far as possible, the new cursor position, and the possible completions. It must
+	// return soon, because the user's keys wait for it; see [Console.CompleteAgain]. nil disables Tab.
 	Complete func(line string, at int) (string, int, []string)
 
 	lineMu sync.Mutex // held while a line is being read
@@ -47,14 +47,14 @@ var ErrInterrupted = errors.New("interrupted")
 type Question struct {
 	Prompt  string
 	Prefill string // initial text of the line; the user can change it
-	Answer  bool   // the line answers a question: without history and completion
+	Answer  bool   // the line answers the program's question: no history, no completion
 	Fresh   bool   // discard keys that were typed before
 }
 
 // ReadLine reads a line. If the user presses Ctrl-C, it returns the typed text and
 // [ErrInterrupted]. Ctrl-D on an empty line returns [io.EOF]. If ctx ends, the error is its cause.
 func (c *Console) ReadLine(ctx context.Context, a Question) (string, error) {
-	c.lineMu.Lock() // an abandoned question restores the terminal first
+	c.lineMu.Lock() // a cancelled ReadLine must restore the terminal before
 	defer c.lineMu.Unlock()
 	if ctx.Err() != nil {
 		return "", context.Cause(ctx)
@@ -178,8 +178,8 @@ func (c *Console) HideKeys() (show func()) {
 	}
 }
 
-// CompleteAgain presses Tab for the user if Tab was the last key. Call it when Complete can return
-// more than before.
+// CompleteAgain acts as if the user pressed Tab again, if Tab was the last key. Call it when Complete
+// can return more completions than before.
 func (c *Console) CompleteAgain() {
 	select {
 	case c.keys.tabs <- struct{}{}:

@@ -1,7 +1,7 @@
-// Package term is the program's terminal. A [Screen] is an output stream that knows whether a
-// person reads it: it has styles, a width, and a status line below the output; written to a file or
-// a pipe, all of that disappears. A [Console] edits an input line with history and completion,
-// [Lines] reads lines that a context can stop waiting for.
+// Package term is the program's terminal. A [Screen] is an output stream. On a terminal it has
+// styles, a width, and a status line below the output; in a file or a pipe it has none of them. A
+// [Console] edits an input line with history and completion. [Lines] reads lines, and a context can
+// end the wait for the next one.
 //
 // Text of servers and models is foreign: pass it through [Line], [Printable] or [Screen.Clean]
 // before it is shown, and through [Reveal] if the user decides about it, so that nothing in it is
@@ -27,12 +27,12 @@ import (
 type Screen struct {
 	File     *os.File // the terminal, or nil if the output is something else
 	colour   bool
-	onClosed func() // called once, when the reader has closed the pipe
+	onClosed func() // called once, when a write finds that the reader has closed the pipe
 
 	mu         sync.Mutex
 	w          io.Writer
 	status     string // shown below all output: one line or several
-	statusHeld bool   // SetStatus does nothing
+	statusHeld bool   // while true, SetStatus does nothing
 
 	statusColumns int   // the width of the terminal when the status was written
 	closed        bool  // the reader has closed the pipe
@@ -40,7 +40,7 @@ type Screen struct {
 	scratch       []byte
 }
 
-// NewScreen returns a screen that writes to w. It calls onClosed once if the reader of a pipe has
+// NewScreen returns a screen that writes to w. It calls onClosed once if w is a pipe and its reader has
 // closed it. It uses colours if w is a terminal, unless NO_COLOR is set or TERM is dumb.
 func NewScreen(w io.Writer, onClosed func()) *Screen {
 	s := &Screen{w: w, onClosed: onClosed, File: Terminal(w)}
@@ -105,7 +105,7 @@ func (s *Screen) eraseSequence() string {
 	if up == 0 {
 		return "\r\x1b[K"
 	}
-	if columns := s.Columns(); columns < s.statusColumns { // terminals wrap the lines anew
+	if columns := s.Columns(); columns < s.statusColumns { // the terminal has become narrower, and has wrapped the status
 		for line := range strings.SplitSeq(s.status, "\n") {
 			up += max(0, TextWidth(escapeSequence.ReplaceAllString(line, ""))-1) / columns
 		}
@@ -240,7 +240,7 @@ func isControl(r rune) bool {
 
 // Reveal escapes control characters, bidirectional overrides and invisible characters of text. It
 // keeps line breaks and tabs. Use it for text that the user decides about, such as a command to
-// approve: nothing of that may be hidden. Use [Printable] for other output.
+// approve, because no part of that text may be hidden. Use [Printable] for other output.
 func Reveal(text string) string {
 	if !strings.ContainsFunc(text, isInvisible) && utf8.ValidString(text) {
 		return text
@@ -279,7 +279,7 @@ func RevealLine(text string) string { return Line(Reveal(text)) }
 // Line returns [Printable] of text as one line, with single spaces between words.
 func Line(text string) string { return strings.Join(strings.Fields(Printable(text)), " ") }
 
-// FirstLine returns the first line of text that is not blank, as [Line] does.
+// FirstLine returns [Line] of the first line of text that is not blank.
 func FirstLine(text string) string {
 	first, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
 	return Line(first)
@@ -308,7 +308,7 @@ func Wrap(words []string, width int) []string {
 }
 
 // Divert makes the screen write to another writer until restore is called.
-func (s *Screen) Divert(to interface{ Write([]byte) (int, error) }) (restore func()) {
+func (s *Screen) Divert(to io.Writer) (restore func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	before := s.w

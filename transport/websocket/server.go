@@ -91,7 +91,8 @@ func checkUpgrade(w http.ResponseWriter, r *http.Request) bool {
 	return false
 }
 
-// hasToken reports whether a header field, a list with commas, has a token in any case.
+// hasToken reports whether a header field with a comma-separated list contains a token, in upper or
+// lower case.
 func hasToken(h http.Header, field, token string) bool {
 	return slices.ContainsFunc(strings.Split(strings.Join(h[field], ","), ","), func(part string) bool {
 		return strings.EqualFold(strings.TrimSpace(part), token)
@@ -122,10 +123,10 @@ type serverConn struct {
 	header    http.Header // of its requests
 	ctx       context.Context
 	cancel    context.CancelCauseFunc // ends the connection gracefully
-	abort     context.Context
-	abortNow  context.CancelFunc // ends the connection at once
+	abort     context.Context         // ends when the connection must end at once
+	abortNow  context.CancelFunc      // ends abort
 
-	firstTimer *time.Timer // ends a connection without a message
+	firstTimer *time.Timer // ends the connection if the first message does not arrive in time
 }
 
 func (s *Server) newConnection(r *http.Request, p mcp.Principal, client quota.Client) *serverConn {
@@ -136,9 +137,9 @@ func (s *Server) newConnection(r *http.Request, p mcp.Principal, client quota.Cl
 	return c
 }
 
-// requestHeader returns the header of the requests of a connection: the session id, and the fields
-// of the request that has opened the connection. Fields that mirror a message are removed, because
-// they belong to no message.
+// requestHeader returns the header that all messages of a connection have in common: the session id
+// and the fields h of the HTTP request that opened the connection. It drops the fields Mcp-*, which
+// describe a single message.
 func requestHeader(h http.Header, sessionID string) http.Header {
 	fields := http.Header{}
 	for name, values := range h {
@@ -168,7 +169,7 @@ func (c *serverConn) serve(socket *ws.Conn) {
 	}
 }
 
-// closeStatus returns the status and reason that the client is told.
+// closeStatus returns the status and the reason of the close frame to the client.
 func (c *serverConn) closeStatus() ws.CloseError {
 	switch cause := context.Cause(c.ctx); {
 	case cause == nil:
