@@ -2,10 +2,11 @@ package auth
 
 import "context"
 
-// bindRecord returns the record for the authorization server that was found. Registrations and
-// tokens of another one are never used there (client-registration: authorization server binding).
-// A client that was registered by hand works at one server only, because dowel cannot register it
-// again.
+// bindRecord returns the record to use with the authorization server in d: r if r belongs to that
+// server, else an empty record, because registrations and tokens of one authorization server must
+// never be sent to another (specification, client-registration: authorization server binding). If
+// the client was registered by hand at another server, bindRecord returns an error: dowel cannot
+// register it again.
 func (t *Transport) bindRecord(r *Record, d *discovery) (*Record, error) {
 	issuer := d.server.Issuer
 	fresh := &Record{Server: t.server, Account: t.opts.Account, Issuer: issuer}
@@ -26,8 +27,9 @@ func (t *Transport) bindRecord(r *Record, d *discovery) (*Record, error) {
 	return fresh, nil
 }
 
-// boundIssuer returns the authorization server to which the client of the options belongs, or "" if
-// none is known. It prefers a given one.
+// boundIssuer returns the authorization server to which r binds the client of the options, or "" if
+// it binds it to none. If r and r.Pending bind it to two servers, preferred is returned if it is
+// one of them.
 func (t *Transport) boundIssuer(r *Record, preferred string) (bound string) {
 	for _, at := range []*Record{r, r.Pending} {
 		if at == nil || !at.Registration.isConfigured() || at.Registration.ClientID != t.opts.Client.ID {
@@ -47,8 +49,9 @@ func (r *Registration) isConfigured() bool {
 	return !r.Dynamic && r.AuthMethod != "" && !isDocumentURL(r.ClientID)
 }
 
-// bindClient remembers the authorization server of a client with secrets before it gets them, so
-// that a server which names one after the other collects them for none but the first.
+// bindClient stores the authorization server of a client with secrets before the first secret is
+// sent there. Otherwise an MCP server could name several authorization servers in turn, and each of
+// them would receive the secrets.
 func (t *Transport) bindClient(ctx context.Context, d *discovery, r *Record) error {
 	c := t.opts.Client
 	hasSecrets := t.opts.Assertion != nil || c.ID != "" && (c.Secret != "" || c.Key != nil)
@@ -66,7 +69,8 @@ func (t *Transport) bindClient(ctx context.Context, d *discovery, r *Record) err
 	return err
 }
 
-// binding returns the part of a record that a logout keeps, or nil.
+// binding returns a record that only binds a configured client to its authorization server, or nil
+// if r has no such client. A logout keeps it.
 func (r *Record) binding() *Record {
 	for _, at := range []*Record{r.Pending, r} {
 		if at != nil && at.Registration.isConfigured() {

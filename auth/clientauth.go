@@ -22,8 +22,8 @@ import (
 // encodeBasic encodes an id and a secret, joined by a colon, for the scheme Basic.
 func encodeBasic(pair string) string { return base64.StdEncoding.EncodeToString([]byte(pair)) }
 
-// chooseMethod returns the method by which a client authenticates at the token endpoint. A server that
-// lists no methods supports client_secret_basic (RFC 8414, section 2).
+// chooseMethod returns the method by which a client authenticates at the token endpoint. A server
+// that lists no methods supports client_secret_basic (RFC 8414, section 2).
 func chooseMethod(m *oauth.ServerMetadata, hasSecret, hasKey bool) string {
 	knows := func(method string) bool { return slices.Contains(m.TokenEndpointAuthMethods, method) }
 	switch {
@@ -37,8 +37,8 @@ func chooseMethod(m *oauth.ServerMetadata, hasSecret, hasKey bool) string {
 	return methodPost // even if the list is only "none": Figma lists that, but requires the secret
 }
 
-// signAssertion returns a JWT that authenticates the client by its key, for the method private_key_jwt
-// (RFC 7523, section 3).
+// signAssertion returns a JWT that authenticates the client by its key, for the method
+// private_key_jwt (RFC 7523, section 3).
 func (c *Client) signAssertion(clientID, issuer string, now time.Time) (string, error) {
 	const lifetime = 5 * time.Minute
 	algorithm, err := keyAlgorithm(c.Key)

@@ -86,7 +86,7 @@ func TestNoRegistrationIsExplained(t *testing.T) {
 	}
 }
 
-// A configured client is never registered, also if the server does not know it.
+// A configured client is never registered, even if the authorization server does not know it.
 func TestConfiguredClientIsNeverRegistered(t *testing.T) {
 	t.Parallel()
 	s := newSetup(t, nil, Options{Client: Client{ID: "unknown"}})
@@ -138,7 +138,7 @@ func TestRedirectIsChecked(t *testing.T) {
 	}
 }
 
-// A server that does not say that it knows PKCE is used only if the options say so.
+// An authorization server without PKCE in its metadata is used only if Server.AssumePKCE is set.
 func TestServerWithoutPKCE(t *testing.T) {
 	t.Parallel()
 	s := newSetup(t, &authtest.Options{Quirks: []string{"no-challenge-methods"}}, Options{})
@@ -153,6 +153,7 @@ func TestServerWithoutPKCE(t *testing.T) {
 	}
 }
 
+// An authorization endpoint with the scheme javascript is never opened.
 func TestScriptIsNoAuthorizationEndpoint(t *testing.T) {
 	t.Parallel()
 	s := newSetup(t, &authtest.Options{Quirks: []string{"script-endpoint"}}, Options{})
@@ -161,6 +162,7 @@ func TestScriptIsNoAuthorizationEndpoint(t *testing.T) {
 	}
 }
 
+// Without Options.Login, a request that needs a login fails with NeedsLogin.
 func TestNoUser(t *testing.T) {
 	t.Parallel()
 	s := newSetup(t, nil, Options{})
@@ -192,7 +194,7 @@ func TestOwnAuthorizationField(t *testing.T) {
 	s.wantCounts(map[string]int{"metadata": 0})
 }
 
-// The token goes to no other origin.
+// The token is not sent to another origin.
 func TestOtherOriginGetsNoToken(t *testing.T) {
 	t.Parallel()
 	s := newSetup(t, nil, Options{})
@@ -208,7 +210,8 @@ func TestOtherOriginGetsNoToken(t *testing.T) {
 	}
 }
 
-// offline_access is asked for where it is known, and left out if that is refused.
+// A login requests offline_access if the server lists it. If the server refuses the scope, the next
+// attempt omits it.
 func TestOfflineAccess(t *testing.T) {
 	t.Parallel()
 	s := newSetup(t, &authtest.Options{Scopes: []string{"notes", "offline_access"}}, Options{}, "notes")
@@ -221,7 +224,7 @@ func TestOfflineAccess(t *testing.T) {
 	refusing.wantCounts(map[string]int{"authorize": 2, "register": 1})
 }
 
-// The client of a dynamic registration is used again as long as its redirect URI is.
+// A dynamically registered client is used again until a login has another redirect URI.
 func TestRegistrationIsKept(t *testing.T) {
 	t.Parallel()
 	s := newSetup(t, nil, Options{})
@@ -241,7 +244,8 @@ func TestRegistrationIsKept(t *testing.T) {
 	}
 }
 
-// The page of a server that has forgotten the client does not redirect. The next login registers.
+// A server that has forgotten the client shows a page and does not redirect. The next login
+// registers the client again.
 func TestForgottenClient(t *testing.T) {
 	t.Parallel()
 	s := newSetup(t, nil, Options{})
@@ -257,7 +261,7 @@ func TestForgottenClient(t *testing.T) {
 	s.wantCounts(map[string]int{"register": 2, "authorize": 3})
 }
 
-// A login that the user gives up keeps the registration.
+// If the user gives up a login, the next login uses the same registration.
 func TestGivenUpLoginKeepsTheRegistration(t *testing.T) {
 	t.Parallel()
 	s := newSetup(t, nil, Options{})
@@ -272,7 +276,8 @@ func TestGivenUpLoginKeepsTheRegistration(t *testing.T) {
 	s.wantCounts(map[string]int{"register": 1, "authorize": 2})
 }
 
-// A user who has refused a login is not asked by each further request.
+// After the user has refused a login, requests fail without asking again, until Login is called or
+// the record changes.
 func TestRefusedLoginIsRemembered(t *testing.T) {
 	t.Parallel()
 	s := newSetup(t, &authtest.Options{Quirks: []string{"deny"}}, Options{})
@@ -298,7 +303,8 @@ func TestRefusedLoginIsRemembered(t *testing.T) {
 	wantLogins(3)
 }
 
-// A login that failed is not a success because another process has refreshed the old token meanwhile.
+// A login that fails returns an error even if another process has refreshed the old token
+// meanwhile.
 func TestRefreshElsewhereIsNoLogin(t *testing.T) {
 	t.Parallel()
 	s := newSetup(t, nil, Options{})
@@ -312,7 +318,8 @@ func TestRefreshElsewhereIsNoLogin(t *testing.T) {
 	}
 }
 
-// A server that requires it gets the parameters before the user comes with a reference to them.
+// If the server requires pushed authorization requests (RFC 9126), the parameters are posted to it,
+// and the URL for the browser contains only a reference to them.
 func TestPushedParameters(t *testing.T) {
 	t.Parallel()
 	var pushed url.Values

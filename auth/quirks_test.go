@@ -40,8 +40,8 @@ func TestExpiredClientSecret(t *testing.T) {
 	s.wantCounts(map[string]int{"register": 2, "authorize": 2})
 }
 
-// A server that has forgotten the client shows an error page instead of a redirect. That login fails,
-// and the next one registers the client again.
+// A server that has forgotten the client shows an error page instead of a redirect. That login
+// fails, and the next one registers the client again.
 func TestForgottenClientWithPages(t *testing.T) {
 	t.Parallel()
 	for _, quirk := range []string{"lost-client-page", "lost-client-html"} {
@@ -59,8 +59,8 @@ func TestForgottenClientWithPages(t *testing.T) {
 	}
 }
 
-// A token endpoint that answers with an error page may work later, so a failed refresh keeps the tokens.
-// A new login registers the client again.
+// A token endpoint that answers with an error page may work later, so a failed refresh keeps the
+// tokens. A new login registers the client again.
 func TestForgottenClientAtTheTokenEndpoint(t *testing.T) {
 	t.Parallel()
 	s := newSetup(t, &authtest.Options{Quirks: []string{"lost-client-html", "no-documents"}}, Options{})
@@ -93,8 +93,8 @@ func TestRefusalWithStatus200(t *testing.T) {
 	s.wantCounts(map[string]int{"refresh_token": 1, "authorize": 2})
 }
 
-// A logout deletes the client's registration if the server gave an address for it. An address on another
-// host is ignored, because the request contains a secret.
+// A logout deletes the client's registration if the server gave an address for it. An address on
+// another host is ignored, because the request contains a secret.
 func TestLogoutDeletesTheRegistration(t *testing.T) {
 	t.Parallel()
 	s := newSetup(t, &authtest.Options{Quirks: []string{"registration-managed", "no-documents"}}, Options{})
@@ -128,8 +128,8 @@ func TestLogoutDeletesTheRegistration(t *testing.T) {
 	}
 }
 
-// If the clock of the authorization server is ten minutes wrong, the user logs in only once, and the
-// token is not refreshed at each request.
+// If the clock of the authorization server is ten minutes wrong, the user logs in only once, and
+// the token is not refreshed at each request.
 func TestWrongClocks(t *testing.T) {
 	t.Parallel()
 	for _, wrong := range []time.Duration{-10 * time.Minute, 10 * time.Minute} {

@@ -2,8 +2,8 @@ package gateway
 
 import "time"
 
-// SetAuthorizationInterval changes the time between two checks of a long request's token, for the
-// handlers that are made then. It returns a function that restores it.
+// SetAuthorizationInterval changes the time between two checks of the token of a long request. It
+// applies to handlers that are made before restore is called.
 func SetAuthorizationInterval(d time.Duration) (restore func()) {
 	before := authorizationInterval
 	authorizationInterval = d

@@ -18,15 +18,15 @@ import (
 type resourceFollower struct {
 	*subscription
 	upstream         *hub.Upstream
-	clientURIs       map[string]string // the client's URIs, by the upstream's
-	firstHonoured    chan []string     // receives the URIs of the first acknowledgement; none if the upstream refuses
-	acknowledgedOnce bool              // the upstream has acknowledged before
-	honoured         map[string]bool   // URIs of the upstream's last acknowledgement
+	clientURIs       map[string]string // from an upstream's URI to the URI under which the client knows it
+	firstHonoured    chan []string     // receives the URIs of the first acknowledgement; nil if the upstream refuses
+	acknowledgedOnce bool              // the upstream has sent an acknowledgement
+	honoured         map[string]bool   // the upstream's URIs in its latest acknowledgement
 	cancel           context.CancelFunc
 }
 
-// followResource keeps the subscription open until ctx ends or the upstream is held. It reports all
-// resources as changed after an interruption.
+// followResource keeps the subscription open until ctx ends, the upstream refuses it at first, or
+// the hub holds the upstream. After an interruption it reports all resources as changed.
 func (f *resourceFollower) followResource(ctx context.Context) {
 	defer f.reportHonoured(nil)
 	if f.gateway.checkScopes(ctx, f.upstream, f.req) != nil {
@@ -62,8 +62,9 @@ func (f *resourceFollower) followResource(ctx context.Context) {
 	}
 }
 
-// awaitHonoured returns the client's URIs that the upstream honours. If the upstream takes too
-// long, it returns all, because it may still honour them.
+// awaitHonoured waits for the upstream's acknowledgement and returns the client's URIs in it. If
+// limit ends first, it returns all URIs of the client, because the upstream may still acknowledge
+// them.
 func (f *resourceFollower) awaitHonoured(limit context.Context) (uris []string) {
 	select {
 	case own := <-f.firstHonoured:
@@ -76,7 +77,8 @@ func (f *resourceFollower) awaitHonoured(limit context.Context) (uris []string) 
 	return uris
 }
 
-// reportHonoured delivers the URIs of the first acknowledgement. Later calls do nothing.
+// reportHonoured sends the URIs of the first acknowledgement to awaitHonoured. Later calls do
+// nothing.
 func (f *resourceFollower) reportHonoured(honoured []string) {
 	select {
 	case f.firstHonoured <- honoured:
@@ -84,7 +86,9 @@ func (f *resourceFollower) reportHonoured(honoured []string) {
 	}
 }
 
-// handleNotification takes a notification of the upstream's subscription.
+// handleNotification handles a notification from the upstream. If an acknowledgement comes later
+// than the client's own acknowledgement, changes may have been missed, so all its URIs count as
+// changed.
 func (f *resourceFollower) handleNotification(ctx context.Context, n mcp.Notification) {
 	switch n.Method {
 	case mcp.NotificationResourceUpdated:
@@ -92,8 +96,9 @@ func (f *resourceFollower) handleNotification(ctx context.Context, n mcp.Notific
 		f.passUpdate(ctx, uri, n.Params)
 	case mcp.NotificationAcknowledged:
 		var p mcp.ListenParams
-		_ = mcp.Decode(n.Params, &p)                       // an unreadable acknowledgement honours nothing
-		missed := f.acknowledgedOnce || f.isAcknowledged() // reportHonoured below lets the client be told
+		_ = mcp.Decode(n.Params, &p) // an unreadable acknowledgement has no URIs
+		// This must precede reportHonoured, after which the client gets its own acknowledgement.
+		missed := f.acknowledgedOnce || f.isAcknowledged()
 		f.honoured = map[string]bool{}
 		for _, uri := range p.Notifications.ResourceSubscriptions {
 			f.honoured[uri] = true
@@ -118,7 +123,7 @@ func (f *resourceFollower) passUpdate(ctx context.Context, uri string, params js
 		return
 	}
 	wire, known := f.clientURIs[uri]
-	if !known { // a part of a subscribed resource
+	if !known { // the upstream may report a resource below a subscribed one
 		wire = f.gateway.shownURI(f.gateway.hub.Catalog(), f.upstream, uri)
 	}
 	if params == nil {

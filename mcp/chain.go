@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 )
 
-// keyed, extended and scoped are the optional interfaces that [Handler] describes.
+// keyed, extended and scoped are optional interfaces of a handler; see [Handler].
 type (
 	keyed    interface{ Keys() *Keys }
 	extended interface{ Extensions() []Extension }
@@ -17,12 +17,14 @@ type (
 // keepInterfaces returns outer, extended by the optional interfaces that only inner implements.
 func keepInterfaces(outer, inner Handler) Handler {
 	k := interfaceKeeper{Handler: outer}
-	hears, extends, keys := k.addFrom(outer)
-	own := len(k.scoped)
-	heard, extended, hasKeys := k.addFrom(inner)
-	if hears == heard && extends == extended && keys == hasKeys && own == len(k.scoped) {
-		return outer
+	outerNotices, outerExtensions, outerKeys := k.addFrom(outer)
+	outerScopes := len(k.scoped)
+	notices, extensions, keys := k.addFrom(inner)
+	if notices == outerNotices && extensions == outerExtensions && keys == outerKeys && len(k.scoped) == outerScopes {
+		return outer // inner adds no interface
 	}
+	// An interfaceKeeper without handlers for the other interfaces does nothing in their methods. Keys
+	// has no such neutral result, so the method exists only if one of the handlers has it.
 	if k.keys != nil {
 		return struct {
 			interfaceKeeper
@@ -42,7 +44,7 @@ type interfaceKeeper struct {
 }
 
 // addFrom adds the interfaces of h that k lacks, and reports the interfaces that k then has.
-func (k *interfaceKeeper) addFrom(h Handler) (notices, extends, keys bool) {
+func (k *interfaceKeeper) addFrom(h Handler) (notices, extensions, keys bool) {
 	if k.notices == nil {
 		k.notices, _ = h.(NotificationHandler)
 	}

@@ -13,27 +13,28 @@ import (
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
-// inputState holds the questions of a call, the answers of its earlier rounds, and the results to
-// remember for later ones.
+// inputState holds the open questions of a call, the answers to earlier questions, and the results
+// that the handler remembers for later rounds.
 type inputState struct {
-	chain         string // identifies the call in all its rounds
+	chain         string // random id of the call; the same in all its rounds
 	answers       map[string]givenAnswer
-	memos         map[string]json.RawMessage
+	memos         map[string]json.RawMessage // remembered results, by key
 	progressFloor *progressFloor
 	usedKeys      map[string]string // digests of this round's questions, by key
 	openQuestions map[string]openQuestion
 	comeBack      bool // the client must call again, even without a question
 }
 
-// givenAnswer is a client's answer to the question with the digest. An answer without a digest came
-// without a request state, before the question was asked; it is used as given.
+// givenAnswer is a client's answer. Digest identifies the question that it answers. It is empty if
+// the client sent the answer without a request state, before the handler asked; the answer is then
+// used for any question with its key.
 type givenAnswer struct {
 	Digest string          `json:"d"`
 	Raw    json.RawMessage `json:"r"`
 }
 
-// progressFloor is the progress reported under a token. Later rounds with the same token report
-// nothing at or below it.
+// progressFloor is the highest progress that was reported under a token. Later rounds with the same
+// token report only higher values, because progress must increase.
 type progressFloor struct {
 	Token json.RawMessage `json:"t"`
 	Value float64         `json:"v"`
@@ -64,7 +65,8 @@ func newInputState(chain string) *inputState {
 	}
 }
 
-// loadState reads the state and the answers in the request. A state of another request is an error.
+// loadState reads the state and the answers in a repeated request. It returns an error if the state
+// belongs to another request.
 func (c *call) loadState() error {
 	if !c.params.retry {
 		return nil
@@ -147,8 +149,8 @@ func (c *call) stateBinding() []byte {
 	return bound
 }
 
-// inputRequired returns the result that asks the open questions. Without any, the client just calls
-// again.
+// inputRequired returns the result that asks the open questions. If there are none, the client
+// repeats the call with the state alone.
 func (c *call) inputRequired() (*mcp.Result, error) {
 	sealed, err := c.sealState()
 	if err != nil {
@@ -163,7 +165,8 @@ func (c *call) inputRequired() (*mcp.Result, error) {
 	return result, nil
 }
 
-// collectState returns the state for the next round or run. The call has an input state.
+// collectState returns the state for the next round, or for the next run of the handler for a
+// legacy client. c.input must not be nil.
 func (c *call) collectState() *requestState {
 	a := c.input
 	st := &requestState{

@@ -20,9 +20,9 @@ import (
 // redirects receives the redirects of all logins of this process.
 var redirects = &redirectListener{bound: map[int]*boundPort{}}
 
-// redirectListener is an HTTP server on loopback addresses that receives the browser's redirects and
-// passes each to its login, found by the parameter state. All logins usually use one port. A login
-// with a fixed port in its redirect URI adds that port.
+// redirectListener is an HTTP server on loopback addresses that receives the browser's redirects
+// and passes each to its login, found by the parameter state. All logins usually use one port. A
+// login with a fixed port in its redirect URI adds that port.
 type redirectListener struct {
 	mu    sync.Mutex // guards everything below
 	bound map[int]*boundPort
@@ -42,8 +42,8 @@ func (b *boundPort) serve(listening net.Listener) {
 	go func() { _ = b.server.Serve(listening) }()
 }
 
-// listen returns a flow that receives the redirects to uri, an http URL of a loopback address. If uri
-// has no port, listen chooses one.
+// listen returns a flow that receives the redirects to uri, an http URL of a loopback address. If
+// uri has no port, listen chooses one.
 func (l *redirectListener) listen(uri string) (*flow, error) {
 	u, err := url.Parse(uri)
 	if err != nil || u.Scheme != "http" || !isLoopbackHost(u.Hostname()) {
@@ -64,8 +64,9 @@ func (l *redirectListener) listen(uri string) (*flow, error) {
 	return f, nil
 }
 
-// choosePort binds and returns the port of u. If u has none, it tries the ports that are already bound,
-// then the ports from FirstRedirectPort to LastRedirectPort, then any free port. The caller holds l.mu.
+// choosePort binds and returns the port of u. If u has none, it tries the ports that are already
+// bound, then the ports from FirstRedirectPort to LastRedirectPort, then any free port. The caller
+// holds l.mu.
 func (l *redirectListener) choosePort(u *url.URL) (int, error) {
 	ipv6 := u.Hostname() != "127.0.0.1"
 	if text := u.Port(); text != "" {
@@ -140,8 +141,8 @@ func (l *redirectListener) releasePort(port int) {
 	}
 }
 
-// closePort stops listening at a port at once, and ends its server after the answers in progress. The
-// caller holds l.mu.
+// closePort stops listening at a port at once, and ends its server after the answers in progress.
+// The caller holds l.mu.
 func (l *redirectListener) closePort(port int) {
 	b := l.bound[port]
 	delete(l.bound, port)
@@ -177,8 +178,8 @@ func (l *redirectListener) remove(f *flow) {
 	}
 }
 
-// find returns the flow with the given state, redirect path and port, or nil. It does not stop at the
-// first match, so that its duration tells nothing about the states of other flows.
+// find returns the flow with the given state, redirect path and port, or nil. It does not stop at
+// the first match, so that its duration tells nothing about the states of other flows.
 func (l *redirectListener) find(state, path string, port int) *flow {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -191,7 +192,8 @@ func (l *redirectListener) find(state, path string, port int) *flow {
 	return found
 }
 
-// ServeHTTP passes a redirect to its flow. Every other request gets an error page and has no effect.
+// ServeHTTP passes a redirect to its flow. Every other request gets an error page and has no
+// effect.
 func (l *redirectListener) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	setPageHeader(w.Header())
 	host, portText, err := net.SplitHostPort(r.Host)
@@ -258,8 +260,8 @@ func setPageHeader(h http.Header) {
 	h.Set("X-Frame-Options", "DENY")
 }
 
-// writePage writes a page with a fixed text. The page must not show parameters of the request: at this
-// point they may come from any web page.
+// writePage writes a page with a fixed text. The page must not show parameters of the request: at
+// this point they may come from any web page.
 func writePage(w http.ResponseWriter, status int, text string) {
 	w.WriteHeader(status)
 	_, _ = fmt.Fprintf(w, "<!doctype html><html lang=\"en\"><meta charset=\"utf-8\"><title>Login</title><p>%s</p><script>%s</script></html>\n", text, removeQuery)

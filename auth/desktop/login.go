@@ -97,9 +97,9 @@ func waitBriefly(done <-chan struct{}) {
 	}
 }
 
-// newFlow returns a flow that listens at the first usable URI of r.RedirectURIs. If none is usable, it
-// listens at a loopback address of its own choice; if r.Exact forbids that, the user must paste the
-// redirected URL.
+// newFlow returns a flow that listens at the first usable URI of r.RedirectURIs. If none is usable,
+// it listens at a loopback address of its own choice; if r.Exact forbids that, the user must paste
+// the redirected URL.
 func (l *Login) newFlow(r auth.LoginRequest) (*flow, error) {
 	var problems []error
 	for _, uri := range r.RedirectURIs {

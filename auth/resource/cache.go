@@ -32,8 +32,8 @@ type verdict struct {
 	until   time.Time // until then the cache may answer with this verdict; zero if it may not
 }
 
-// tokenCache holds verdicts. When the young half is full, it becomes the old half, and the old half is
-// dropped. A verdict that is used moves to the young half.
+// tokenCache holds verdicts. When the young half is full, it becomes the old half, and the old half
+// is dropped. A verdict that is used moves to the young half.
 type tokenCache struct {
 	mu       sync.RWMutex
 	young    map[tokenKey]verdict
@@ -44,11 +44,12 @@ type tokenCache struct {
 	asking   verificationPool // limits verifications by introspection, which send the token to an issuer
 }
 
-// maxRefused is the largest number of refused tokens in a cache. When it is reached, all are dropped.
+// maxRefused is the largest number of refused tokens in a cache. When it is reached, all are
+// dropped.
 const maxRefused = 5000
 
-// halfCache is the largest number of verdicts in each half of a cache. With the tokens that they hold,
-// 5,000 verdicts take about 10 MB.
+// halfCache is the largest number of verdicts in each half of a cache. With the tokens that they
+// hold, 5,000 verdicts take about 10 MB.
 const halfCache = 5000
 
 // verification is a running verification of one token. All requests with the token wait for it.

@@ -23,8 +23,8 @@ var (
 // proofWindow is how far the time in a proof or in a nonce may be from now, in both directions.
 const proofWindow = 5 * time.Minute
 
-// checkProof returns an error unless the sender of a request proves that it has the key to which the
-// token is bound (RFC 9449, section 7).
+// checkProof returns an error unless the sender of a request proves that it has the key to which
+// the token is bound (RFC 9449, section 7).
 func (s *Server) checkProof(r *http.Request, scheme, raw string, t *Token) error {
 	switch {
 	case t.keyThumbprint == "":
@@ -51,8 +51,9 @@ func (s *Server) checkProof(r *http.Request, scheme, raw string, t *Token) error
 	return nil
 }
 
-// nonceSealer makes the nonces that clients put into their proofs. A nonce is the sealed time at which
-// it was made, so it needs no storage, and replicas with the same keys accept each other's nonces.
+// nonceSealer makes the nonces that clients put into their proofs. A nonce is the sealed time at
+// which it was made, so it needs no storage, and replicas with the same keys accept each other's
+// nonces.
 type nonceSealer struct{ sealer *mcp.Sealer }
 
 func newNonceSealer(keys *mcp.Keys) *nonceSealer { return &nonceSealer{keys.For("DPoP nonce")} }
@@ -70,22 +71,23 @@ func (n *nonceSealer) isCurrent(nonce string, now time.Time) bool {
 	return age < proofWindow && age > -proofWindow
 }
 
-// proofLog remembers the proofs that are still valid, so that a proof cannot be used twice. Replicas do
-// not share their logs: each of them accepts a proof once. It is safe for concurrent use.
+// proofLog remembers the proofs that are still valid, so that a proof cannot be used twice.
+// Replicas do not share their logs: each of them accepts a proof once. It is safe for concurrent
+// use.
 type proofLog struct {
 	mu         sync.Mutex
 	young, old map[[16]byte]struct{} // hashes of proofs; young becomes old, and old is dropped
 	turned     time.Time             // when young was created
 }
 
-// maxProofs is the largest number of proofs in young and in old, at 16 bytes each. With more, the log
-// forgets the oldest proofs while they are still valid.
+// maxProofs is the largest number of proofs in young and in old, at 16 bytes each. With more, the
+// log forgets the oldest proofs while they are still valid.
 const maxProofs = 200_000
 
 func newProofLog() *proofLog { return &proofLog{young: map[[16]byte]struct{}{}} }
 
-// addNew adds a proof, and reports false if the log already has it. A proof is valid for at most two
-// proofWindows, and stays in young or old for at least as long.
+// addNew adds a proof, and reports false if the log already has it. A proof is valid for at most
+// two proofWindows, and stays in young or old for at least as long.
 func (l *proofLog) addNew(p oauth.Proof, now time.Time) bool {
 	sum := sha256.Sum256([]byte(p.Thumbprint + " " + p.ID))
 	key := [16]byte(sum[:16])

@@ -13,8 +13,8 @@ import (
 	"github.com/go-json-experiment/json"
 )
 
-// defaultAlgorithms are accepted if [Issuer.Algorithms] is empty. All are asymmetric; the option may
-// name no others.
+// defaultAlgorithms are accepted if [Issuer.Algorithms] is empty. All are asymmetric; the option
+// may name no others.
 var defaultAlgorithms = []jose.SignatureAlgorithm{
 	jose.RS256, jose.RS384, jose.RS512, jose.PS256, jose.PS384, jose.PS512, jose.ES256, jose.ES384, jose.ES512, jose.EdDSA,
 }
@@ -35,10 +35,10 @@ func readAlgorithms(names []string) ([]jose.SignatureAlgorithm, error) {
 	return all, nil
 }
 
-// issuerOf returns the configured issuer that a signed token names, or nil if the token does not name
-// one. It reads the name before the signature is verified, only to choose the issuer to verify with.
-// An error means that the token must not be sent to any issuer for introspection: another server
-// issued it, or its payload is malformed.
+// issuerOf returns the configured issuer that a signed token names, or nil if the token does not
+// name one. It reads the name before the signature is verified, only to choose the issuer to verify
+// with. An error means that the token must not be sent to any issuer for introspection: another
+// server issued it, or its payload is malformed.
 func (s *Server) issuerOf(raw string) (*issuer, error) {
 	header, rest, _ := strings.Cut(raw, ".")
 	payload, signature, _ := strings.Cut(rest, ".")
@@ -66,7 +66,8 @@ func (s *Server) issuerOf(raw string) (*issuer, error) {
 	return nil, fmt.Errorf("the token has the issuer %.200q, which is none of Issuers", c.Issuer)
 }
 
-// isJWTHeader reports whether part is the header of a JWT, an object. Opaque tokens may have dots, too.
+// isJWTHeader reports whether part is the header of a JWT, an object. Opaque tokens may have dots,
+// too.
 func isJWTHeader(part string) bool {
 	decoded, err := base64.RawURLEncoding.DecodeString(part)
 	return err == nil && len(decoded) > 0 && decoded[0] == '{'
@@ -132,8 +133,8 @@ func (c *claims) checkAccess() error {
 	return fmt.Errorf("the token has neither scope, scp, nor roles of a client: it may be an ID token. An access token has one of them, or the type %s", accessTokenType)
 }
 
-// verifySignature returns the payload if one of the keys verifies its signature. Otherwise it returns
-// the error of the last key.
+// verifySignature returns the payload if one of the keys verifies its signature. Otherwise it
+// returns the error of the last key.
 func verifySignature(signed *jose.JSONWebSignature, keys []jose.JSONWebKey) ([]byte, error) {
 	err := errors.New("no such key")
 	for _, key := range keys {

@@ -19,7 +19,8 @@ import (
 // minRSABits is the least size of an RSA key (RFC 7518, section 3.3).
 const minRSABits = 2048
 
-// readKey returns a public key for signatures.
+// readKey decodes a JSON Web Key. It returns an error unless the key is a public key for
+// signatures.
 func readKey(raw json.RawMessage) (*jose.JSONWebKey, error) {
 	key := &jose.JSONWebKey{}
 	if err := json.Unmarshal(raw, key); err != nil {
@@ -39,7 +40,8 @@ func readKey(raw json.RawMessage) (*jose.JSONWebKey, error) {
 	return key, nil
 }
 
-// algorithmsOf returns the algorithms that fit the type of a key.
+// algorithmsOf returns the signature algorithms for which a key can be used, or nil if its type is
+// unknown.
 func algorithmsOf(key jose.JSONWebKey) []string {
 	switch public := key.Key.(type) {
 	case *rsa.PublicKey:
@@ -59,7 +61,8 @@ func algorithmsOf(key jose.JSONWebKey) []string {
 	return nil
 }
 
-// keyLife returns how long keys need not be read again, by the max-age of their answer.
+// keyLife returns how long keys may be used before they are read again: the max-age in the header
+// of the response, kept between minKeyLife and maxKeyLife, or minKeyLife if it has none.
 func keyLife(h http.Header) time.Duration {
 	for _, directive := range strings.Split(strings.Join(h.Values("Cache-Control"), ","), ",") {
 		name, value, _ := strings.Cut(strings.TrimSpace(directive), "=")
@@ -70,8 +73,8 @@ func keyLife(h http.Header) time.Duration {
 	return minKeyLife
 }
 
-// readClaims reads claims. Names are case-sensitive, and a name that occurs twice is an error: a
-// reader that took the other one would see another token.
+// readClaims decodes the claims of a token. Names are case-sensitive. A name that occurs twice is
+// an error, because another program could use the other value.
 func readClaims(raw []byte) (*claims, error) {
 	c := &claims{}
 	if err := jsonv2.Unmarshal(raw, c); err != nil {

@@ -33,15 +33,15 @@ const (
 	// not answer when they are stale, the keys stay in use for maxKeyLife and minKeyLife together.
 	minKeyLife = 5 * time.Minute
 	maxKeyLife = 24 * time.Hour
-	// refetchAfter is the shortest time between two requests for the keys, or the metadata, of an issuer
-	// that has answered before.
+	// refetchAfter is the shortest time between two requests for the keys, or the metadata, of an
+	// issuer that has answered before.
 	refetchAfter = 30 * time.Second
 )
 
-// find returns the keys that may have signed a token with the given key id and algorithm; none if the
-// issuer has no such key. It waits until the keys are read if it has none, or if the id is unknown and
-// the last fetch is refetchAfter ago. Stale keys are read again in the background. An error means that
-// the issuer does not answer or that ctx has ended.
+// find returns the keys that may have signed a token with the given key id and algorithm; none if
+// the issuer has no such key. It waits until the keys are read if it has none, or if the id is
+// unknown and the last fetch is refetchAfter ago. Stale keys are read again in the background. An
+// error means that the issuer does not answer or that ctx has ended.
 func (k *keySet) find(ctx context.Context, id, algorithm string) ([]jose.JSONWebKey, error) {
 	for {
 		k.mu.Lock()

@@ -2,17 +2,19 @@ package resource
 
 import "net/netip"
 
-// maxVerifications bounds the verifications in progress of a pool: each may be a request to an issuer.
+// maxVerifications is the largest number of verifications in progress in a pool.
 const maxVerifications = 256
 
-// verificationPool counts verifications in progress by their sender. It is guarded by tokenCache.mu.
+// verificationPool counts verifications in progress by their sender. It is guarded by
+// tokenCache.mu.
 type verificationPool struct {
 	running  int
 	bySender map[string]int
 }
 
-// enter takes a place. It reports false if the sender has as many places as are free: one sender gets
-// half of all, and some remain for others. Behind a proxy all clients are one sender.
+// enter takes a place for a sender. It reports false if the sender already has as many places as
+// are free. So one sender gets at most half of the places, and the others still find some. Behind a
+// proxy all clients count as one sender.
 func (p *verificationPool) enter(sender string) bool {
 	if p.bySender[sender] >= maxVerifications-p.running {
 		return false
@@ -30,8 +32,8 @@ func (p *verificationPool) leave(sender string) {
 	}
 }
 
-// senderOf returns the sender with a remote address: its IP address, or its network, because one sender
-// has a whole network of IPv6.
+// senderOf returns the text that identifies a sender: its IPv4 address, or its IPv6 network of 64
+// bits, because one sender can use all addresses of that network.
 func senderOf(remote string) string {
 	addr, err := netip.ParseAddrPort(remote)
 	if err != nil {

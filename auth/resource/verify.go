@@ -43,15 +43,15 @@ func (s *Server) findToken(ctx context.Context, remote, raw string) (*httpwire.A
 	})
 }
 
-// mustAsk reports whether a token is verified by a question, not by keys. i is the issuer that it
-// names, or nil.
+// mustAsk reports whether a token is verified by introspection, not by the keys of its issuer. i is
+// the issuer that the token names, or nil.
 func mustAsk(i *issuer) bool {
 	return i == nil || i.Introspection != nil && i.Introspection.Always
 }
 
 // verify verifies a token that is not in the cache. i is the issuer that the token names, or nil.
 func (s *Server) verify(ctx context.Context, i *issuer, raw string) verdict {
-	isOpaque := mustAsk(i)
+	introspected := mustAsk(i)
 	t, err := s.readToken(ctx, i, raw)
 	if err == nil {
 		err = s.acceptToken(ctx, t)
@@ -62,13 +62,13 @@ func (s *Server) verify(ctx context.Context, i *issuer, raw string) verdict {
 		return verdict{err: err} // the next request tries again
 	case err != nil:
 		var until time.Time
-		if isOpaque { // for a signed token the answer costs no more than a look into the cache
+		if introspected { // the signature of a token is verified as fast as the cache is read
 			until = now.Add(inactiveLife)
 		}
 		return verdict{err: refuse(codeInvalidToken, err), until: until}
 	}
 	life := tokenLife
-	if isOpaque {
+	if introspected {
 		life = introspectionLife
 	}
 	auth := &httpwire.Authorization{Principal: t.principal(), Challenge: s.challengeScopes, Token: t, Raw: strings.Clone(raw)}

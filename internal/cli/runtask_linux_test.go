@@ -32,8 +32,8 @@ func TestRunTaskTyped(t *testing.T) {
 	p.expectExit(exit.OK)
 }
 
-// With --approve a call that needs an approval is shown once, with a flag that allows it. Neither
-// then nor with --json is there a question on the terminal.
+// With --approve or --json, run does not ask. A call that needs an approval ends it with
+// [exit.Approval]. With --approve, run shows the call once and names the flag that would allow it.
 func TestRunTaskApprovalWithoutQuestion(t *testing.T) {
 	for _, word := range []string{"--approve=read-only", "--json"} {
 		m := newModel(t, `{"turns": [{"text": "I add.", "calls": [{"name": "cli-test__add", "arguments": {"a": 1, "b": 2}}]}]}`)
@@ -46,7 +46,7 @@ func TestRunTaskApprovalWithoutQuestion(t *testing.T) {
 		if strings.Contains(p.output(), "Run cli-test.add?") {
 			t.Errorf("%s: there was a question: %q", word, p.output())
 		}
-		if n := strings.Count(p.output(), "cli-test.add"); n != 1 && word != "--json" { // no advice: a server of the command line cannot be trusted for good
+		if n := strings.Count(p.output(), "cli-test.add"); n != 1 && word != "--json" { // dowel trust, which would name it again, is not suggested for a server of the command line
 			t.Errorf("the tool is named %d times: %q", n, p.output())
 		}
 	}

@@ -21,9 +21,10 @@ type Console struct {
 	keys    keyboard
 	editor  editor
 	History history
-	// Complete is called when the user presses Tab. at is the cursor position. Complete returns the line
-	// completed as far as possible, the new cursor position, and the possible completions. It must
-	// return soon, because the user's keys wait for it; see [Console.CompleteAgain]. nil disables Tab.
+	// Complete is called when the user presses Tab. at is the cursor position. Complete returns the
+	// line completed as far as possible, the new cursor position, and the possible completions. It
+	// must return soon, because the user's keys wait for it; see [Console.CompleteAgain]. nil disables
+	// Tab.
 	Complete func(line string, at int) (string, int, []string)
 
 	lineMu sync.Mutex // held while a line is being read
@@ -54,7 +55,7 @@ type Question struct {
 // ReadLine reads a line. If the user presses Ctrl-C, it returns the typed text and
 // [ErrInterrupted]. Ctrl-D on an empty line returns [io.EOF]. If ctx ends, the error is its cause.
 func (c *Console) ReadLine(ctx context.Context, a Question) (string, error) {
-	c.lineMu.Lock() // a cancelled ReadLine must restore the terminal before
+	c.lineMu.Lock() // a cancelled ReadLine must first restore the terminal
 	defer c.lineMu.Unlock()
 	if ctx.Err() != nil {
 		return "", context.Cause(ctx)
@@ -172,14 +173,14 @@ func (c *Console) HideKeys() (show func()) {
 		return func() {}
 	}
 	return func() {
-		c.lineMu.Lock() // an abandoned question restores the hidden mode first
+		c.lineMu.Lock() // a cancelled ReadLine must first restore the mode with hidden keys
 		defer c.lineMu.Unlock()
 		restore()
 	}
 }
 
-// CompleteAgain acts as if the user pressed Tab again, if Tab was the last key. Call it when Complete
-// can return more completions than before.
+// CompleteAgain acts as if the user pressed Tab again, if Tab was the last key. Call it when
+// Complete can return more completions than before.
 func (c *Console) CompleteAgain() {
 	select {
 	case c.keys.tabs <- struct{}{}:

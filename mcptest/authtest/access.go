@@ -18,7 +18,7 @@ import (
 type accessToken struct {
 	client   string
 	user     string
-	family   string
+	family   string // identifies the login; all its tokens are revoked together
 	scopes   []string
 	audience []string
 	issued   time.Time
@@ -31,7 +31,7 @@ type signingKey struct {
 	private *ecdsa.PrivateKey
 }
 
-// RotateKey makes a new key that signs the tokens from now on. The JWKS keeps the older keys.
+// RotateKey makes a new key, which signs all later tokens. The JWKS still contains the older keys.
 func (s *Server) RotateKey() {
 	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -71,8 +71,9 @@ func encodePart(value any) string {
 	return base64.RawURLEncoding.EncodeToString(text)
 }
 
-// issue makes an access token.
-func (s *Server) issue(g *grant, scopes, resources []string) (token string, lifetime time.Duration) {
+// issueAccess makes an access token for a grant. Without resources it uses the resources of the
+// grant.
+func (s *Server) issueAccess(g *grant, scopes, resources []string) (token string, lifetime time.Duration) {
 	if len(resources) == 0 {
 		resources = g.resources
 	}
@@ -99,7 +100,7 @@ func (s *Server) issue(g *grant, scopes, resources []string) (token string, life
 }
 
 func (s *Server) signAccess(a *accessToken) string {
-	claims := s.claims(a)
+	claims := s.describeToken(a)
 	claims["jti"] = newSecret("jwt")
 	if s.has("plain-type") {
 		return s.Sign(map[string]any{"typ": "JWT"}, claims)
@@ -107,8 +108,8 @@ func (s *Server) signAccess(a *accessToken) string {
 	return s.Sign(nil, claims)
 }
 
-// claims returns the claims of an access token, for a JWT and for introspection.
-func (s *Server) claims(a *accessToken) map[string]any {
+// describeToken returns the describeToken of an access token, for a JWT and for introspection.
+func (s *Server) describeToken(a *accessToken) map[string]any {
 	claims := map[string]any{"iss": s.Issuer, "sub": a.user, "client_id": a.client, "iat": a.issued.Unix(), "exp": a.expires.Unix()}
 	if len(a.scopes) > 0 {
 		claims["scope"] = strings.Join(a.scopes, " ")
@@ -126,7 +127,7 @@ func (s *Server) claims(a *accessToken) map[string]any {
 
 // IssueToken returns an access token of the server's user for a resource, without a login.
 func (s *Server) IssueToken(resource string, scopes ...string) string {
-	token, _ := s.issue(&grant{client: &Client{ID: "test"}, user: s.user(), family: newSecret("family")}, scopes, []string{resource})
+	token, _ := s.issueAccess(&grant{client: &Client{ID: "test"}, user: s.user(), family: newSecret("family")}, scopes, []string{resource})
 	return token
 }
 
@@ -150,7 +151,7 @@ func (s *Server) serveKeys(w http.ResponseWriter, _ *http.Request) {
 	writeJSON(w, http.StatusOK, map[string]any{"keys": keys})
 }
 
-// find returns an access token that is valid now, or nil.
+// findAccess returns an access token that is valid now, or nil.
 func (s *Server) findAccess(token string) *accessToken {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -161,8 +162,8 @@ func (s *Server) findAccess(token string) *accessToken {
 	return a
 }
 
-// hasFreshAccess reports whether an access token of a family is valid for longer than a time. The
-// caller holds mu.
+// hasFreshAccess reports whether a login has an access token that stays valid for longer than than.
+// The caller holds mu.
 func (s *Server) hasFreshAccess(family string, than time.Duration) bool {
 	for _, a := range s.access {
 		if a.family == family && !a.revoked && a.expires.Sub(s.now()) > than {
@@ -186,7 +187,7 @@ func (s *Server) revokeFamily(family string) {
 	}
 }
 
-// RevokeAll revokes all tokens, as an administrator does who ends the sessions of a user.
+// RevokeAll revokes all access tokens and refresh tokens.
 func (s *Server) RevokeAll() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -196,7 +197,7 @@ func (s *Server) RevokeAll() {
 	}
 }
 
-// serveIntrospect describes a token (RFC 7662) to a client with a secret.
+// serveIntrospect writes the claims of a token (RFC 7662). Only a client with a secret may ask.
 func (s *Server) serveIntrospect(w http.ResponseWriter, r *http.Request) {
 	c, ok := s.authenticate(r)
 	if !ok || c.Secret == "" {
@@ -208,12 +209,13 @@ func (s *Server) serveIntrospect(w http.ResponseWriter, r *http.Request) {
 		writeJSON(w, http.StatusOK, map[string]any{"active": false})
 		return
 	}
-	claims := s.claims(a)
+	claims := s.describeToken(a)
 	claims["active"], claims["token_type"] = true, "Bearer"
 	writeJSON(w, http.StatusOK, claims)
 }
 
-// serveRevoke revokes a token (RFC 7009). A refresh token takes its family with it.
+// serveRevoke revokes a token (RFC 7009). With a refresh token, it revokes all tokens of that
+// login.
 func (s *Server) serveRevoke(w http.ResponseWriter, r *http.Request) {
 	c, ok := s.authenticate(r)
 	if !ok {

@@ -205,7 +205,7 @@ func (s *Server) grantClientCredentials(t *tokenRequest) {
 // the grant allows one.
 func (t *tokenRequest) answer(g *grant, scopes []string, withRefresh bool) {
 	s := t.s
-	access, lifetime := s.issue(g, scopes, t.form["resource"])
+	access, lifetime := s.issueAccess(g, scopes, t.form["resource"])
 	body := map[string]any{"access_token": access, "token_type": "Bearer", "expires_in": int(lifetime.Seconds())}
 	separator := " "
 	for quirk, change := range map[string]func(){

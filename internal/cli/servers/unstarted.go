@@ -44,8 +44,8 @@ func readConfigured(f *factory.Factory) (c configuredServers, err error) {
 	return c, nil
 }
 
-// usesBuiltIn reports whether no file has a list of servers, so that dowel starts its built-in
-// ones.
+// usesBuiltIn reports whether dowel starts its built-in servers because no configuration file has a
+// list of servers. A file that cannot be read may have one.
 func usesBuiltIn(set *config.Set) bool {
 	return !slices.ContainsFunc(set.Files, func(file config.File) bool { return file.Lists || file.Broken })
 }
@@ -66,7 +66,8 @@ func (c configuredServers) definition(name string) *hub.Definition {
 	return &c.definitions[i]
 }
 
-// saveSwitch switches servers on or off while no daemon runs. verb is enable or disable.
+// saveSwitch enables or disables servers for the next start while no daemon runs. verb is "enable"
+// or "disable".
 func saveSwitch(f *factory.Factory, verb string, names []string) error {
 	before, err := readConfigured(f)
 	if err != nil {
@@ -123,7 +124,7 @@ func listServers(ctx context.Context, f *factory.Factory) error {
 	s, err := factory.RunningDaemon().Status(ctx)
 	switch {
 	case errors.Is(err, control.ErrNotRunning):
-		return listUnstarted(f)
+		return listConfigured(f)
 	case err != nil:
 		return err
 	case f.JSON:
@@ -135,8 +136,8 @@ func listServers(ctx context.Context, f *factory.Factory) error {
 	return nil
 }
 
-// unstartedLine is the JSON output for a server while no daemon runs.
-type unstartedLine struct {
+// configuredLine is the JSON output for a server while no daemon runs.
+type configuredLine struct {
 	Name string `json:"name"`
 	// Status tells why dowel up would not start the server, or is "not running".
 	Status string `json:"status"`
@@ -145,15 +146,15 @@ type unstartedLine struct {
 	Source string `json:"source,omitzero"`
 }
 
-func listUnstarted(f *factory.Factory) error {
+func listConfigured(f *factory.Factory) error {
 	unstarted, err := readConfigured(f)
 	if err != nil {
 		return err
 	}
-	lines := []unstartedLine{}
+	lines := []configuredLine{}
 	rows := [][]string{{"SERVER", "STATE", "SOURCE", "WHAT"}}
 	for _, d := range unstarted.definitions {
-		l := unstartedLine{d.Name, "not running", d.Hold.Reason, d.Origin, d.Source}
+		l := configuredLine{d.Name, "not running", d.Hold.Reason, d.Origin, d.Source}
 		if d.Hold.Status != 0 {
 			l.Status = d.Hold.Status.String()
 		}
