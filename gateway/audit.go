@@ -25,15 +25,15 @@ type AuditOptions struct {
 }
 
 // Audit returns a middleware that writes a line of JSON to w for each call of a tool, use of a
-// prompt and read of a resource. Each line is one Write, and writes do not overlap. Its members
-// are:
+// prompt, read of a resource, and answer to or cancellation of a task. Each line is one Write, and
+// writes do not overlap. Its members are:
 //
 //	time       when the request came
 //	client     the principal of the request, else the name that the client gives itself
 //	method     the method of the request
 //	server     the upstream; left out if no upstream got the request
-//	name       the upstream's tool, prompt or URI
-//	outcome    "ok", "tool error", "input required", "error" or "cancelled"
+//	name       the upstream's tool, prompt or URI; the tool of a task
+//	outcome    "ok", "tool error", "input required", "task", "error" or "cancelled"
 //	error      the text of an error or a cancellation
 //	ms         the duration in milliseconds
 //	sent       the size of the params in bytes
@@ -43,7 +43,7 @@ func Audit(w io.Writer, o AuditOptions) mcp.Middleware {
 	log := audit.NewLog(w, audit.Options(o))
 	return func(next mcp.Handler) mcp.Handler {
 		return mcp.HandlerFunc(func(ctx context.Context, req *mcp.Request) (*mcp.Result, error) {
-			if !mcpwire.MayAsk(req.Method) {
+			if !isAudited(req.Method) {
 				return next.ServeMCP(ctx, req)
 			}
 			r := &audit.Record{Time: time.Now(), Client: clientOf(req), Method: req.Method, Sent: len(req.Params)}
@@ -59,12 +59,21 @@ func Audit(w io.Writer, o AuditOptions) mcp.Middleware {
 	}
 }
 
+// isAudited reports whether requests of a method are recorded. Polls of tasks are not.
+func isAudited(method string) bool {
+	return mcpwire.MayAsk(method) || method == mcpwire.MethodUpdateTask || method == mcpwire.MethodCancelTask
+}
+
 // auditKey is the context key of the *audit.Record of a request.
 type auditKey struct{}
 
 // noteUpstream records which upstream gets a request, and with which params.
 func noteUpstream(ctx context.Context, u *hub.Upstream, params json.RawMessage) {
-	t := audit.Target{Server: u.Name(), Name: nameOf(params)}
+	noteTarget(ctx, audit.Target{Server: u.Name(), Name: nameOf(params)})
+}
+
+// noteTarget records the upstream and the item of a request.
+func noteTarget(ctx context.Context, t audit.Target) {
 	audit.SetTarget(ctx, t)
 	if r, ok := ctx.Value(auditKey{}).(*audit.Record); ok {
 		r.Server, r.Name = t.Server, t.Name
@@ -103,6 +112,8 @@ func resultOutcome(res *mcp.Result) (outcome string, size int) {
 	switch {
 	case res.Type == mcp.ResultInputRequired:
 		return "input required", len(raw)
+	case res.Type == mcpwire.ResultTask:
+		return "task", len(raw)
 	case string(rawjson.Lookup(raw, "isError")) == "true":
 		return "tool error", len(raw)
 	}

@@ -3,6 +3,7 @@ package gateway
 import (
 	"context"
 	"encoding/json"
+	"maps"
 	"strings"
 
 	"github.com/dowel-mcp/dowel/internal/mcpwire"
@@ -20,10 +21,15 @@ var capabilities = mcp.ServerCapabilities{
 }
 
 // serveDiscover answers server/discover.
-func (g *Gateway) serveDiscover(ctx context.Context) (*mcp.Result, error) {
+func (g *Gateway) serveDiscover(ctx context.Context, req *mcp.Request) (*mcp.Result, error) {
 	g.awaitUpstreams(ctx)
+	offered := capabilities
+	if mayHaveTasks(req) {
+		offered.Extensions = mcpwire.Vocabulary(g.Extensions()).Declare()
+		maps.Copy(offered.Extensions, capabilities.Extensions)
+	}
 	return &mcp.Result{Value: &mcp.DiscoverResult{
-		SupportedVersions: mcp.Revisions(), Capabilities: capabilities, Instructions: g.mergedInstructions(),
+		SupportedVersions: mcp.Revisions(), Capabilities: offered, Instructions: g.mergedInstructions(),
 	}}, nil
 }
 

@@ -63,8 +63,15 @@ func (g *Gateway) forwardRound(ctx context.Context, u *hub.Upstream, req *mcp.Re
 		}
 		params = rawjson.Replace(params, "requestState", rawjson.AppendString(nil, string(state)))
 	}
-	resp, err := u.RoundTrip(ctx, callerOf(req), upstreamRequest(req, params, notifier(ctx, req)))
+	out := upstreamRequest(req, params, notifier(ctx, req))
+	if req.Method == mcp.MethodCallTool && mayHaveTasks(req) && offersTasks(u) {
+		out.ClientCapabilities = req.ClientCapabilities
+	}
+	resp, err := u.RoundTrip(ctx, callerOf(req), out)
 	res, err := clientResult(resp, err)
+	if err == nil && res.Type == mcpwire.ResultTask {
+		return g.shareTask(u, req, nameOf(params), res)
+	}
 	if err != nil || !isBound || res.Type != mcp.ResultInputRequired {
 		return res, err
 	}
@@ -76,7 +83,8 @@ func (g *Gateway) forwardRound(ctx context.Context, u *hub.Upstream, req *mcp.Re
 	return res, nil
 }
 
-// upstreamRequest returns the request to an upstream for a client's request.
+// upstreamRequest returns the request to an upstream for a client's request. The upstream may not
+// answer it with a task.
 func upstreamRequest(req *mcp.Request, params json.RawMessage, notify func(mcp.Notification)) *mcp.Request {
 	return &mcp.Request{
 		Method: req.Method, Params: params, LogLevel: req.LogLevel, ClientCapabilities: withoutTasks(req.ClientCapabilities),
@@ -84,8 +92,7 @@ func upstreamRequest(req *mcp.Request, params json.RawMessage, notify func(mcp.N
 	}
 }
 
-// withoutTasks removes the extension of tasks from a client's capabilities. The gateway does not
-// forward requests about tasks, so upstreams must do all work within the call.
+// withoutTasks removes the extension of tasks from a client's capabilities.
 func withoutTasks(capabilities json.RawMessage) json.RawMessage {
 	extensions := rawjson.Lookup(capabilities, "extensions")
 	if rawjson.Lookup(extensions, mcpwire.ExtensionTasks) == nil {

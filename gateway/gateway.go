@@ -27,8 +27,8 @@ type Options struct {
 	Info mcp.Implementation
 	// Instructions come before the instructions of the upstreams.
 	Instructions string
-	// Keys seal the states of parked calls, and those of modern upstreams for clients with a
-	// principal. nil means random keys.
+	// Keys seal the states of parked calls, those of modern upstreams for clients with a principal, and
+	// the ids of tasks. nil means random keys.
 	Keys *mcp.Keys
 	// ParkTimeout limits how long an upstream's call waits for an answer of its client. 0 means 10
 	// minutes.
@@ -102,6 +102,7 @@ type core struct {
 	info   []byte // encoded
 	parked parkedCalls
 	states *mcp.Sealer // seals the request states of modern upstreams
+	tasks  *mcp.Sealer // seals the ids of tasks
 }
 
 var (
@@ -119,7 +120,7 @@ func New(h *hub.Hub, opts *Options) *Gateway {
 	c.opts.setDefaults()
 	c.info, _ = mcp.Encode(c.opts.Info) // strings can be encoded
 	c.parked.setUp(c.opts)
-	c.states = c.opts.Keys.For("upstream state")
+	c.states, c.tasks = c.opts.Keys.For("upstream state"), c.opts.Keys.For("task")
 	return &Gateway{core: c}
 }
 
@@ -158,7 +159,7 @@ func (g *Gateway) ServeMCP(ctx context.Context, req *mcp.Request) (*mcp.Result, 
 func (g *Gateway) serveMethod(ctx context.Context, req *mcp.Request) (*mcp.Result, error) {
 	switch req.Method {
 	case mcp.MethodDiscover:
-		return g.serveDiscover(ctx)
+		return g.serveDiscover(ctx, req)
 	case mcp.MethodListTools:
 		return g.serveList(ctx, req, catalog.Tool)
 	case mcp.MethodListPrompts:
@@ -181,6 +182,10 @@ func (g *Gateway) serveMethod(ctx context.Context, req *mcp.Request) (*mcp.Resul
 		return g.listSkills(ctx, req)
 	case mcpwire.MethodGetSkill:
 		return g.getSkill(ctx, req)
+	case mcpwire.MethodGetTask, mcpwire.MethodUpdateTask, mcpwire.MethodCancelTask:
+		if mayHaveTasks(req) {
+			return g.serveTask(ctx, req)
+		}
 	}
 	return nil, mcp.MethodNotFound(req.Method)
 }

@@ -30,7 +30,13 @@ func (g *Gateway) serveListen(ctx context.Context, req *mcp.Request) (*mcp.Resul
 	defer s.work.Wait()
 	defer cancel(nil)
 	events := g.hub.Events(ctx, hub.CatalogChanged, hub.StateChanged) // begins before the acknowledgement, so that no change is missed
+	if err := s.readTasks(); err != nil {
+		return nil, err
+	}
 	s.subscribeResources(ctx)
+	if err := s.followTasks(ctx); err != nil {
+		return nil, err
+	}
 	ack, err := mcp.Encode(&mcp.ListenParams{Notifications: s.filter})
 	if err != nil {
 		return nil, err
@@ -56,6 +62,7 @@ type subscription struct {
 	acknowledged chan struct{} // closed when the client has its acknowledgement
 	work         sync.WaitGroup
 	filter       mcp.SubscriptionFilter // the client's wish; after the acknowledgement, the honoured part of it
+	tasks        []*taskFollower
 
 	mu        sync.Mutex
 	changed   map[string]bool // methods of notifications that were not sent to the client yet
@@ -71,7 +78,6 @@ const subscribeTimeout = 2 * time.Second
 // subscribeResources starts followers for the resources of the filter, and removes the resources
 // that no upstream honours from the filter.
 func (s *subscription) subscribeResources(ctx context.Context) {
-	s.filter.Extensions = nil
 	wanted := s.filter.ResourceSubscriptions
 	if len(wanted) == 0 {
 		return

@@ -39,13 +39,19 @@ func (f *resourceFollower) followResource(ctx context.Context) {
 		return
 	}
 	req := &mcp.Request{Method: mcp.MethodListen, Params: params, Notify: func(n mcp.Notification) { f.handleNotification(ctx, n) }}
+	f.keepListening(ctx, f.upstream, req)
+}
+
+// keepListening sends a subscriptions/listen request to an upstream, and again when it ends, until ctx
+// ends, the upstream is held, or it refuses the first one.
+func (s *subscription) keepListening(ctx context.Context, u *hub.Upstream, req *mcp.Request) {
 	const shortest, longest = 50 * time.Millisecond, 30 * time.Second
 	for pause := shortest; ; pause = min(2*pause, longest) {
 		began := time.Now()
-		_, err := f.upstream.RoundTrip(ctx, callerOf(f.req), req)
+		_, err := u.RoundTrip(ctx, callerOf(s.req), req)
 		var answered *mcp.Error
 		refused := errors.As(err, &answered)
-		if refused && !f.isAcknowledged() || !f.upstream.AwaitCallable(ctx) {
+		if refused && !s.isAcknowledged() || !u.AwaitCallable(ctx) {
 			return
 		}
 		switch { // wait longer for an upstream that keeps ending subscriptions

@@ -1,0 +1,122 @@
+package gateway
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/dowel-mcp/dowel/hub"
+	"github.com/dowel-mcp/dowel/internal/audit"
+	"github.com/dowel-mcp/dowel/internal/mcpwire"
+	"github.com/dowel-mcp/dowel/internal/rawjson"
+	"github.com/dowel-mcp/dowel/jsonrpc"
+	"github.com/dowel-mcp/dowel/mcp"
+)
+
+// Tasks (extension io.modelcontextprotocol/tasks) of upstreams of 2026-07-28 are shown to clients of
+// 2026-07-28. The gateway keeps nothing of a task: the id that the client gets is the upstream, the
+// tool and the upstream's id, sealed for the client's principal. Any replica with the same keys can
+// serve it.
+
+// sealedTask is the content of a task's id.
+type sealedTask struct {
+	Upstream string `json:"u"`
+	Tool     string `json:"t"` // the upstream's name of it
+	ID       string `json:"i"` // the upstream's id
+}
+
+// Extensions returns the extensions that the gateway understands. Transports use them, as
+// [mcp.Handler] describes.
+func (c *core) Extensions() []mcp.Extension { return []mcp.Extension{mcpwire.TasksExtension()} }
+
+// mayHaveTasks reports whether the sender of a request knows tasks of this extension. An empty
+// revision is a caller within the process.
+func mayHaveTasks(req *mcp.Request) bool { return req.Revision == "" || req.Revision.Modern() }
+
+// offersTasks reports whether an upstream may answer calls with tasks.
+func offersTasks(u *hub.Upstream) bool {
+	_, offered := u.Server().Capabilities.Extensions[mcpwire.ExtensionTasks]
+	return offered
+}
+
+// checkTasksDeclared returns an error unless the client has declared the extension with the request.
+func checkTasksDeclared(req *mcp.Request) error {
+	if rawjson.Lookup(rawjson.Lookup(req.ClientCapabilities, "extensions"), mcpwire.ExtensionTasks) != nil {
+		return nil
+	}
+	return &mcp.CapabilityError{Required: mcpwire.NeedsTasks()}
+}
+
+// shareTask replaces the id in a result that is a task of the upstream.
+func (g *Gateway) shareTask(u *hub.Upstream, req *mcp.Request, tool string, res *mcp.Result) (*mcp.Result, error) {
+	id, ok := rawjson.String(rawjson.Lookup(res.Raw, "taskId"))
+	if !ok {
+		return nil, mcp.Errorf(jsonrpc.CodeInternal, "the server %s has answered with a task without an id", u.Name())
+	}
+	plain, err := mcp.Encode(&sealedTask{u.Name(), tool, id})
+	if err != nil {
+		return nil, err
+	}
+	res.Raw = renameMember(res.Raw, "taskId", id, g.tasks.Seal(plain, []byte(req.Principal.ID)))
+	return res, nil
+}
+
+// openTask returns the upstream of a task and the content of its id. It returns an error if the id is
+// not one of this gateway's for the principal, or the gateway does not show the upstream any more.
+func (g *Gateway) openTask(p mcp.Principal, id string) (t sealedTask, u *hub.Upstream, err error) {
+	plain, err := g.tasks.Open(id, []byte(p.ID))
+	if err == nil {
+		err = mcp.Decode(plain, &t)
+	}
+	if err == nil && g.showsUpstream(t.Upstream) {
+		u = g.hub.Upstream(t.Upstream)
+	}
+	if u == nil {
+		return t, nil, mcp.InvalidParams("there is no task with this id, or it has expired")
+	}
+	return t, u, nil
+}
+
+// serveTask answers tasks/get, tasks/update and tasks/cancel.
+func (g *Gateway) serveTask(ctx context.Context, req *mcp.Request) (*mcp.Result, error) {
+	if err := checkTasksDeclared(req); err != nil {
+		return nil, err
+	}
+	id, err := requiredString(req, "taskId")
+	if err != nil {
+		return nil, err
+	}
+	t, u, err := g.openTask(req.Principal, id)
+	if err != nil {
+		return nil, err
+	}
+	if err := g.checkScopes(ctx, u, req); err != nil {
+		return nil, err
+	}
+	noteTarget(ctx, audit.Target{Server: u.Name(), Name: t.Tool})
+	out := upstreamRequest(req, renameMember(req.Params, "taskId", id, t.ID), nil)
+	out.ClientCapabilities = req.ClientCapabilities
+	resp, err := u.RoundTrip(ctx, callerOf(req), out)
+	if why := describeFailure(ctx, u, err); why != "" {
+		return nil, mcp.Errorf(jsonrpc.CodeInternal, "%s", why)
+	}
+	res, err := clientResult(resp, err)
+	if err != nil || req.Method != mcpwire.MethodGetTask {
+		return res, err
+	}
+	res.Raw = g.showTask(u, res.Raw, id)
+	return res, nil
+}
+
+// showTask returns the state of an upstream's task as the client may see it: under the client's id,
+// with questions that name the upstream, and with links under which the client can read resources.
+func (g *Gateway) showTask(u *hub.Upstream, task json.RawMessage, id string) json.RawMessage {
+	own, _ := rawjson.String(rawjson.Lookup(task, "taskId"))
+	task = renameMember(task, "taskId", own, id)
+	if !g.relays {
+		task = nameAsker(u.Name(), &mcp.Result{Raw: task}).Raw
+	}
+	return mapMember(task, "result", func(result json.RawMessage) json.RawMessage {
+		shown, _ := g.rewriteLinks(&mcp.Result{Raw: result}, nil, u)
+		return shown.Raw
+	})
+}
