@@ -109,6 +109,7 @@ type Agent struct {
 	allowedTools map[string]mcp.Tool // by name: the definitions for which allowed counts
 	results      resultReader
 	resources    resourceState
+	skills       skillState
 	factor       float64 // provider's tokens for one estimated token; 0: unknown
 	spent        Usage
 	sampleUsage  usageMeter
@@ -130,7 +131,11 @@ func New(m Model, t Tools, o *Options) *Agent {
 	if holder, ok := t.(interface{ Resources() Resources }); ok {
 		a.resources.source, a.resources.stale = holder.Resources(), true
 	}
+	if holder, ok := t.(interface{ skillSource() skillSource }); ok {
+		a.skills.source, a.skills.stale = holder.skillSource(), true
+	}
 	a.history = mendedHistory(a.opts.Messages)
+	a.skills.unapproved = a.history.called(readSkillName) // of which only the earlier agent knew
 	for i := range a.opts.Messages {
 		if u := a.opts.Messages[i].Usage; u != nil {
 			a.spent.accumulate(*u)

@@ -135,6 +135,9 @@ func (r *run) trustsAnnotations(server string) bool {
 // approveCall applies the mode, the annotations and earlier approvals, and asks the user if none
 // of them decides. The user may change the arguments. An error ends the run.
 func (r *run) approveCall(t *toolCall) (Approval, error) {
+	if t.isOwn && t.use.Name == r.skills.tool {
+		return r.approveSkill(t)
+	}
 	use, tool := &t.use, t.tool
 	server, effect := t.server, r.effectOf(tool)
 	refused := Approval{Call: *use, Server: server, Effect: effect}
@@ -147,9 +150,9 @@ func (r *run) approveCall(t *toolCall) (Approval, error) {
 		return allowed.decidedBy(byMode, "everything is allowed"), nil
 	case effect == ReadOnly && (t.isOwn || r.trustsAnnotations(server)):
 		return allowed.decidedBy(byAnnotation, "the tool is read-only"), nil
-	case mode == ModeAsk && r.isAllowed(server, tool, effect):
+	case mode == ModeAsk && !r.skills.actsUnapproved() && r.isAllowed(server, tool, effect):
 		return allowed.decidedBy(bySession, "the user has allowed it before"), nil
-	case r.opts.Allowed != nil && r.opts.Allowed(tool.Name):
+	case !r.skills.actsUnapproved() && r.opts.Allowed != nil && r.opts.Allowed(tool.Name):
 		return allowed.decidedBy(byAlways, "the user has allowed it for good"), nil
 	case mode != ModeAsk && effect == ReadOnly:
 		return refused.decidedBy(byMode, "only tools that are read-only may be run, and the user does not trust this server to say which ones are"), nil

@@ -82,6 +82,7 @@ func (r *run) newToolCall(use *mcp.ToolUse) *toolCall {
 	}
 	t.use.Input, t.requested = input, input
 	own, isResourceTool := r.resources.toolNamed(use.Name)
+	skillTool, isSkillTool := r.skills.toolNamed(use.Name)
 	switch {
 	case use.Name == r.offer.searchName: // also if all tools are offered by now
 		t.tool, t.runOwn = new(searchDefinition(use.Name)), r.searchTools
@@ -89,6 +90,8 @@ func (r *run) newToolCall(use *mcp.ToolUse) *toolCall {
 		t.tool, t.runOwn = new(r.results.definition()), r.results.readResult
 	case isResourceTool && use.Name == r.resources.listTool:
 		t.tool, t.runOwn = &own, r.resources.listForModel
+	case isSkillTool:
+		t.tool, t.server = &skillTool, r.skills.serverOfCall(input)
 	case isResourceTool:
 		t.tool, t.server = &own, r.resources.describeURI(requestedURI(input)).Server
 	}
@@ -231,9 +234,12 @@ func (r *run) startTool(t *toolCall, box *inbox) {
 	})
 }
 
-// callTool calls a server: with a tool, or to read a resource.
+// callTool calls a server: with a tool, or to read a resource or a skill.
 func (r *run) callTool(ctx context.Context, t *toolCall, progress func(mcp.ProgressParams)) (*mcp.CallToolResult, error) {
-	if t.isOwn {
+	switch {
+	case t.isOwn && t.use.Name == r.skills.tool:
+		return r.skills.readForModel(ctx, t.use.Input)
+	case t.isOwn:
 		return r.resources.readForModel(ctx, t.use.Input)
 	}
 	return r.tools.Call(ctx, t.use, progress)

@@ -29,6 +29,15 @@
 // [Agent.ReadResource] reads one for the user's input. Resources in the conversation are watched:
 // before the next reply the model is told which have changed ([ResourcesChanged]).
 //
+// # Skills
+//
+// If the servers of a [Toolbox] have skills (SEP-2640), the model gets the tool read_skill, whose
+// description lists them. It loads a skill, and reads the files of loaded ones; both are verified.
+// Skills are text of servers and may tell the model to run programs. So the user approves each skill, in
+// its present contents, before it is loaded. Where the user cannot be asked (no [Options.Approve], or
+// [ModeReadOnly]), a skill is loaded, and from then on earlier approvals and [Options.Allowed] do not
+// count. The same applies if [Options.Messages] has calls of read_skill.
+//
 // # The model's window
 //
 // [Agent.Tokens] reports how a conversation fills the model's window. Three measures keep it small:

@@ -46,3 +46,15 @@ func newHistory(messages []Message) (h history) {
 	}
 	return h
 }
+
+// called reports whether the conversation has a call of a tool with the name.
+func (h *history) called(name string) bool {
+	for i := range h.messages {
+		for _, use := range h.messages[i].Calls() {
+			if use.Name == name {
+				return true
+			}
+		}
+	}
+	return false
+}

@@ -270,6 +270,13 @@ func (r *run) announceResources() {
 	if err := r.resources.refreshList(r.ctx); err != nil && r.ctx.Err() == nil {
 		r.emit(Delta{Notice: err.Error()})
 	}
+	changed, err := r.skills.refreshList(r.ctx)
+	if err != nil && r.ctx.Err() == nil {
+		r.emit(Delta{Notice: err.Error()})
+	}
+	if changed {
+		r.offer.tools = nil // the definition of read_skill lists the skills
+	}
 	if changed := r.resources.takeChanged(); len(changed) > 0 {
 		r.emit(ResourcesChanged{Resources: changed})
 		r.history.appendContent(mcp.RoleUser, mcp.Text(r.resources.describeChanged(changed)))

@@ -50,6 +50,7 @@ func (r *run) setState(s State) {
 // runTask runs steps until the task is done, and yields the end of the run.
 func (r *run) runTask(input []mcp.Content) {
 	r.resources.retryList()
+	r.skills.retryList()
 	reason, err := Reason(""), r.takeInput(input)
 	if err == nil {
 		reason, err = r.runSteps()

@@ -40,6 +40,7 @@ func (a *Agent) refreshTools(ctx context.Context) error {
 		case <-a.tools.Changed():
 			a.stale = true
 			a.resources.markStale()
+			a.skills.markStale()
 		default:
 		}
 		if a.listed != nil && !a.stale {

@@ -59,7 +59,7 @@ func (a *Agent) offeredTools() []mcp.Tool {
 // ownToolNames returns the names of the agent's own tools that have something to do now, without
 // search_tools.
 func (a *Agent) ownToolNames() []string {
-	names := a.resources.toolNames()
+	names := append(a.resources.toolNames(), a.skills.toolNames()...)
 	if a.results.hasTexts() {
 		names = append(names, a.results.tool)
 	}
@@ -69,6 +69,9 @@ func (a *Agent) ownToolNames() []string {
 // ownTool returns the definition of a tool of ownToolNames.
 func (a *Agent) ownTool(name string) mcp.Tool {
 	if t, ok := a.resources.toolNamed(name); ok {
+		return t
+	}
+	if t, ok := a.skills.toolNamed(name); ok {
 		return t
 	}
 	return a.results.definition()
@@ -137,10 +140,14 @@ func (a *Agent) dropUnused() {
 
 // maxOwnTools returns how many tools of its own the agent may offer.
 func (a *Agent) maxOwnTools() int {
-	if a.resources.source == nil {
-		return 2 // search_tools and read_result
+	n := 2 // search_tools and read_result
+	if a.resources.source != nil {
+		n += 2 // list_resources and read_resource
 	}
-	return 4 // and list_resources and read_resource
+	if a.skills.hasSkills() {
+		n++ // read_skill
+	}
+	return n
 }
 
 // maxTools returns how many tools the model takes; 0: any number.
@@ -158,6 +165,7 @@ func (a *Agent) setTools(tools, read []mcp.Tool) {
 	a.offer.tools, a.offer.index = nil, nil
 	a.offer.searchName, a.results.tool = a.freeName(searchToolName), a.freeName(readToolName)
 	a.resources.listTool, a.resources.readTool = a.freeName(listResourcesName), a.freeName(readResourceName)
+	a.skills.tool = a.freeName(readSkillName)
 	if a.offer.deferred || !a.tooManyTools() {
 		return
 	}
