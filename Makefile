@@ -13,7 +13,7 @@ PLATFORMS := linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 win
 PACKAGES ?= ./...
 STAGES := check vet unit allocations mutate-sample fuzz archives attack browser interop servers conformance
 
-.PHONY: test long check vet unit unit-busy unit-single allocations mutate mutate-sample fuzz archives release attack attack-long browser browser-deps console-shots refused interop interop-deps servers conformance conformance-deps redis nginx postgres bubblewrap bench floor build clean help
+.PHONY: test long check vet unit unit-busy unit-single allocations mutate mutate-sample fuzz archives release attack attack-long browser browser-deps console-shots refused interop interop-deps servers conformance conformance-deps redis nginx postgres xvfb bubblewrap bench floor build clean help
 
 test: ## everything: all stages run, also after a failure
 	@go run ./internal/testall $(STAGES)
@@ -146,7 +146,7 @@ console-shots: browser-deps ## the screenshots of docs/console.md
 interop: interop-deps bin/gotestsum ## real peers: npm's reference servers, the SDKs' clients, badly behaved servers
 	@cd interop && ../bin/gotestsum --format testname --hide-summary=skipped --jsonfile "$${DOWEL_TEST_EVENTS:-$$(mktemp -d)}/interop.json" -- -timeout 20m ./...
 
-servers: bin/gotestsum postgres ## the servers that need more than dowel itself
+servers: bin/gotestsum postgres xvfb ## the servers that need more than dowel itself
 	@cd servers && ../bin/gotestsum --format testname --jsonfile "$${DOWEL_TEST_EVENTS:-$$(mktemp -d)}/servers.json" -- -race -timeout 10m ./...
 
 # Clients that are too large for make test: a gigabyte from npm.
@@ -173,6 +173,10 @@ nginx:
 # The tests start their own, so the package's database is neither made nor started.
 postgres:
 	@ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || command -v initdb >/dev/null || { echo "installing postgresql"; apt-get update -qq && mkdir -p /etc/postgresql-common && grep -qs create_main_cluster /etc/postgresql-common/createcluster.conf || echo "create_main_cluster = false" >> /etc/postgresql-common/createcluster.conf; RUNLEVEL=1 apt-get install -y -qq -o Dpkg::Options::=--force-confold postgresql >/dev/null; }
+
+# An X server without a monitor.
+xvfb:
+	@command -v Xvfb >/dev/null || { echo "installing xvfb"; apt-get update -qq && apt-get install -y -qq --no-install-recommends xvfb >/dev/null; }
 
 # Without it a shell has no sandbox. In a container it may be installed and not be allowed to do its work: the tests say so.
 bubblewrap:

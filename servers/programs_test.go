@@ -24,6 +24,7 @@ func TestPrograms(t *testing.T) {
 	for _, revision := range []mcp.Revision{revisions[0], revisions[len(revisions)-1]} {
 		for name, words := range map[string][]string{
 			"dowel-data": {"roots=" + folder}, "dowel-sql": {"url=postgres://reader@localhost/absent"}, "dowel-github": {"read-only=true"},
+			"dowel-screen": {"--allow"},
 		} {
 			c, err := client.Dial(t.Context(), append([]string{filepath.Join(folder, name)}, words...), &client.Options{Wire: client.Wire{Revision: revision}})
 			if err != nil {
@@ -37,7 +38,7 @@ func TestPrograms(t *testing.T) {
 				tools = append(tools, tool.Name)
 			}
 			c.Close()
-			want := map[string]string{"dowel-data": "analyze_csv", "dowel-sql": "explain", "dowel-github": "read_issue"}[name]
+			want := map[string]string{"dowel-data": "analyze_csv", "dowel-sql": "explain", "dowel-github": "read_issue", "dowel-screen": "screenshot"}[name]
 			if !slices.Contains(tools, want) {
 				t.Errorf("%s has the tools %q, want %s", name, tools, want)
 			}

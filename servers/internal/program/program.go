@@ -17,7 +17,8 @@ import (
 	"github.com/dowel-mcp/dowel/transport/stdio"
 )
 
-// An Option is a word of the command line of the form name=value.
+// An Option is a word of the command line of the form name=value. An option whose name begins with --
+// has no value.
 type Option struct {
 	Name, Description string
 	Set               func(value string) error
@@ -67,10 +68,12 @@ func readOptions(words []string, options []Option) (help bool, err error) {
 		name, value, found := strings.Cut(word, "=")
 		i := slices.IndexFunc(options, func(o Option) bool { return o.Name == name })
 		switch {
-		case !found:
-			return false, fmt.Errorf("%q is not an option: want name=value", word)
+		case i < 0 && !found:
+			return false, fmt.Errorf("%q is not an option: --help lists them", word)
 		case i < 0:
 			return false, fmt.Errorf("there is no option %q: --help lists them", name)
+		case found == isFlag(name):
+			return false, fmt.Errorf("%q is not an option: want %s", word, optionForm(name))
 		}
 		if err := options[i].Set(value); err != nil {
 			return false, fmt.Errorf("the option %s: %w", name, err)
@@ -79,11 +82,22 @@ func readOptions(words []string, options []Option) (help bool, err error) {
 	return false, nil
 }
 
+// isFlag reports whether an option has no value.
+func isFlag(name string) bool { return strings.HasPrefix(name, "--") }
+
+// optionForm returns the word of an option, without a value.
+func optionForm(name string) string {
+	if isFlag(name) {
+		return name
+	}
+	return name + "="
+}
+
 func describeOptions(name, description string, options []Option) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s\n\nUsage: %s [OPTION=VALUE]…\n\n", description, name)
+	fmt.Fprintf(&b, "%s\n\nUsage: %s [OPTION]…\n\n", description, name)
 	for _, o := range options {
-		fmt.Fprintf(&b, "  %-12s %s\n", o.Name+"=", o.Description)
+		fmt.Fprintf(&b, "  %-12s %s\n", optionForm(o.Name), o.Description)
 	}
 	return b.String()
 }

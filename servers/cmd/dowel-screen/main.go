@@ -1,0 +1,19 @@
+// Command dowel-screen serves pictures of the screen: package screen says how.
+package main
+
+import (
+	"context"
+
+	"github.com/dowel-mcp/dowel/servers/internal/program"
+	"github.com/dowel-mcp/dowel/servers/screen"
+)
+
+func main() {
+	var o screen.Options
+	program.Main("dowel-screen", "Serves pictures of the screen. It asks the user before each one.", []program.Option{
+		{Name: "--allow", Description: "takes pictures without asking", Set: func(string) error {
+			o.Allow = true
+			return nil
+		}},
+	}, func(context.Context) (program.Server, error) { return screen.New(o), nil })
+}
