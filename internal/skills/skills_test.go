@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -263,6 +264,12 @@ func TestListHasPages(t *testing.T) {
 	if err != nil || len(first.Skills) == 6 || first.NextCursor == nil {
 		t.Fatalf("first page: %d skills, cursor %v, %v", len(first.Skills), first.NextCursor, err)
 	}
+	for method, params := range map[string]map[string]any{"skills/list": {}, "skills/get": {"uri": first.Skills[0].URI}} {
+		raw, err := client.Do(t.Context(), c, mcp.Method[map[string]any, json.RawMessage]{Name: method}, params)
+		if err != nil || !strings.Contains(string(raw), `"ttlMs":0,"cacheScope":"private"`) {
+			t.Errorf("%s: %.300s, %v: want a hint for caches", method, raw, err)
+		}
+	}
 	if got := listURIs(t, c); len(got) != 6 || !slices.IsSorted(got) {
 		t.Errorf("listed: %q", got)
 	}
@@ -368,5 +375,35 @@ func TestCheckRefusesEntries(t *testing.T) {
 		if err := s.Check(); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", raw, err, want)
 		}
+	}
+}
+
+func TestListReadsNoFile(t *testing.T) {
+	dir := t.TempDir()
+	put(t, dir, map[string]string{"a/SKILL.md": manifest("a")})
+	f, err := skills.Open(dir, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	s := server.New("docs", "1.0.0", nil)
+	if err := f.AddTo(s); err != nil {
+		t.Fatal(err)
+	}
+	var reads atomic.Int32
+	s.Use(func(next mcp.Handler) mcp.Handler {
+		return mcp.HandlerFunc(func(ctx context.Context, req *mcp.Request) (*mcp.Result, error) {
+			if req.Method == mcp.MethodReadResource {
+				reads.Add(1)
+			}
+			return next.ServeMCP(ctx, req)
+		})
+	})
+	c := dial(t, s)
+	if got := listURIs(t, c); len(got) != 1 || reads.Load() != 0 {
+		t.Errorf("listed %q with %d reads", got, reads.Load())
+	}
+	if a, err := skills.Get(t.Context(), c, "skill://a/SKILL.md"); err != nil || reads.Load() != 0 {
+		t.Errorf("%+v, %v with %d reads", a, err, reads.Load())
 	}
 }
