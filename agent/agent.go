@@ -11,8 +11,8 @@ import (
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
-// assumedWindow is the window, in tokens, of a model that does not say its own. It decides how
-// many tools the model is given.
+// assumedWindow is the size of the context window, in tokens, that is assumed for a model that does
+// not report one. It only affects how many tools the model gets.
 const assumedWindow = 128_000
 
 // Options configure an [Agent]. The zero value is ready. It runs no tool of a server, since it
@@ -59,8 +59,8 @@ const DefaultMaxSteps = 30
 
 // Limits bound a run and what the model is given. A zero field means its default.
 type Limits struct {
-	// MaxSteps is the number of the model's replies in a run, default [DefaultMaxSteps]. Servers
-	// may use the model (sampling) as often again.
+	// MaxSteps is the largest number of the model's replies in a run, default [DefaultMaxSteps]. The
+	// servers together may use the model (sampling) for the same number of replies in addition.
 	MaxSteps int
 	// MaxResult is the length of the text of one result, in characters, default 25,000. Of a
 	// longer result the model gets the head and the tail, and a tool to read the rest, MaxResult
@@ -74,11 +74,11 @@ type Limits struct {
 	// replaced by a summary, default 0.8; negative: never. If the window is unknown, the
 	// conversation is compacted when the provider refuses it for its length.
 	CompactAt float64
-	// SearchAt is the share of the window (of 128,000 tokens if it is unknown) that the
-	// definitions of tools may take, default 0.1. If they take more, the model gets a tool to
-	// search for tools, and the definitions of found and called tools. Up to ten tools, and all
-	// tools with a negative share, are always given, unless the model takes fewer ([Model]): then
-	// it gets the tools that it found or called last.
+	// SearchAt is the share of the window (of 128,000 tokens if it is unknown) that the definitions
+	// of tools may take, default 0.1. If they take more, the model gets a tool to search for tools,
+	// and the definitions of the tools that it found or called. If there are at most ten tools, or if
+	// SearchAt is negative, the model gets all definitions. If the model itself accepts fewer tools
+	// ([Model]), it gets the tools that it found or called last.
 	SearchAt float64
 }
 
@@ -151,7 +151,7 @@ func (a *Agent) Messages() []Message { return slices.Clone(a.history.messages) }
 
 // SetModel changes the model for the next runs. It must not be called during a run.
 func (a *Agent) SetModel(m Model) {
-	a.model, a.factor, a.compactAbove = m, 0, 0 // each counts in its own way
+	a.model, a.factor, a.compactAbove = m, 0, 0 // each model counts tokens in its own way
 	if a.offer.deferred && !a.tooManyTools() {
 		a.offer = toolOffer{searchName: a.offer.searchName}
 	} else if a.listed != nil {
@@ -178,7 +178,7 @@ func (a *Agent) Run(ctx context.Context, input ...mcp.Content) iter.Seq2[Event, 
 		defer a.running.Unlock()
 		ctx, cancel := context.WithCancelCause(ctx)
 		r := &run{Agent: a, ctx: ctx, cancel: cancel, yield: yield}
-		defer r.calls.Wait() // once they are cancelled
+		defer r.calls.Wait() // cancel runs before this
 		defer cancel(nil)
 		r.runTask(input)
 	}

@@ -28,14 +28,15 @@ type discovery struct {
 	tried    []Attempt
 }
 
-// explorer makes one discovery.
+// explorer makes one discovery and records its attempts.
 type explorer struct {
 	t     *Transport
 	tried []Attempt
 	seen  map[string]bool
 }
 
-// discover finds the authorization server (authorization-server-discovery).
+// discover finds the authorization server of the MCP server (specification,
+// authorization-server-discovery), and applies the options and the known quirks of the issuer.
 func (t *Transport) discover(ctx context.Context, n *need, r *Record) (*discovery, error) {
 	e := &explorer{t: t, seen: map[string]bool{}}
 	d, err := e.explore(ctx, n, r)
@@ -136,8 +137,8 @@ func (e *explorer) readResource(ctx context.Context, fromChallenge string) (*oau
 
 // checkResource validates the metadata of a resource (RFC 9728, section 3.3).
 //
-// The tolerance resource-prefix accepts a resource of the server's origin if its path is a prefix of
-// the server's path, in whole segments: metadata at the root of a host names the host.
+// The tolerance resource-prefix accepts a resource of the server's origin if its path is a prefix
+// of the server's path, in whole segments: metadata at the root of a host names the host.
 func checkResource(m *oauth.ResourceMetadata, server *url.URL) error {
 	if len(m.AuthorizationServers) == 0 {
 		return &brokenRule{errors.New("it names no authorization server"), "authorization-server-discovery: protected resource metadata", "Issuer"}
@@ -276,8 +277,8 @@ func differsBySlash(a, b string) bool {
 	return err == nil && u.Host != "" && strings.Trim(u.Path, "/") == "" && strings.TrimSuffix(a, "/") == strings.TrimSuffix(b, "/")
 }
 
-// fallBack applies the rules of revision 2025-03-26: the MCP server is its own authorization server,
-// with metadata at its origin or with the default endpoints.
+// fallBack applies the rules of revision 2025-03-26: the MCP server is its own authorization
+// server, with metadata at its origin or with the default endpoints.
 func (e *explorer) fallBack(ctx context.Context, d *discovery) error {
 	d.legacy = true
 	origin := &url.URL{Scheme: e.t.url.Scheme, Host: e.t.url.Host}
@@ -294,8 +295,8 @@ func (e *explorer) fallBack(ctx context.Context, d *discovery) error {
 // errNoMetadata is wrapped by the error for an authorization server without metadata.
 var errNoMetadata = errors.New("has no metadata")
 
-// read reads a JSON document. found is false if the address does not have it; the next address may. An
-// error means that the host cannot be reached.
+// read reads a JSON document. found is false if the address has no such document; the caller can
+// try another address. An error means that the host cannot be reached.
 func (e *explorer) read(ctx context.Context, address string, into any) (raw []byte, found bool, err error) {
 	e.seen[address] = true
 	a, err := e.t.fetcher.getDocument(ctx, address)
@@ -318,5 +319,5 @@ func (e *explorer) read(ctx context.Context, address string, into any) (raw []by
 	return nil, false, nil
 }
 
-// reject says of the last attempt why its document is not used.
+// reject records why the document of the last attempt is not used.
 func (e *explorer) reject(err error) { e.tried[len(e.tried)-1].Problem = err.Error() }

@@ -68,7 +68,7 @@ func TestTrustAnnotations(t *testing.T) {
 		"trust --annotations":                 "name the servers",
 		"trust --annotations nope":            "no server of your configuration is called nope",
 		"trust --annotations theirs":          "theirs came with a project",
-		"trust --annotations --revoke theirs": "theirs is not believed already",
+		"trust --annotations --revoke theirs": "the annotations of theirs are not trusted",
 	} {
 		if out := p.runDowel(strings.Fields(words)...); out.code != exit.Usage || !strings.Contains(out.stderr, want) {
 			t.Errorf("%s: %+v, want %q", words, out, want)

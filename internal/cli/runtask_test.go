@@ -75,7 +75,7 @@ func TestRunTask(t *testing.T) {
 		script         string
 		words          []string
 		stdin          string
-		stdout, stderr string // stderr is a part of it
+		stdout, stderr string // all of stdout, and a part of stderr
 		code           int
 	}{
 		{
@@ -100,16 +100,16 @@ func TestRunTask(t *testing.T) {
 			words:  []string{"Summarize:"}, stdin: "what is piped in", stdout: "ok\n",
 		},
 		{
-			name:   "what needs an approval",
+			name:   "a call needs an approval",
 			script: `{"turns": [{"calls": [{"name": "cli-test__add", "arguments": {"a": 1, "b": 2}}]}]}`,
 			words:  []string{"Add"}, code: exit.Approval,
 			stderr: "dowel: the model called cli-test.add, which needs an approval: it may destroy something, or declares no effect\n  allow all tools with --approve all\n",
 		},
 		{
-			name:   "a server's word is no approval",
+			name:   "a read-only annotation is no approval",
 			script: `{"turns": [{"calls": [{"name": "cli-test__echo", "arguments": {"message": "hi"}}]}]}`,
 			words:  []string{"Echo"}, code: exit.Approval,
-			stderr: "dowel: the model called cli-test.echo, which needs an approval: only its server says that it is read-only\n  if you believe its server which of its tools are read-only, allow these for this run with --trust-annotations\n",
+			stderr: "dowel: the model called cli-test.echo, which needs an approval: only its server says that it is read-only\n  if you trust its server to say which of its tools are read-only, allow these for this run with --trust-annotations\n",
 		},
 		{
 			name:   "no tool may run",
@@ -146,32 +146,32 @@ func TestRunTask(t *testing.T) {
 			words:  []string{"Hello"}, code: exit.Failed, stderr: "no such luck",
 		},
 		{
-			name: "what a server asks is answered",
+			name: "a flag answers a server's question",
 			script: `{"turns": [{"calls": [{"name": "cli-test__name"}]},
 				{"expect": ["hello Ada"], "text": "done"}]}`,
 			words: []string{"Ask", "--approve", "all", "--answer", "value=Ada"}, stdout: "done\n",
 		},
 		{
-			name: "what one server asks is answered",
+			name: "the answer for the asking server is used",
 			script: `{"turns": [{"calls": [{"name": "cli-test__name"}]},
 				{"expect": ["hello Ada"], "text": "done"}]}`,
 			words: []string{"Ask", "--approve", "all", "--answer", "other.value=Eve", "--answer", "cli-test.value=Ada", "--answer", "value=Bob"}, stdout: "done\n",
 		},
 		{
-			name: "what another server asks is not answered",
+			name: "the answer for another server is not used",
 			script: `{"turns": [{"calls": [{"name": "cli-test__name"}]},
 				{"text": "done"}]}`,
 			words: []string{"Ask", "--approve", "all", "--answer", "other.value=Eve"}, stdout: "done\n", stderr: "add --answer value=…",
 		},
 		{
-			name: "nobody answers what a server asks",
+			name: "a question has no answer",
 			script: `{"turns": [{"calls": [{"name": "cli-test__name"}]},
 				{"text": "done"}]}`,
 			words: []string{"Ask", "--approve", "all"}, stdout: "done\n",
 			stderr: "dowel: warning: cli-test.name asks the user, and dowel run cannot: answer with --answer KEY=VALUE, or use dowel chat\n",
 		},
 		{
-			name: "what happens is told with -v",
+			name: "-v shows the calls",
 			script: `{"turns": [{"calls": [{"name": "cli-test__echo", "arguments": {"message": "hi"}}]},
 				{"expect": ["hi"], "text": "It said hi."}]}`,
 			words: []string{"Echo", "-v", "--trust-annotations"}, stdout: "It said hi.\n", stderr: "cli-test.echo message=hi",

@@ -20,8 +20,8 @@ const (
 	SSE Kind = "sse"
 	// WebSocket servers speak MCP over WebSocket.
 	WebSocket Kind = "ws"
-	// Auto servers speak Streamable HTTP, or HTTP+SSE if they do not know that. If the URL is one of
-	// ws or wss, they speak WebSocket.
+	// Auto servers speak Streamable HTTP, or HTTP+SSE if they do not support that. If the URL has the
+	// scheme ws or wss, they speak WebSocket.
 	Auto Kind = "auto"
 )
 
@@ -61,8 +61,8 @@ type Spec struct {
 
 	// AlwaysAllow names the tools that need no approval; "*" means all.
 	AlwaysAllow []string
-	// TrustAnnotations means that the user believes which of its tools the server calls read-only.
-	// It counts in the user's own files alone.
+	// TrustAnnotations means that the user trusts the server to say which of its tools are read-only.
+	// It has an effect only in the user's own files.
 	TrustAnnotations bool
 
 	// Serialize runs the server's calls one at a time, so that each question of the server belongs
@@ -92,14 +92,14 @@ type OAuth struct {
 	Account string
 	// Grant is [ClientCredentials], or empty for a login of the user.
 	Grant string
-	// DPoP binds tokens to a key although the server does not ask for it.
+	// DPoP binds tokens to a key even if the server does not ask for it.
 	DPoP bool
-	// AssumePKCE uses an authorization server that does not say that it knows PKCE.
+	// AssumePKCE uses an authorization server even if its metadata does not list PKCE.
 	AssumePKCE bool
-	// PerUser gives each user of the gateway a login of its own. Otherwise all act as one account.
+	// PerUser gives each user of the gateway a login of its own. Otherwise all users share one login.
 	PerUser bool
-	// Exchange says how the token of a user becomes one of the server: [ExchangeToken],
-	// [ExchangeEntra] or [ExchangeIDJAG].
+	// Exchange is the method by which the gateway exchanges the token of its user for a token that the
+	// server accepts: [ExchangeToken], [ExchangeEntra] or [ExchangeIDJAG]. Empty: no exchange.
 	Exchange string
 	// IDPTokenURL, IDPClientID and IDPClientSecret are the token endpoint of the users' identity
 	// provider and the client there, for [ExchangeIDJAG].
@@ -146,7 +146,8 @@ type Server struct {
 // Valid reports whether the entry has no errors. Only valid entries can be used.
 func (s *Server) Valid() bool { return !hasErrors(s.Problems) }
 
-// HasBareVariables reports whether $NAME is a variable in the strings of the entry, too.
+// HasBareVariables reports whether $NAME stands for a variable in the strings of the entry, like
+// ${NAME}.
 func (s *Server) HasBareVariables() bool { return s.findDialect().bareVariables }
 
 // Where returns the position of a field, named like [Value.Field]. For a field that is not in the
@@ -172,7 +173,8 @@ func (s Spec) clone() Spec {
 	return s
 }
 
-// eachString replaces each string that may hold variables by the result of f. The order is fixed.
+// eachString replaces each non-empty string that may contain variables by the result of f. It
+// always visits the fields in the same order.
 func (s *Spec) eachString(f func(field, text string) string) {
 	one := func(field string, text *string) {
 		if *text != "" {

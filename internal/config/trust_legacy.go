@@ -9,9 +9,9 @@ import (
 // Older versions kept an unkeyed hash of facts that left out the values of variables and the
 // content of files. Their agreements stay valid.
 
-// LegacyChanges returns what has changed since a user agreed with a dowel that kept no digests,
-// like [TrustFacts.Changes]. It returns nil if the agreement covers the entry. Values of variables
-// are not shown.
+// LegacyChanges is like [TrustFacts.Changes] for an agreement that an older version stored. It
+// returns the changes of the entry since then, or nil if the agreement covers the entry. It does
+// not show the values of variables.
 func (s *Server) LegacyChanges(a Agreement) (changes []string) {
 	now := s.legacyFacts()
 	if a.Hash == hashJSON(now) {
@@ -32,7 +32,7 @@ func (s *Server) LegacyChanges(a Agreement) (changes []string) {
 			changes = append(changes, "+ "+line)
 		}
 	}
-	if changes == nil { // the hash is wrong, but not the facts: someone edited the state
+	if changes == nil { // the facts are equal, but the hash is not: the state was edited by hand
 		changes = []string{"~ the stored hash differs"}
 	}
 	return changes
@@ -51,7 +51,8 @@ func cutLegacyValue(fact string) string {
 	return fact
 }
 
-// legacyFacts returns the facts of older versions.
+// legacyFacts returns the facts in the form of older versions. The form must never change: stored
+// agreements contain its hash.
 func (s *Server) legacyFacts() []string {
 	kind := s.Kind
 	if kind == "" {

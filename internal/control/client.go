@@ -43,7 +43,7 @@ func (c *Client) HTTP() *http.Client { return c.http }
 // Gateway returns the URL of the running dowel's MCP endpoint, for [Client.HTTP].
 func (c *Client) Gateway() string { return base + "/mcp" }
 
-// base is the URL of all requests. The host means nothing, since all connections go to the socket.
+// base is the URL of all requests. Its host has no effect: all connections go to the socket.
 const base = "http://localhost"
 
 // Status returns the status of the running dowel.
@@ -52,11 +52,11 @@ func (c *Client) Status(ctx context.Context) (s Status, err error) {
 	return s, err
 }
 
-// pollInterval is the time between two questions of AwaitStatus.
+// pollInterval is the time between two requests of AwaitStatus.
 const pollInterval = 50 * time.Millisecond
 
-// AwaitStatus asks for the status until done reports true for an answer or an error, and returns that
-// answer. It returns the cause of ctx if ctx ends first.
+// AwaitStatus requests the status until done, which gets each status or error, returns true. It
+// returns the last status and a nil error, or the cause of ctx if ctx ends first.
 func (c *Client) AwaitStatus(ctx context.Context, done func(Status, error) bool) (Status, error) {
 	retry := time.NewTicker(pollInterval)
 	defer retry.Stop()
@@ -99,14 +99,14 @@ func (c *Client) Reload(ctx context.Context) error {
 	return c.call(ctx, http.MethodPost, "/v1/reload", nil)
 }
 
-// Authorize returns an error if a server of the running dowel started this process, which must not
-// change the user's decisions then. It returns nil if no dowel runs.
+// Authorize returns [ErrOwnServer] if a server of the running dowel started this process. The
+// process must then not change the user's decisions. It returns nil if no dowel runs.
 func (c *Client) Authorize(ctx context.Context) error {
 	err := c.call(ctx, http.MethodPost, "/v1/authorize", nil)
 	if err != nil && err.Error() == ErrOwnServer.Error() {
 		return ErrOwnServer
 	}
-	return nil // without a dowel, or with an older one, there is nothing to ask
+	return nil // no dowel runs, or an older version that has no servers to restrict
 }
 
 // Yield asks the running dowel to let this process take its place. [Listen] succeeds soon
@@ -135,7 +135,8 @@ func (c *Client) Events(ctx context.Context) iter.Seq2[Event, error] {
 	return c.streamEvents(ctx, "/v1/events")
 }
 
-// streamEvents iterates over a response of one JSON object a line.
+// streamEvents iterates over the events in a response with one JSON object in each line of up to 1
+// MiB.
 func (c *Client) streamEvents(ctx context.Context, path string) iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
 		resp, err := c.sendRequest(ctx, http.MethodGet, path)

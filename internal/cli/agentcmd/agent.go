@@ -40,7 +40,7 @@ type Flags struct {
 	// AwaitServers makes [NewRuntime] wait for servers that are starting: all servers for at most
 	// 15 seconds, named servers for at most --connect-timeout.
 	AwaitServers bool
-	// TrustAnnotations believes every server which of its tools are read-only.
+	// TrustAnnotations trusts every server to say which of its tools are read-only.
 	TrustAnnotations bool
 }
 
@@ -53,7 +53,7 @@ func (opts *Flags) AddFlags(cmd *cobra.Command) {
 	flags.StringVarP(&opts.Model, "model", "m", "", "the `model`: a name from your configuration, or the provider's name for it")
 	flags.StringVar(&opts.Provider, "provider", "", "API of the --model: openai, for every server with OpenAI's chat completions, or anthropic")
 	flags.StringVar(&opts.ModelFlags.Url, "base-url", "", "URL of the --model's API: the `URL` before /chat/completions or /v1/messages")
-	flags.BoolVar(&opts.TrustAnnotations, "trust-annotations", false, "believe all servers which of their tools are read-only")
+	flags.BoolVar(&opts.TrustAnnotations, "trust-annotations", false, "trust all servers to say which of their tools are read-only")
 	opts.AddCallFlags(flags, "the servers'", "the servers", "a server")
 	flags.Lookup("answer").Usage = "answer questions of servers (`key=value`, or SERVER.key=value for one server; repeatable)"
 }
@@ -100,7 +100,7 @@ type Runtime struct {
 	// returns an error for servers of a project or the command line, and for a name that would
 	// allow other tools too.
 	Always func(tool string) error
-	// TrustServer stores in dowel's state that the user believes which of its tools a server calls
+	// TrustServer stores in dowel's state that the user trusts a server to say which of its tools are
 	// read-only. It returns an error for servers of a project or the command line.
 	TrustServer func(server string) error
 	// Change returns how a tool, given by its wire name, differs from its accepted definition, or nil.
@@ -115,7 +115,8 @@ type Runtime struct {
 	recordDecision func(agent.Approval) // writes to the audit log, if it is enabled
 }
 
-// splitToolName calls [agent.Toolbox.Origin] on the toolbox that is set by then.
+// splitToolName is [agent.Toolbox.Origin] of r.Toolbox. The method can be passed to a function
+// before r.Toolbox is set, but only be called afterwards.
 func (r *Runtime) splitToolName(tool string) (server, name string, ok bool) {
 	return r.Toolbox.Origin(tool)
 }
@@ -155,8 +156,8 @@ func ReadSetup(f *factory.Factory, opts *Flags) (*Setup, error) {
 }
 
 // NewRuntime makes an agent with the model, and starts or joins the servers that the flags name. It
-// sets o.Allowed, o.Effect, o.TrustAnnotations and o.Instructions. c comes from [ClientOptions]. The
-// caller must close the runtime.
+// sets o.Allowed, o.Effect, o.TrustAnnotations and o.Instructions. c comes from [ClientOptions].
+// The caller must close the runtime.
 func (setup *Setup) NewRuntime(ctx context.Context, f *factory.Factory, opts *Flags, o agent.Options, c client.Options) (*Runtime, error) {
 	servers, err := openServers(ctx, f, opts, setup.environment)
 	if err != nil {
@@ -182,9 +183,10 @@ func (setup *Setup) NewRuntime(ctx context.Context, f *factory.Factory, opts *Fl
 	return r, nil
 }
 
-// chooseNamed returns the model with a name of the configuration or a provider's ID. A provider's
-// ID means a model at the URL that the flags name. A provider that a session recorded without a URL
-// does not count: it was derived from the old model's name.
+// chooseNamed returns the model with a name of the configuration or a provider's ID. For a
+// provider's ID it uses the provider and the URL of the flags. It ignores them if the flags come
+// from a saved session without a URL, because their provider was then derived from the name of the
+// session's model.
 func (e *environment) chooseNamed(name string, opts *Flags) (agent.Model, modelregistry.Choice, error) {
 	named := modelregistry.ModelFlags{Model: name}
 	if e.Set.LookupModel(name) == nil && (!opts.Again || opts.ModelFlags.Url != "") {
@@ -210,7 +212,7 @@ func (r *Runtime) startAgent(ctx context.Context, model agent.Model, servers *se
 	return nil
 }
 
-// closeParts closes the connection, if there is one, then the servers and the audit log.
+// closeParts closes the toolbox if it was connected, then the servers and the audit log.
 func (r *Runtime) closeParts(ctx context.Context, f *factory.Factory, servers *serverSet, audit *decisionLog) {
 	if r.Toolbox != nil {
 		if err := r.Toolbox.Close(); err != nil {
@@ -221,8 +223,8 @@ func (r *Runtime) closeParts(ctx context.Context, f *factory.Factory, servers *s
 	audit.closeLog()
 }
 
-// maxServerWait limits the wait for servers that are starting. The model learns of later servers
-// when they are ready.
+// maxServerWait limits the wait for servers that are starting. The model gets the tools of a slower
+// server when that server is ready.
 const maxServerWait = 15 * time.Second
 
 // ListPrompts returns the prompts of all servers. The list is empty if no server has prompts.

@@ -60,8 +60,8 @@ func (a *approvals) forgetChange(name string) {
 	delete(a.changes, name)
 }
 
-// isAllowed reports whether the tool with a wire name is allowed for good. An approval counts for the
-// accepted definition of the tool.
+// isAllowed reports whether the tool with a wire name is allowed for good. An approval counts for
+// the accepted definition of the tool.
 func (a *approvals) isAllowed(name string) bool {
 	server, tool, ok := a.splitToolName(name)
 	return ok && a.servers.isUserServer(server) && a.isApproved(server, tool) && a.findChange(name, server, tool) == nil
@@ -85,8 +85,8 @@ func (a *approvals) effectOf(t *mcp.Tool) agent.Effect {
 	return effect
 }
 
-// trustsAnnotations reports whether the user believes which of its tools a server calls read-only.
-// Built-in servers are a part of dowel.
+// trustsAnnotations reports whether the user trusts a server to say which of its tools are
+// read-only. Built-in servers are a part of dowel.
 func (a *approvals) trustsAnnotations(server string) bool {
 	if a.trustAll {
 		return true
@@ -101,7 +101,7 @@ func (a *approvals) trustsAnnotations(server string) bool {
 	return false
 }
 
-// trustServer stores that the user believes which of its tools a server calls read-only.
+// trustServer stores that the user trusts a server to say which of its tools are read-only.
 func (a *approvals) trustServer(server string) error {
 	if !a.servers.isUserServer(server) {
 		return fmt.Errorf("%s is not a server of your own configuration", server)
@@ -109,7 +109,8 @@ func (a *approvals) trustServer(server string) error {
 	return a.state.SetTrustAnnotations(server, true)
 }
 
-// isApproved reports whether the user has allowed a tool for good, whatever its definition was then.
+// isApproved reports whether the user has allowed a tool for good, whatever its definition was
+// then.
 func (a *approvals) isApproved(server, tool string) bool {
 	if approval.Contains(a.state.AlwaysAllow(server), tool) {
 		return true
@@ -193,8 +194,8 @@ func isUnsafeInShell(r rune) bool {
 	return r >= 0x80 || !strings.ContainsRune("-_./:@+,", r) && !('0' <= r && r <= '9' || 'A' <= r && r <= 'Z' || 'a' <= r && r <= 'z')
 }
 
-// DescribeToolChange returns the differences between two definitions of a tool, one a line. Metadata
-// does not count.
+// DescribeToolChange returns the differences between two definitions of a tool, one a line.
+// Metadata does not count.
 func DescribeToolChange(old, now *mcp.Tool) []string {
 	a, err := json.Marshal(old)
 	b, otherErr := json.Marshal(now)

@@ -33,7 +33,7 @@ type Options struct {
 	ofProject   bool
 	details     bool
 	dryRun, yes bool
-	// trustAnnotations believes the added servers which of their tools are read-only.
+	// trustAnnotations trusts the added servers to say which of their tools are read-only.
 	trustAnnotations bool
 }
 
@@ -69,7 +69,7 @@ dowel cannot ask for VS Code's inputs: replace inputs without a default by envir
 	cmd.Flags().BoolVar(&opts.details, "details", false, "show where each server is from, and everything that it runs and needs")
 	cmd.Flags().BoolVar(&opts.dryRun, "dry-run", false, "show the changes without secrets, and write nothing")
 	cmd.Flags().BoolVar(&opts.yes, "yes", false, "add the servers without asking")
-	cmd.Flags().BoolVar(&opts.trustAnnotations, "trust-annotations", false, "believe the added servers which of their tools are read-only: models call these without asking")
+	cmd.Flags().BoolVar(&opts.trustAnnotations, "trust-annotations", false, "trust the added servers to say which of their tools are read-only: models call these without asking")
 	cmd.MarkFlagsMutuallyExclusive("trust-annotations", "of-project")
 	return cmd
 }

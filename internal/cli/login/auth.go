@@ -33,14 +33,14 @@ type StatusLine struct {
 	Account string   `json:"account,omitzero"`
 	Issuer  string   `json:"issuer"`
 	Scopes  []string `json:"scopes"`
-	// Expires is when the access token ends. Renewable logins are then renewed without the user.
+	// Expires is when the access token expires. dowel then renews a Renewable login by itself.
 	Expires   time.Time `json:"expires,omitzero"`
 	Renewable bool      `json:"renewable"`
 }
 
 // Status is the JSON output of dowel auth status.
 type Status struct {
-	Key    string       `json:"key"` // keyring, file, options or empty
+	Key    string       `json:"key"` // keyring, file, options, or empty if there is no key yet
 	Logins []StatusLine `json:"logins"`
 }
 
@@ -117,9 +117,10 @@ func describeLogin(l StatusLine) string {
 	return term.Line(text)
 }
 
+// keyPlaces describes the values of [Status].Key for people.
 var keyPlaces = map[string]string{
 	desktop.InKeyring: "in the keyring of your desktop",
-	desktop.InFile:    "in a file beside them, which protects backups of them and not against programs of yours",
+	desktop.InFile:    "in a file beside them: backups without that file are safe, but programs that run as you can read the logins",
 	desktop.InOptions: "in the variable DOWEL_AUTH_KEY",
 }
 

@@ -34,8 +34,8 @@ type Asker struct {
 	EditText func(ctx context.Context, text string) (string, error)
 }
 
-// AskApproval asks whether a call may run, and repeats the prompt until the user decides. It has the
-// form of [agent.Options].Approve. Ctrl-D refuses; Ctrl-C stops the agent's work.
+// AskApproval asks whether a call may run, and repeats the prompt until the user decides. It has
+// the form of [agent.Options].Approve. Ctrl-D refuses; Ctrl-C stops the agent's work.
 func (a *Asker) AskApproval(ctx context.Context, q agent.Question) (agent.Decision, error) {
 	if q.Sampling != nil {
 		return a.askSamplingApproval(ctx, q)
@@ -250,8 +250,8 @@ func (a *Asker) allowAlways(q agent.Question, d agent.Decision) agent.Decision {
 	return d
 }
 
-// trustServer stores that the user believes which of its tools a server calls read-only. If it cannot
-// be stored, that holds for this session.
+// trustServer stores that the user trusts a server to say which of its tools are read-only. If it
+// cannot be stored, that holds for this session.
 func (a *Asker) trustServer(q agent.Question, d agent.Decision) agent.Decision {
 	d.For = agent.ReadOnlyTools
 	if err := a.Runtime.TrustServer(q.Server); err != nil {

@@ -18,9 +18,9 @@ func TestApprovalAdvice(t *testing.T) {
 		{errApproval{tool: "kv__set", effect: agent.Destructive, mode: agent.ModeNone, trust: "kv.set"}, all},
 		{errApproval{tool: "kv__get", effect: agent.ReadOnly, mode: agent.ModeNone, trust: "kv.get"}, "allow it with --approve read-only"},
 		{errApproval{tool: "kv__get", server: "kv", effect: agent.ReadOnly, mode: agent.ModeReadOnly, trust: "kv.get"},
-			"if you believe kv which of its tools are read-only, allow these for good with dowel trust --annotations kv, or for this run with --trust-annotations"},
+			"if you trust kv to say which of its tools are read-only, allow these for good with dowel trust --annotations kv, or for this run with --trust-annotations"},
 		{errApproval{tool: "x__get", server: "x", effect: agent.ReadOnly, mode: agent.ModeReadOnly},
-			"if you believe its server which of its tools are read-only, allow these for this run with --trust-annotations"},
+			"if you trust its server to say which of its tools are read-only, allow these for this run with --trust-annotations"},
 		{errApproval{tool: "kv__set", mode: agent.ModeReadOnly, trust: "kv.set", change: &control.Changed{}}, "look at the change, and allow the tool as it is now with dowel trust --tool kv.set"},
 	} {
 		if got := test.e.Advice(); got != test.want {

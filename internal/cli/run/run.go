@@ -1,6 +1,7 @@
 // Package run implements dowel run: a model carries out one task with the tools of the user's
-// servers. On a terminal the user is asked about calls that need an approval. A viewer shows the events of the run, as lines for a person or
-// as JSON for a program. taskProgress follows the same events and decides the exit code.
+// servers. On a terminal the user is asked about calls that need an approval. A viewer shows the
+// events of the run, as lines for a person or as JSON for a program. taskProgress follows the same
+// events and decides the exit code.
 package run
 
 import (
@@ -280,8 +281,8 @@ func revealLines(lines []string) (shown []string) {
 	return shown
 }
 
-// isUntrusted reports whether the call is refused since the user does not believe the annotations of
-// the tool's server.
+// isUntrusted reports whether the call is refused since the user does not believe the annotations
+// of the tool's server.
 func (e errApproval) isUntrusted() bool {
 	return e.effect == agent.ReadOnly && e.mode == agent.ModeReadOnly && e.change == nil
 }
@@ -295,9 +296,9 @@ func (e errApproval) Advice() string {
 	case e.mode == agent.ModeNone && e.effect == agent.ReadOnly:
 		return "allow it with --approve read-only"
 	case e.isUntrusted() && e.trust != "":
-		return fmt.Sprintf("if you believe %[1]s which of its tools are read-only, allow these for good with dowel trust --annotations %[1]s, or for this run with --trust-annotations", e.server)
+		return fmt.Sprintf("if you trust %[1]s to say which of its tools are read-only, allow these for good with dowel trust --annotations %[1]s, or for this run with --trust-annotations", e.server)
 	case e.isUntrusted():
-		return "if you believe its server which of its tools are read-only, allow these for this run with --trust-annotations"
+		return "if you trust its server to say which of its tools are read-only, allow these for this run with --trust-annotations"
 	case e.change != nil && e.trust != "":
 		return "look at the change, and allow the tool as it is now with dowel trust --tool " + e.trust
 	case e.mode == agent.ModeNone, e.trust == "": // ModeNone ignores permanent approvals

@@ -105,7 +105,7 @@ func runStatus(ctx context.Context, f *factory.Factory) error {
 	return nil
 }
 
-// nearLimits describes the limits of the gateway that are used to nine tenths or more.
+// nearLimits describes each limit of the gateway of which at least nine tenths are used.
 func nearLimits(l control.Limits) (full []string) {
 	for _, of := range []struct {
 		name string
@@ -172,7 +172,7 @@ func entryPosition(s control.Status, name string) string {
 	return entry.At.String()
 }
 
-// keyIndent is the width of a fact's key with its spaces, and one more.
+// keyIndent is the width of a row before its value, 12 columns, and one free column at the end.
 const keyIndent = 13
 
 // writeServer writes a server's status for a person, one row for each fact.
@@ -243,8 +243,9 @@ func showToken(ctx context.Context, f *factory.Factory, renew bool) error {
 	return nil
 }
 
-// currentToken returns the gateway's token. It warns of a token that a running dowel cannot store, and
-// fails if no dowel runs that would know it.
+// currentToken returns the gateway's token. If the running dowel cannot store its token, it warns
+// that the token is temporary. If no dowel runs, it returns the stored token, or an error if there
+// is none.
 func currentToken(ctx context.Context, f *factory.Factory, renew bool) (string, error) {
 	if s, err := fetchStatus(ctx); err == nil && s.Gateway != "" {
 		if s.TemporaryToken {

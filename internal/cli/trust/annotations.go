@@ -11,8 +11,8 @@ import (
 	"github.com/dowel-mcp/dowel/internal/term"
 )
 
-// trustAnnotations stores that the user believes which of their tools servers call read-only. With
-// revoke, it ends that.
+// trustAnnotations stores that the user trusts servers to say which of their tools are read-only.
+// With revoke, it ends that trust. If one name cannot be trusted or revoked, it changes nothing.
 func trustAnnotations(f *factory.Factory, where factory.Places, names []string, revoke bool) error {
 	if len(names) == 0 {
 		return exit.Usagef("name the servers: dowel trust --annotations SERVER")
@@ -67,18 +67,19 @@ func checkOwnServer(set *config.Set, name string) error {
 		}
 		return exit.Usagef("no server of your configuration is called %s%s", name, suggest.Hint(name, slices.Compact(known)))
 	case s.Scope == config.Project:
-		return exit.Usagef("%s came with a project: only your own servers can be believed for good; use --trust-annotations for one run", name)
+		return exit.Usagef("%s came with a project: only your own servers can be trusted for good; use --trust-annotations for one run", name)
 	}
 	return nil
 }
 
-// checkRevocable returns a usage error unless the state has the trust that is to be revoked.
+// checkRevocable returns a usage error unless trusted, the trust that dowel's state has stored, is
+// true. Trust in a configuration file can only be removed there.
 func checkRevocable(set *config.Set, name string, trusted bool) error {
 	switch s := set.Server(name); {
 	case trusted:
 		return nil
 	case s != nil && s.Scope == config.User && s.TrustAnnotations:
-		return exit.Usagef("%s is believed because of trustAnnotations in %s: remove it there", name, s.At)
+		return exit.Usagef("the annotations of %s are trusted because of trustAnnotations in %s: remove it there", name, s.At)
 	}
-	return exit.Usagef("%s is not believed already; see dowel trust --list", name)
+	return exit.Usagef("the annotations of %s are not trusted; see dowel trust --list", name)
 }

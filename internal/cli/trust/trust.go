@@ -40,7 +40,7 @@ With --tool, allow tools that a model may then call without asking (dowel run, d
 tools of a server. This works for your own servers, not for servers of a project. It counts for the definition that the tool has
 now: if its description, schema or hints change, the next call asks again.
 
-With --annotations, believe which of its tools a server of yours calls read-only: a model then calls these without asking.
+With --annotations, trust a server of yours to say which of its tools are read-only: a model then calls these without asking.
 Built-in servers are believed.
 
 With --definitions, show the tools, prompts, resource templates and instructions of servers that have changed, and ask whether
@@ -60,7 +60,7 @@ you accept them as they are now. A server with "definitions": "hold" offers chan
 	cmd.Flags().BoolVar(&opts.list, "list", false, "show the allowed servers and tools, and the servers whose annotations you believe")
 	cmd.Flags().BoolVar(&opts.revoke, "revoke", false, "no longer allow the named servers or tools")
 	cmd.Flags().BoolVar(&opts.tool, "tool", false, "let a model call the named tools without an approval")
-	cmd.Flags().BoolVar(&opts.annotations, "annotations", false, "believe which of its tools a named server calls read-only")
+	cmd.Flags().BoolVar(&opts.annotations, "annotations", false, "trust the named servers to say which of their tools are read-only")
 	cmd.Flags().BoolVar(&opts.definitions, "definitions", false, "accept the changed definitions of the named servers, or of all")
 	cmd.MarkFlagsMutuallyExclusive("yes", "list", "revoke")
 	cmd.MarkFlagsMutuallyExclusive("yes", "tool", "annotations")
@@ -174,7 +174,7 @@ type GrantLine struct {
 	// Folder means that files of the project's folder may change.
 	Folder bool     `json:"folder,omitzero"`
 	Tools  []string `json:"tools,omitzero"`
-	// Annotations means that the server is believed which of its tools are read-only.
+	// Annotations means that the server is trusted to say which of its tools are read-only.
 	Annotations bool `json:"annotations,omitzero"`
 }
 

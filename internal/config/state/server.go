@@ -77,12 +77,14 @@ func (s *State) Disallow(name string, tools ...string) error {
 	})
 }
 
-// TrustsAnnotations reports whether the user believes which of its tools a server calls read-only.
+// TrustsAnnotations reports whether the user trusts a server to say which of its tools are
+// read-only.
 func (s *State) TrustsAnnotations(name string) bool {
 	return s.current().Servers[name].TrustAnnotations
 }
 
-// SetTrustAnnotations stores whether the user believes which of its tools a server calls read-only.
+// SetTrustAnnotations stores whether the user trusts a server to say which of its tools are
+// read-only.
 func (s *State) SetTrustAnnotations(name string, trusted bool) error {
 	return s.updateFile(func(now fileContent) []valueChange {
 		switch path := []string{"servers", name, "trustAnnotations"}; {

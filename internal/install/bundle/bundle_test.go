@@ -12,7 +12,7 @@ import (
 	"github.com/dowel-mcp/dowel/internal/install"
 )
 
-// file is an entry of a bundle that a test makes.
+// file is an entry of a ZIP file that a test writes. A zero mode means 0644.
 type file struct {
 	name, text string
 	mode       fs.FileMode
@@ -125,7 +125,8 @@ func TestPlan(t *testing.T) {
 	}
 }
 
-// A binary of a bundle is a program of its folder, wherever dowel runs.
+// The command of a bundle of type binary is a path in the bundle's folder, whatever dowel's current
+// folder is. A bare name and a path outside the folder stay unchanged.
 func TestBinary(t *testing.T) {
 	t.Parallel()
 	for command, want := range map[string]string{"server/run": "/b/server/run", "${__dirname}/server/run": "/b/server/run", "./server/run": "/b/server/run", "/bin/sh": "/b/bin/sh", "sh": "sh", "../run": "../run"} {
@@ -148,7 +149,7 @@ func TestBinary(t *testing.T) {
 	}
 }
 
-// A bundle that would write elsewhere, or that is not as it says, installs nothing.
+// A bundle with an entry outside its folder, or with a wrong manifest, is not opened.
 func TestHostileBundles(t *testing.T) {
 	t.Parallel()
 	good := file{name: "manifest.json", text: manifest}
@@ -190,7 +191,8 @@ func TestHostileBundles(t *testing.T) {
 	}
 }
 
-// The directory of a ZIP file can lie about sizes: no more is written than it says, and nothing stays.
+// The directory of a ZIP file can give wrong sizes. Install writes no more than the given size, and
+// leaves no files after the error.
 func TestLyingSizes(t *testing.T) {
 	t.Parallel()
 	path := writeBundle(t, file{name: "manifest.json", text: manifest}, file{name: "big", text: strings.Repeat("x", 1000)})

@@ -16,15 +16,15 @@ import (
 
 // This file handles malformed frames, and messages that belong to no request.
 
-// handleMalformed handles a malformed frame. It fails the call that the frame was meant
-// to answer. If the frame was cut short, it waits a second before that, because the end of the
-// connection is the better explanation.
+// handleMalformed handles a malformed frame. It fails the call that the frame seems to answer. If
+// the frame is cut short, it waits a second before that: the connection has probably ended, and its
+// error then explains the failure better.
 func (c *caller) handleMalformed(frame []byte, id jsonrpc.ID, err error) {
 	const moment = time.Second
 	c.logUnaddressed(frame, err)
 	response := bytes.Contains(frame, []byte(`"result"`)) || bytes.Contains(frame, []byte(`"error"`))
 	if bytes.Contains(frame, []byte(`"method"`)) || id.IsZero() && !response {
-		return // a question has an id of the server, and other data answers nothing
+		return // a request of the server, or data that is not a response, such as a line of a log
 	}
 	if id.IsZero() {
 		id = c.onlyAwaitedID()
@@ -40,7 +40,7 @@ func (c *caller) handleMalformed(frame []byte, id jsonrpc.ID, err error) {
 	fail()
 }
 
-// logUnaddressed counts and logs a frame that belongs to no request.
+// logUnaddressed counts a frame that belongs to no request, and logs some of them.
 func (c *caller) logUnaddressed(frame []byte, err error) {
 	const shown = 200
 	if n, log := c.unaddressed.Add(); log {
@@ -48,8 +48,9 @@ func (c *caller) logUnaddressed(frame []byte, err error) {
 	}
 }
 
-// handleLostFrame handles a frame that could not be read. It fails the call that the frame names,
-// or all calls if it may have answered any of them.
+// handleLostFrame handles a frame that could not be read, for example because it is too large. It
+// fails the call with the id in the frame. If the id is unknown, it fails all calls that await a
+// response.
 func (c *caller) handleLostFrame(err error) {
 	c.logUnaddressed(nil, err)
 	var lost *transport.FrameError
@@ -65,8 +66,8 @@ func (c *caller) handleLostFrame(err error) {
 	}
 }
 
-// awaitedIDs returns the ids of the requests that should be answered soon: all but subscriptions
-// and late probes.
+// awaitedIDs returns the ids of the requests in flight, without subscriptions and without probes
+// for which Connect no longer waits.
 func (c *caller) awaitedIDs() (ids []jsonrpc.ID) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -78,8 +79,7 @@ func (c *caller) awaitedIDs() (ids []jsonrpc.ID) {
 	return ids
 }
 
-// onlyAwaitedID returns the id of the only request that should be answered soon, or the zero ID
-// if several or none should.
+// onlyAwaitedID returns the id in awaitedIDs if there is exactly one, else the zero ID.
 func (c *caller) onlyAwaitedID() (id jsonrpc.ID) {
 	if ids := c.awaitedIDs(); len(ids) == 1 {
 		return ids[0]
