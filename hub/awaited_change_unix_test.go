@@ -37,8 +37,8 @@ func countStarts(u *hub.Upstream) (n int) {
 	return n
 }
 
-// A server that cannot start before a change is not tried again until then, and says for what it
-// waits. An equal definition, as after a save of the file, tries again.
+// A server that cannot start before something changes is not tried again until then, and its state
+// names the change. Applying an equal definition, as after the file was saved, tries once more.
 func TestNoAttemptBeforeAChange(t *testing.T) {
 	t.Parallel()
 	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusUnauthorized) }))
@@ -72,14 +72,14 @@ func TestNoAttemptBeforeAChange(t *testing.T) {
 	}
 }
 
-// No attempt follows in an hour.
+// In an hour, no attempt follows the first two.
 func TestWaitingForAProgramCostsNoAttempts(t *testing.T) {
 	missing := filepath.Join(t.TempDir(), "prog")
 	synctest.Test(t, func(t *testing.T) {
 		h := hub.New(&hub.Options{Logger: quiet})
 		defer h.Close()
 		h.Apply([]hub.Definition{{Name: "s", Target: stdio.Command{Path: missing}}}, "the test begins")
-		time.Sleep(time.Hour) // the bubble's
+		time.Sleep(time.Hour) // in the bubble's time
 		if n := countStarts(h.Upstream("s")); n != 2 {
 			t.Errorf("%d attempts in an hour, want 2", n)
 		}

@@ -11,9 +11,10 @@ import (
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
-// Scopes returns all scopes that a request needs, by [Options.Scopes] and, for a call or its task, by
-// the [ToolOptions] of the tool. Transports over HTTP call it, as [mcp.Handler] describes. A tool
-// that is hidden from the principal needs no scopes, as if it did not exist.
+// Scopes returns all scopes that a request needs: the scopes from [Options.Scopes] and, for a call
+// of a tool or a request about its task, the scopes from the tool's [ToolOptions]. Transports over
+// HTTP call it, as [mcp.Handler] describes. A tool that is hidden from the principal adds no
+// scopes, so that the answer does not reveal it.
 func (s *Server) Scopes(ctx context.Context, p mcp.Principal, method string, params json.RawMessage) []string {
 	var all []string
 	if s.opts.Scopes != nil {
@@ -62,8 +63,8 @@ func (s *Server) toolParams(ctx context.Context, p mcp.Principal, method string,
 	return nil
 }
 
-// checkScopes returns an error if a request over HTTP lacks scopes. Transports have checked that
-// already, unless middleware hides the method Scopes from them.
+// checkScopes returns an error if the token of a request over HTTP lacks scopes. Usually the
+// transport has already checked them; it cannot if a middleware hides the method Scopes.
 func (s *Server) checkScopes(ctx context.Context, req *mcp.Request) error {
 	if req.Header == nil || s.opts.Scopes == nil && !s.catalog.hasScopes.Load() {
 		return nil

@@ -12,8 +12,8 @@ import (
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
-// enable returns the request of a client that cannot be asked as one that can, if the user has chosen
-// to answer for them.
+// enable returns the request of a client that cannot be asked as one that can, if the user has
+// chosen to answer for them.
 func (a *Asks) enable(req *mcp.Request) (able *mcp.Request, ok bool) {
 	a.mu.Lock()
 	on := a.answersForAll
@@ -33,7 +33,8 @@ func (a *Asks) enable(req *mcp.Request) (able *mcp.Request, ok bool) {
 // maxInsideRounds is the highest number of input_required results of a call that is answered here.
 const maxInsideRounds = 100
 
-// answerInside serves a request of a client that cannot be asked: the user answers its questions here.
+// answerInside serves a request of a client that cannot be asked: the user answers its questions
+// here.
 func (a *Asks) answerInside(ctx context.Context, next mcp.Handler, req *mcp.Request) (*mcp.Result, error) {
 	for range maxInsideRounds {
 		var target audit.Target
@@ -74,7 +75,7 @@ func (a *Asks) askInside(ctx context.Context, asks map[string]*Ask) (map[string]
 		ask := asks[key]
 		ask.IsAskedHere = true
 		ask.deliver = func(r *mcp.ElicitResult) bool { return a.deliver(call, key, r) }
-		a.addLocked(ask)
+		a.openAskLocked(ask)
 	}
 	a.mu.Unlock()
 	select {
@@ -82,7 +83,7 @@ func (a *Asks) askInside(ctx context.Context, asks map[string]*Ask) (map[string]
 		return call.here, nil
 	case <-ctx.Done():
 		for _, ask := range asks {
-			a.remove(ask, "unanswered", "")
+			a.closeAsk(ask, "unanswered", "")
 		}
 		return nil, context.Cause(ctx)
 	}

@@ -25,11 +25,12 @@ type Ask struct {
 	// Kind is form, url or sampling.
 	Kind   string `json:"kind"`
 	Server string `json:"server,omitzero"`
-	// Client has made the call. Method and Name say what it called, Name with the server's name.
+	// Client is the name of the client that made the call. Method and Name identify the called item;
+	// Name includes the server's name.
 	Client string `json:"client,omitzero"`
 	Method string `json:"method,omitzero"`
 	Name   string `json:"name,omitzero"`
-	// Call is the number of a call of the console, 0 for another client's.
+	// Call is the number of the call if the console made it, else 0.
 	Call  uint64    `json:"call,omitzero"`
 	Since time.Time `json:"since,omitzero"`
 	// Expires is when the call fails without an answer. Zero means that it waits.
@@ -41,13 +42,14 @@ type Ask struct {
 	FormError string            `json:"formError,omitzero"`
 	// Obstacle says why the question cannot be answered here, or "".
 	Obstacle string `json:"obstacle,omitzero"`
-	// IsAskedHere: the client is not asked, because it cannot be.
+	// IsAskedHere means that only dowel asks, because the client cannot ask its user.
 	IsAskedHere bool `json:"isAskedHere,omitzero"`
-	// Stays: the client cannot be told of an answer, and shows the question until its user closes it.
+	// Stays means that the client goes on to show the question after it is answered here, until its
+	// user closes it there: the protocol cannot tell it about the answer.
 	Stays bool `json:"stays,omitzero"`
 
-	rules   json.RawMessage
-	deliver func(*mcp.ElicitResult) bool // reports false if there is an answer; Asks.mu is held
+	rules   json.RawMessage              // the schema of the answer
+	deliver func(*mcp.ElicitResult) bool // passes the answer on; false if there is one already; Asks.mu is held
 }
 
 // AskAnswer is the user's answer to an [Ask].
@@ -59,13 +61,14 @@ type AskAnswer struct {
 // AskList is the list of all open questions, the oldest first.
 type AskList struct {
 	Asks []Ask `json:"asks"`
-	// AnswersForAll: dowel asks here on behalf of clients that cannot be asked.
+	// AnswersForAll means that dowel asks its user for clients that cannot ask theirs.
 	AnswersForAll bool `json:"answersForAll"`
-	// Closed are the newest questions without the open ones, the newest first.
+	// Closed are the latest closed questions, the newest first.
 	Closed []audit.Record `json:"closed,omitempty"`
 }
 
-// Limits of questions. What exceeds them is shown in part, or is answered by the client alone.
+// Limits of questions, in bytes if no other unit is given. A longer text is cut off. A question
+// with a larger form or larger parameters can be answered by its client only.
 const (
 	maxAskText   = 16 << 10
 	maxAskForm   = 64 << 10
@@ -77,22 +80,23 @@ const (
 
 var errNoAsk = errors.New("the question is answered already, or its call has ended")
 
-// Asks are the open questions of servers: during calls of the user, and during calls of all clients.
-// The first answer counts, from wherever it comes. It is safe for concurrent use.
+// Asks holds the open questions of servers, during calls of the console and of clients. A question
+// can be answered here and by its client; the first answer counts. It is safe for concurrent use.
 type Asks struct {
-	// Record receives each question with its outcome. nil receives none. Set it before the first use.
+	// Record is called with each closed question and its outcome, unless it is nil. Set it before the
+	// first use.
 	Record func(audit.Record)
 
 	life    context.Context
 	running sync.WaitGroup // continued calls
 
-	mu            sync.Mutex // guards the fields below, and waitingCall.asks and here
+	mu            sync.Mutex // guards the fields below, and the fields asks and here of each waitingCall
 	last          uint64
 	open          []*Ask // the oldest first
 	closed        []audit.Record
 	waiting       []*waitingCall
 	answersForAll bool
-	changed       chan struct{} // closed at each change
+	changed       chan struct{} // closed at the next change, and then replaced
 }
 
 func newAsks(life context.Context) *Asks { return &Asks{life: life, changed: make(chan struct{})} }
@@ -115,41 +119,41 @@ func newAsk(p *mcp.ElicitParams) *Ask {
 	if ask.Form, err = schemaform.Build(ask.rules); err != nil {
 		ask.FormError = err.Error()
 	} else {
-		ask.Form.Extra = nil // a form of a question is closed
+		ask.Form.Extra = nil // the user cannot add further members
 	}
 	return ask
 }
 
-// add opens a question.
-func (a *Asks) add(ask *Ask) {
+// openAsk opens a question.
+func (a *Asks) openAsk(ask *Ask) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.addLocked(ask)
+	a.openAskLocked(ask)
 }
 
-// addLocked is add for a caller that holds a.mu.
-func (a *Asks) addLocked(ask *Ask) {
+// openAskLocked is add for a caller that holds a.mu.
+func (a *Asks) openAskLocked(ask *Ask) {
 	a.last++
 	ask.ID = a.last
 	a.open = append(a.open, ask)
-	a.announce()
+	a.wakeFollowers()
 }
 
-// remove closes a question, and records its outcome: the action and who took it, or "unanswered".
-func (a *Asks) remove(ask *Ask, outcome, by string) {
+// closeAsk closes a question, and records its outcome: the action and who took it, or "unanswered".
+func (a *Asks) closeAsk(ask *Ask, outcome, by string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.removeLocked(ask, outcome, by)
+	a.closeAskLocked(ask, outcome, by)
 }
 
-// removeLocked is remove for a caller that holds a.mu. It does nothing for a closed question.
-func (a *Asks) removeLocked(ask *Ask, outcome, by string) {
+// closeAskLocked is remove for a caller that holds a.mu. It does nothing for a closed question.
+func (a *Asks) closeAskLocked(ask *Ask, outcome, by string) {
 	i := slices.Index(a.open, ask)
 	if i < 0 {
 		return
 	}
 	a.open = slices.Delete(a.open, i, i+1)
-	a.announce()
+	a.wakeFollowers()
 	method := mcp.MethodElicit
 	if ask.Kind == "sampling" {
 		method = mcp.MethodCreateMessage
@@ -170,8 +174,8 @@ func shorten(text string, n int) string {
 	return strings.ToValidUTF8(text[:n], "") + "…"
 }
 
-// announce wakes everybody who follows the questions. a.mu is held.
-func (a *Asks) announce() {
+// wakeFollowers wakes everybody who follows the questions. a.mu is held.
+func (a *Asks) wakeFollowers() {
 	close(a.changed)
 	a.changed = make(chan struct{})
 }
@@ -187,8 +191,8 @@ func (a *Asks) List() AskList {
 	return l
 }
 
-// count returns the number of open questions, and a channel that is closed at the next change.
-func (a *Asks) count() (n int, changed <-chan struct{}) {
+// countOpen returns the number of open questions, and a channel that is closed at the next change.
+func (a *Asks) countOpen() (n int, changed <-chan struct{}) {
 	if a == nil {
 		return 0, nil
 	}
@@ -203,11 +207,11 @@ func (a *Asks) AnswerForAll(on bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.answersForAll = on
-	a.announce()
+	a.wakeFollowers()
 }
 
-// find returns an open question, or nil.
-func (a *Asks) find(id uint64) *Ask {
+// findAsk returns an open question, or nil.
+func (a *Asks) findAsk(id uint64) *Ask {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if i := slices.IndexFunc(a.open, func(ask *Ask) bool { return ask.ID == id }); i >= 0 {
@@ -216,10 +220,10 @@ func (a *Asks) find(id uint64) *Ask {
 	return nil
 }
 
-// Answer answers a question. The first answer counts. Content that does not match the question's form
-// is refused.
+// Answer answers a question. The first answer counts. Content that does not match the question's
+// form is refused.
 func (a *Asks) Answer(id uint64, answer AskAnswer) error {
-	ask := a.find(id)
+	ask := a.findAsk(id)
 	if ask == nil {
 		return errNoAsk
 	}
@@ -245,7 +249,7 @@ func (a *Asks) Answer(id uint64, answer AskAnswer) error {
 	if !slices.Contains(a.open, ask) || !ask.deliver(result) {
 		return errNoAsk
 	}
-	a.removeLocked(ask, string(answer.Action), "console")
+	a.closeAskLocked(ask, string(answer.Action), "console")
 	return nil
 }
 
@@ -293,13 +297,13 @@ func (c *Calls) askUser(ctx context.Context, q *client.ElicitRequest) (*mcp.Elic
 		return true
 	}
 	c.setStatus(call, CallAsked)
-	c.Asks.add(ask)
+	c.Asks.openAsk(ask)
 	c.note(call, CallEvent{Kind: "ask", Ask: ask})
 	var answer *mcp.ElicitResult
 	select {
 	case answer = <-answered:
 	case <-ctx.Done():
-		c.Asks.remove(ask, "unanswered", "")
+		c.Asks.closeAsk(ask, "unanswered", "")
 	}
 	c.setStatus(call, CallPending)
 	if answer == nil {

@@ -75,7 +75,7 @@ func (d Running) serveStream(w http.ResponseWriter, r *http.Request) {
 	_ = out.Encode(d.Recorder.BootLine(version.Number()))
 	_ = out.Encode(d.statusLine())
 	asks := d.asks()
-	open, asksChanged := asks.count()
+	open, asksChanged := asks.countOpen()
 	_ = out.Encode(noteLine{K: "asks", Asks: &open})
 	if err != nil {
 		_ = out.Encode(noteLine{K: "filter", Error: err.Error()})
@@ -97,7 +97,7 @@ func (d Running) serveStream(w http.ResponseWriter, r *http.Request) {
 		case <-notes.due:
 			err = d.writeNotes(out, notes)
 		case <-asksChanged:
-			open, asksChanged = asks.count()
+			open, asksChanged = asks.countOpen()
 			err = out.Encode(noteLine{K: "asks", Asks: &open})
 		case <-poll.C:
 			d.Audit.poll()

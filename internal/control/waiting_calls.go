@@ -137,7 +137,7 @@ func (a *Asks) wait(ctx context.Context, next mcp.Handler, req *mcp.Request, tar
 			ask.Obstacle = obstacle
 		}
 		ask.deliver = func(r *mcp.ElicitResult) bool { return a.deliver(call, key, r) }
-		a.addLocked(ask)
+		a.openAskLocked(ask)
 	}
 	if len(a.waiting) >= maxWaiting {
 		a.drop(a.waiting[0], errNoAsk)
@@ -276,7 +276,7 @@ func (a *Asks) claim(req *mcp.Request) *waitingCall {
 		if !known {
 			action = "answered"
 		}
-		a.removeLocked(ask, action, "client")
+		a.closeAskLocked(ask, action, "client")
 	}
 	clear(call.asks)
 	a.forget(call)
@@ -303,7 +303,7 @@ func (a *Asks) dropCall(call *waitingCall, why error) {
 // drop ends a call whose client does not come back. a.mu is held.
 func (a *Asks) drop(call *waitingCall, why error) {
 	for _, ask := range call.asks {
-		a.removeLocked(ask, "unanswered", "")
+		a.closeAskLocked(ask, "unanswered", "")
 	}
 	clear(call.asks)
 	a.forget(call)

@@ -12,7 +12,7 @@ import (
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
-// finding is a cause: the step in which it lies, a summary, and one sentence of advice.
+// finding is a cause of a failed start: the failed step, a summary, and one sentence of advice.
 type finding struct{ step, summary, advice string }
 
 // causes are tried in order. The first one that recognises the error wins.
@@ -20,8 +20,8 @@ var causes = []func(*evidence) (finding, bool){
 	findBadDefinition, findCancellation, findStartFailure, findProcessExit, findRefusedLogin, findHTTPError, findNetworkError, findTimeout, findProtocolError,
 }
 
-// findCause returns the finding of the first cause that recognises the error. An unknown error
-// belongs to the handshake.
+// findCause returns the finding of the first cause that recognises the error. An error that none
+// recognises is shown as a failure of the handshake.
 func (e *evidence) findCause() finding {
 	for _, look := range causes {
 		if f, ok := look(e); ok {
@@ -67,7 +67,8 @@ func findBadDefinition(e *evidence) (finding, bool) {
 	return finding{}, false
 }
 
-// shownAddress shortens a malformed URL to the parts that hold no secrets.
+// shownAddress returns a malformed URL without its user, password, query and fragment, which may
+// hold secrets.
 func shownAddress(address string) string {
 	if i := strings.IndexAny(address, "?#"); i >= 0 {
 		address = address[:i] + hidden
@@ -86,7 +87,7 @@ func findCancellation(e *evidence) (finding, bool) {
 	return finding{e.pendingStep(), "the check was stopped before it was complete", "Try again and wait for the end."}, true
 }
 
-// pendingStep returns the step that was in progress when the time ran out.
+// pendingStep returns the step that was in progress when the start ended.
 func (e *evidence) pendingStep() string {
 	if e.stage != "" {
 		return e.stage

@@ -92,7 +92,7 @@ func run(ctx context.Context, o options) error {
 	if len(rows) == 0 {
 		return errors.New("docs/spec has no requirements: run this from the root of the repository")
 	}
-	chosen, err := choose(all, o)
+	chosen, err := chooseMutants(all, o)
 	if err != nil {
 		return err
 	}
@@ -165,7 +165,7 @@ func tryAll(ctx context.Context, chosen []mutant, o options) []result {
 			for i, ok := takeNext(); ok; i, ok = takeNext() {
 				r, isKnown := o.log.find(chosen[i])
 				if !isKnown {
-					r = try(ctx, chosen[i], o.limit)
+					r = tryMutant(ctx, chosen[i], o.limit)
 				}
 				if ctx.Err() != nil {
 					return
@@ -192,8 +192,8 @@ func tryAll(ctx context.Context, chosen []mutant, o options) []result {
 	return tried
 }
 
-// choose returns the changes of the rows, in the order of the seed for a sample.
-func choose(all []mutant, o options) ([]mutant, error) {
+// chooseMutants returns the changes of the rows, in the order of the seed for a sample.
+func chooseMutants(all []mutant, o options) ([]mutant, error) {
 	if len(o.rows) > 0 {
 		all = slices.DeleteFunc(all, func(m mutant) bool {
 			return !slices.ContainsFunc(o.rows, func(row string) bool { return strings.HasPrefix(m.row, row) })

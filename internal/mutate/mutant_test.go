@@ -102,8 +102,8 @@ func TestParseMutants(t *testing.T) {
 	}
 }
 
-// The tests of this repository notice a change that breaks a rule, do not notice a harmless one,
-// and the difference to a change that does not compile or apply is told.
+// A change is caught if it breaks a rule that a test checks, and survives if it is harmless. A
+// change that does not compile, does not apply or has no test is broken.
 func TestTry(t *testing.T) {
 	t.Chdir(root)
 	change := func(to string) mutant {
@@ -122,7 +122,7 @@ func TestTry(t *testing.T) {
 		{"no test", mutant{row: "basic.04", file: "jsonrpc/id.go", old: "package jsonrpc\n", new: "package jsonrpc\n\n", tests: docs.FindTests("`jsonrpc.TestMissing`")}, broken, "TestMissing does not exist"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			r := try(context.Background(), tt.m, time.Hour)
+			r := tryMutant(context.Background(), tt.m, time.Hour)
 			if r.verdict != tt.want || !strings.Contains(r.String(), tt.says) {
 				t.Errorf("got %v, want %s with %q", r, tt.want, tt.says)
 			}
@@ -130,7 +130,7 @@ func TestTry(t *testing.T) {
 	}
 }
 
-// Tests of one package run at once. The changed package comes first, the program last.
+// The tests of one package form a group. The changed package comes first, the command line last.
 func TestGroupTests(t *testing.T) {
 	m := mutant{file: "auth/scope.go", tests: docs.FindTests("`internal/cli.TestA` `server.TestB` `auth.TestC` `server.TestD` `client.TestE` `auth.TestF`")}
 	var groups []string
@@ -143,7 +143,7 @@ func TestGroupTests(t *testing.T) {
 	}
 }
 
-// The output says which of several tests noticed a change.
+// judgeOutput finds in the output of a group which test noticed the change.
 func TestJudge(t *testing.T) {
 	group := docs.FindTests("`auth.TestOne` `auth.TestTwo`")
 	const begun = "=== RUN   TestOne\n=== PAUSE TestOne\n=== RUN   TestTwo\n=== PAUSE TestTwo\n"
@@ -161,7 +161,7 @@ func TestJudge(t *testing.T) {
 		{"no Go", "FAIL\tauth [build failed]\n", true, broken, "."},
 	} {
 		r := result{verdict: survived}
-		r.judge(group, []byte(tt.out), tt.failed)
+		r.judgeOutput(group, []byte(tt.out), tt.failed)
 		if r.verdict != tt.want || r.by.String() != tt.by {
 			t.Errorf("%s: %s by %v, want %s by %s", tt.name, r.verdict, r.by, tt.want, tt.by)
 		}
@@ -171,7 +171,7 @@ func TestJudge(t *testing.T) {
 func TestChoose(t *testing.T) {
 	all := []mutant{{row: "basic.01"}, {row: "basic.02"}, {row: "http.01"}, {row: "http.02"}}
 	rows := func(o options) (ids []string) {
-		chosen, err := choose(slices.Clone(all), o)
+		chosen, err := chooseMutants(slices.Clone(all), o)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -187,7 +187,7 @@ func TestChoose(t *testing.T) {
 	if again := rows(options{sample: time.Minute, seed: "a commit"}); len(order) != len(all) || !slices.Equal(order, again) {
 		t.Errorf("the same seed gives the orders %v and %v", order, again)
 	}
-	if _, err := choose(slices.Clone(all), options{rows: []string{"stdio."}}); err == nil {
+	if _, err := chooseMutants(slices.Clone(all), options{rows: []string{"stdio."}}); err == nil {
 		t.Error("an unknown row is accepted")
 	}
 }

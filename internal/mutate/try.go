@@ -49,8 +49,8 @@ func (r result) String() string {
 	return fmt.Sprintf("%s, %.1f s", text, r.elapsed.Seconds())
 }
 
-// try runs the tests of a mutant, one package after another, until one fails.
-func try(ctx context.Context, m mutant, limit time.Duration) result {
+// tryMutant runs the tests of a mutant, one package after another, until one fails.
+func tryMutant(ctx context.Context, m mutant, limit time.Duration) result {
 	start := time.Now()
 	r := result{mutant: m, verdict: survived}
 	overlay, err := writeOverlay(m)
@@ -64,7 +64,7 @@ func try(ctx context.Context, m mutant, limit time.Duration) result {
 		if ctx.Err() != nil {
 			break
 		}
-		if r.judge(group, out, err != nil); r.verdict != survived {
+		if r.judgeOutput(group, out, err != nil); r.verdict != survived {
 			break
 		}
 	}
@@ -76,8 +76,8 @@ func try(ctx context.Context, m mutant, limit time.Duration) result {
 }
 
 // groupTests returns the tests of a mutant by package: one build serves all tests of a package. The
-// package of the changed file comes first, and packages of the program come last, because their tests
-// take the longest to build.
+// package of the changed file comes first, and packages of the program come last, because their
+// tests take the longest to build.
 func groupTests(m mutant) [][]docs.TestName {
 	cost := func(folder string) int {
 		switch {
@@ -103,8 +103,8 @@ func groupTests(m mutant) [][]docs.TestName {
 	return groups
 }
 
-// judge sets the verdict from the output of the tests of one package.
-func (r *result) judge(group []docs.TestName, out []byte, failed bool) {
+// judgeOutput sets the verdict from the output of the tests of one package.
+func (r *result) judgeOutput(group []docs.TestName, out []byte, failed bool) {
 	if bytes.Contains(out, []byte("[build failed]")) || bytes.Contains(out, []byte("[setup failed]")) {
 		r.verdict, r.reason = broken, "it does not compile:\n"+string(out)
 		return

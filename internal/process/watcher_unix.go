@@ -34,7 +34,7 @@ type watcher struct {
 	shell    *watchShell // nil if none runs
 }
 
-// watchedGroup is what the shell knows of a group.
+// watchedGroup is the state of a process group, as the shell has been told.
 type watchedGroup struct {
 	isPatient bool // it may take rollbackTime to end
 	hasTerm   bool // it has been sent SIGTERM
@@ -122,7 +122,8 @@ done
 `
 
 // retain starts the shell if necessary and registers the mark of a new tree, if it has one. Call it
-// before a child is forked. isRunner says that the child may install something first.
+// before a child is forked. isRunner means that the child is a package runner, which may first
+// install the server.
 func (w *watcher) retain(mark string, isRunner bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -144,8 +145,8 @@ func (w *watcher) retain(mark string, isRunner bool) {
 	w.sendLines("m " + mark)
 }
 
-// register records the group of a new child, before it can do anything that takes long. isRunner
-// says that the child may install something first.
+// register records the process group of a new child. Call it directly after the fork. isRunner is
+// as in retain.
 func (w *watcher) register(pgid int, isRunner bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -223,10 +224,12 @@ func (w *watcher) release(pgid int, mark string) {
 	}
 }
 
+// lineOf returns a line of the pipe: an operation of watchScript and the id of its group.
 func lineOf(op string, pgid int) string { return op + " " + strconv.Itoa(pgid) }
 
 // sendLines sends lines in one write: if this process is killed, the shell gets all of them or
-// none. It has a deadline only because the shell may be stopped: the pipe holds thousands of lines.
+// none. The pipe holds thousands of lines, so a write blocks only if the shell is stopped; the
+// deadline ends such a write.
 func (w *watcher) sendLines(lines ...string) {
 	if w.shell == nil {
 		return

@@ -58,8 +58,9 @@ func observerOf(ctx context.Context) func(Phase) {
 	return observe
 }
 
-// WithTimeout returns a context that ends with a cause after d. While the user logs in, the time does
-// not run; it starts again after that. The caller must call cancel.
+// WithTimeout returns a context that ends with a cause if d passes within one phase. A report of a
+// new phase starts the time again; while the user logs in, it does not run. The caller must call
+// cancel.
 func WithTimeout(ctx context.Context, d time.Duration, cause error) (bounded context.Context, cancel context.CancelFunc) {
 	ctx, end := context.WithCancelCause(ctx)
 	var mu sync.Mutex // guards timer and isOver

@@ -20,7 +20,7 @@ type testEvent struct {
 
 // testCounts sums up the events of one stage. Subtests count as tests.
 type testCounts struct {
-	runs            int // of the test that ran most often; more than one after go test -count
+	runs            int // how often the most frequent test ran: the value of go test -count
 	passed          int
 	failed, skipped []testOutcome
 }
@@ -119,8 +119,8 @@ func (c *testCounts) addEvent(e testEvent, printed *testOutput, started map[stri
 // skipMessage matches a line that a test has logged: "    file_test.go:12: message".
 var skipMessage = regexp.MustCompile(`^\s*\w+_test\.go:\d+: `)
 
-// addFailure keeps the innermost failing tests only. Go reports subtests before their parents, and
-// a package after its tests.
+// addFailure adds a failure unless a failed subtest or test already stands for it. go test reports
+// subtests before their parents, and a package after its tests.
 func (c *testCounts) addFailure(e testEvent, output []string) {
 	covered := slices.ContainsFunc(c.failed, func(o testOutcome) bool {
 		return o.packagePath == e.Package && (e.Test == "" || strings.HasPrefix(o.name, e.Test+"/"))

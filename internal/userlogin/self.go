@@ -9,10 +9,12 @@ import (
 	"github.com/dowel-mcp/dowel/internal/httpwire"
 )
 
-// principalField is the field of an answer of writePrincipal. The answer stays in this process.
+// principalField is the header field in which writePrincipal returns the principal. The response
+// never leaves this process.
 const principalField = "Dowel-Principal"
 
-// writePrincipal answers with the principal of a request that has passed the check of its token.
+// writePrincipal handles a request after the check of its token. It returns the principal of the
+// token in principalField, or no field if the request has no token.
 func writePrincipal(w http.ResponseWriter, r *http.Request) {
 	if a := httpwire.AuthorizationFrom(r.Context()); a != nil {
 		w.Header().Set(principalField, a.Principal.ID)
@@ -20,13 +22,14 @@ func writePrincipal(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusOK)
 }
 
-// selfTransport answers requests to the gateway within the process, because the gateway may not be able
-// to reach its own public address. Other requests go over the network.
+// selfTransport answers requests to the gateway within the process, because the gateway may not be
+// able to reach its own public address. Other requests go over the network.
 type selfTransport struct {
 	host    string
 	handler http.Handler
 }
 
+// network sends the requests that do not go to the gateway.
 var network = httpwire.NewTransport()
 
 // RoundTrip implements [http.RoundTripper].
@@ -50,7 +53,7 @@ func (t *selfTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	}, nil
 }
 
-// recorder keeps an answer in memory.
+// recorder is an [http.ResponseWriter] that keeps the response in memory.
 type recorder struct {
 	header http.Header
 	status int

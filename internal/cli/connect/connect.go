@@ -1,8 +1,8 @@
 // Package connect finds the server that a command line names and connects to it. A [Target] is such
 // a server: one of the running daemon, of the configuration, built in, at a URL, or started by a
-// command. A [Connection] holds the flags of a command that talks to one server; a command is made
-// with [Connection.Command], which resolves the target, and does its work inside [Connection.Do],
-// which dials, and closes all that it started.
+// command. A [Connection] holds the flags of a command that talks to one server.
+// [Connection.Command] makes the command and resolves the target. The command does its work inside
+// [Connection.Do], which connects to the target and afterwards stops all that it started.
 //
 // Lists are read raw ([ListTools], [Find]), so that --json shows exactly what a server sent.
 package connect
@@ -81,8 +81,8 @@ func (conn *Connection) AddCallFlags(flags *pflag.FlagSet, possessive, subject, 
 // New returns the flags of one command. They have their zero values until the command line is read.
 func New(f *factory.Factory) *Connection { return &Connection{Factory: f} }
 
-// DialOptions returns the client options for t: from the flags and from the server's definition.
-// They also answer questions of the server. The error is a usage error.
+// DialOptions returns the client options for t, from the flags and from the server's definition,
+// with the functions that answer the server's questions. The error is a usage error.
 func (conn *Connection) DialOptions(t Target) (client.Options, error) {
 	if r := mcp.Revision(conn.revision); conn.revision != "" && !r.Known() {
 		return client.Options{}, exit.Usagef("--revision %s: dowel speaks %v", conn.revision, mcp.Revisions())
@@ -119,7 +119,7 @@ func (conn *Connection) BaseOptions() (client.Options, error) {
 		Limits:   client.Limits{Connect: Limit(conn.ConnectTimeout), Idle: conn.idleTimeout, Total: conn.TotalTimeout},
 		Restart:  client.Restart{Max: -1},
 		LogLevel: mcp.LoggingLevel(conn.log),
-		Wire:     client.Wire{Verdicts: new(transport.Verdicts)}, // other runs must not learn the outcome of a pinned revision
+		Wire:     client.Wire{Verdicts: new(transport.Verdicts)}, // not the shared ones: a pinned revision says nothing about later dials
 		Logger:   slog.New(conn.LogHandler()),
 	}
 	if conn.log != "" {
@@ -145,8 +145,8 @@ func (conn *Connection) BaseOptions() (client.Options, error) {
 // Tests set it to check the messages that dowel sends.
 var WatchWire func(transport.Tap) transport.Tap
 
-// Limit converts the value of a flag, where 0 means no limit, to the value of a client option,
-// where a negative value does.
+// Limit converts the value of a flag to the value of a client option. No limit is 0 in the flag and
+// a negative value in the option.
 func Limit(d time.Duration) time.Duration {
 	if d == 0 {
 		return -1
@@ -172,7 +172,8 @@ func (conn *Connection) setAnswers(o *client.Options, t Target) error {
 	return nil
 }
 
-// lines returns the lines of stdin, which questions of the server and logins share.
+// lines returns the reader of stdin's lines. Questions of the server and logins share it, so that
+// none takes a line of the other.
 func (conn *Connection) lines() *term.Lines {
 	if conn.stdinLines == nil {
 		conn.stdinLines = term.NewLines(conn.Stdin)
@@ -290,7 +291,7 @@ func Request[P any](ctx context.Context, c *client.Client, method, name string, 
 	return resp.Raw, err
 }
 
-// Unreadable returns the error of a result that does not have the form of its method.
+// Unreadable returns the error for a result that cannot be decoded as a result of method.
 func Unreadable(c *client.Client, method string, err error) error {
 	return &client.CallError{Server: c.Server().Info.Name, Method: method, Err: fmt.Errorf("the result cannot be read: %w", err)}
 }

@@ -92,11 +92,12 @@ func (e *entryWriter) convertVariables(text string) string {
 	return text
 }
 
-// projectVariable matches the project's folder, an escaped text that only looks like it, and a file
-// below the folder, each with the separator after it.
+// projectVariable matches ${workspaceFolder}, ${workspaceFolderBasename} and ${file:PATH}, each
+// with the separator after it. A match that begins with $$ is escaped text and no variable.
 var projectVariable = regexp.MustCompile(`\$?\$\{(?:workspaceFolder(Basename)?(?::-[^{}]*)?|file:([^{}~]+))\}([/\\]?)`)
 
-// insertProject replaces the variables for the project's folder.
+// insertProject replaces the variables of the project's folder by its path or name, and makes a
+// relative path in ${file:PATH} absolute.
 func (e *entryWriter) insertProject(text string) string {
 	return projectVariable.ReplaceAllStringFunc(text, func(found string) string {
 		m := projectVariable.FindStringSubmatch(found)
@@ -173,7 +174,7 @@ func (e *entryWriter) addTools(t hub.ToolRules) {
 	}
 }
 
-// addLogin adds the login configuration. false switches logins off.
+// addLogin adds the login configuration, or the value false if logins are off.
 func (e *entryWriter) addLogin(o *config.OAuth) {
 	if o == nil {
 		return
