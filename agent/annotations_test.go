@@ -50,8 +50,8 @@ func TestUntrustedAnnotations(t *testing.T) {
 	}
 }
 
-// TestReadOnlyToolsOfServer checks that one answer allows all tools that the server calls read-only,
-// and no other tool, until the server changes one of them.
+// TestReadOnlyToolsOfServer checks that one answer allows all tools that the server calls
+// read-only, and no other tool, until the server changes one of them.
 func TestReadOnlyToolsOfServer(t *testing.T) {
 	t.Parallel()
 	b := newBench("a__read", "a__list_read", "a__write", "b__read")

@@ -32,11 +32,11 @@
 // # Skills
 //
 // If the servers of a [Toolbox] have skills (SEP-2640), the model gets the tool read_skill. Its
-// description lists the skills. It loads one, and reads the files of loaded ones; both are verified.
-// Skills are text of servers and may tell the model to run programs. So the user approves each skill, in
-// its present contents, before it is loaded. Where the user cannot be asked (no [Options.Approve], or
-// [ModeReadOnly]), a skill is loaded, and from then on earlier approvals and [Options.Allowed] do not
-// count. The same applies if [Options.Messages] has calls of read_skill.
+// description lists the skills. It loads one, and reads the files of loaded ones; both are
+// verified. Skills are text of servers and may tell the model to run programs. So the user approves
+// each skill, in its present contents, before it is loaded. Where the user cannot be asked (no
+// [Options.Approve], or [ModeReadOnly]), a skill is loaded, and from then on earlier approvals and
+// [Options.Allowed] do not count. The same applies if [Options.Messages] has calls of read_skill.
 //
 // # The model's window
 //

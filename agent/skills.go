@@ -38,10 +38,10 @@ type listedSkill struct {
 // skillState is the skills of an agent. All methods may be called concurrently.
 //
 // A loaded skill is held with the entry from which it was loaded, for the rest of the conversation:
-// its files are verified against this entry. Skills come from strangers and may tell the model to run
-// programs. So the user approves a skill before it is loaded ([run.approveSkill]). Where the user
-// cannot be asked, a skill is loaded all the same, and from then on approvals that the user has given
-// earlier do not count, because they were not given for the work of the skill.
+// its files are verified against this entry. Skills come from strangers and may tell the model to
+// run programs. So the user approves a skill before it is loaded ([run.approveSkill]). Where the
+// user cannot be asked, a skill is loaded all the same, and from then on approvals that the user
+// has given earlier do not count, because they were not given for the work of the skill.
 type skillState struct {
 	source skillSource // nil: there are no skills
 	tool   string      // the name of read_skill
@@ -90,8 +90,8 @@ func (s *skillState) hasSkills() bool {
 	return len(s.listed) > 0
 }
 
-// refreshList lists the skills if they may have changed. After an error the last list stays. Only the
-// first of several errors in a row is returned. changed reports that the list is another one.
+// refreshList lists the skills if they may have changed. After an error the last list stays. Only
+// the first of several errors in a row is returned. changed reports that the list is another one.
 func (s *skillState) refreshList(ctx context.Context) (changed bool, err error) {
 	s.mu.Lock()
 	stale := s.stale && s.source != nil
@@ -121,8 +121,8 @@ func (s *skillState) refreshList(ctx context.Context) (changed bool, err error) 
 	return changed, nil
 }
 
-// labelSkills returns the valid skills, each with its name. Names begin with the server. Skills of one
-// server that have the same name are named by their folders.
+// labelSkills returns the valid skills, each with its name. Names begin with the server. Skills of
+// one server that have the same name are named by their folders.
 func labelSkills(all []*skills.Skill) (listed []listedSkill) {
 	count := map[string]int{}
 	for _, s := range all {
@@ -223,7 +223,8 @@ func (s *skillState) recordApproval(l *listedSkill) {
 	s.approved[l.contentKey()] = true
 }
 
-// replaceEntry replaces the entry of a skill that has changed, so that the next load uses the new one.
+// replaceEntry replaces the entry of a skill that has changed, so that the next load uses the new
+// one.
 func (s *skillState) replaceEntry(ctx context.Context, l listedSkill) {
 	entry, err := s.source.getSkill(ctx, l.URI)
 	if err != nil {

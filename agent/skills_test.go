@@ -133,8 +133,8 @@ func TestSkillsThroughAGateway(t *testing.T) {
 	}
 }
 
-// A skill needs one approval for its contents. Without a user to ask it is loaded, but then approvals
-// that were given before do not count.
+// A skill needs one approval for its contents. Without a user to ask it is loaded, but then
+// approvals that were given before do not count.
 func TestSkillApproval(t *testing.T) {
 	load, execute := `read_skill {"skill":"forms"}`, `execute {}`
 	allow := func(context.Context, agent.Question) (agent.Decision, error) { return agent.Decision{Allow: true}, nil }

@@ -12,8 +12,8 @@ import (
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
-// readSkillName is the agent's own tool for skills. An underscore is added if a server's tool has the
-// name.
+// readSkillName is the agent's own tool for skills. An underscore is added if a server's tool has
+// the name.
 const readSkillName = "read_skill"
 
 // skillFile is the file that a skill is loaded from.
@@ -186,9 +186,10 @@ func skillResult(l listedSkill, what, more string, contents mcp.ResourceContents
 	return &mcp.CallToolResult{Content: []mcp.Content{mcp.Text(label + more + ":"), mcp.Embed(contents)}}
 }
 
-// approveSkill decides on a call of read_skill. Lists, and files of loaded skills, need no approval.
-// An approval to load a skill counts for all of its present contents, for the agent's life. A user who
-// cannot be asked does not prevent the load: see [skillState]. An error ends the run.
+// approveSkill decides on a call of read_skill. Lists, and files of loaded skills, need no
+// approval. An approval to load a skill counts for all of its present contents, for the agent's
+// life. A user who cannot be asked does not prevent the load: see [skillState]. An error ends the
+// run.
 func (r *run) approveSkill(t *toolCall) (Approval, error) {
 	refused := Approval{Call: t.use, Server: t.server, Effect: Changes}
 	allowed := refused

@@ -215,9 +215,9 @@ func TestBombsOverHTTP(t *testing.T) {
 	}
 }
 
-// Attack 41: the server's 401 names metadata at another port. Expected: nothing there is asked for if
-// the user has given a credential. Otherwise the metadata is read a few times, as the specification
-// wants, without any credential.
+// Attack 41: the server's 401 names metadata at another port. Expected: nothing there is asked for
+// if the user has given a credential. Otherwise the metadata is read a few times, as the
+// specification wants, without any credential.
 func TestForeignMetadata(t *testing.T) {
 	t.Parallel()
 	var asked atomic.Int64

@@ -183,8 +183,8 @@ func (t *Transport) obtainFor(ctx context.Context, n *need) (*credential, error)
 	return t.obtain(ctx, n, d, record)
 }
 
-// tryRefresh refreshes a token if it can be. It returns neither a credential nor an error if a login
-// is needed.
+// tryRefresh refreshes a token if it can be. It returns neither a credential nor an error if a
+// login is needed.
 func (t *Transport) tryRefresh(ctx context.Context, n *need, record *Record) (*credential, error) {
 	if record == nil || record.RefreshToken == "" {
 		return nil, nil
@@ -225,8 +225,8 @@ func (t *Transport) canObtain() bool {
 // flightKey is the key of the flight in its context.
 type flightKey struct{}
 
-// reportLogin tells the callers of the dials that wait for a flight that a user is logging in, so that
-// they stop their clocks. An empty URL ends that.
+// reportLogin tells the callers of the dials that wait for a flight that a user is logging in, so
+// that they stop their clocks. An empty URL ends that.
 func (t *Transport) reportLogin(ctx context.Context, url string) {
 	f, _ := ctx.Value(flightKey{}).(*flight)
 	if f == nil {

@@ -23,8 +23,8 @@ type challenge struct {
 	dpop        bool // the server takes DPoP tokens
 }
 
-// readChallenge reads the challenges of a refusal. The scheme that was sent says why; another scheme
-// is an alternative. sent is empty without a token.
+// readChallenge reads the challenges of a refusal. The scheme that was sent says why; another
+// scheme is an alternative. sent is empty without a token.
 func readChallenge(h http.Header, sent string) challenge {
 	all := oauth.ParseChallenges(h)
 	schemes := []string{"Bearer", oauth.SchemeDPoP}
@@ -90,8 +90,8 @@ func (a *attempts) next(ctx context.Context, c *credential, resp *http.Response)
 }
 
 // isBareScopeChallenge is the tolerance scope-without-error: a refusal names scopes that the token
-// lacks, and no error. A server should send the error insufficient_scope (RFC 6750, section 3.1), but
-// servers on the official Go SDK do not.
+// lacks, and no error. A server should send the error insufficient_scope (RFC 6750, section 3.1),
+// but servers on the official Go SDK do not.
 func isBareScopeChallenge(c *credential, resp *http.Response, said challenge) bool {
 	return c != nil && resp.StatusCode == http.StatusForbidden && said.code == "" &&
 		slices.ContainsFunc(said.scopes, func(scope string) bool { return !slices.Contains(c.granted, scope) })

@@ -29,8 +29,8 @@ type codeFlow struct {
 	device                       *tokenAnswer // of a device flow
 }
 
-// obtainByLogin lets the user log in. It begins again once if the authorization server has forgotten
-// the client, refuses the metadata document, or refuses scopes beyond the base.
+// obtainByLogin lets the user log in. It begins again once if the authorization server has
+// forgotten the client, refuses the metadata document, or refuses scopes beyond the base.
 func (t *Transport) obtainByLogin(ctx context.Context, n *need, d *discovery, r *Record, key *oauth.DPoPKey, base, scopes []string) (*credential, error) {
 	if err := t.checkCodeFlow(d); err != nil && d.server.DeviceAuthorizationEndpoint == "" {
 		return nil, err
@@ -63,14 +63,16 @@ func (t *Transport) obtainByLogin(ctx context.Context, n *need, d *discovery, r 
 }
 
 // mayBeForgotten reports whether a login may have failed because the authorization server has
-// forgotten the client: its page says so, and does not redirect. It is false if the callers have gone.
+// forgotten the client: its page says so, and does not redirect. It is false if the callers have
+// gone.
 func (f *codeFlow) mayBeForgotten(ctx context.Context, err error) bool {
 	var refused *TokenError
 	return !errors.As(err, &refused) && (ctx.Err() == nil || errors.Is(context.Cause(ctx), errLoginTimeout))
 }
 
-// checkCodeFlow returns an error unless the server can be used for a login with a code. A server without
-// S256 among its methods must be refused (security-considerations: authorization code protection).
+// checkCodeFlow returns an error unless the server can be used for a login with a code. A server
+// without S256 among its methods must be refused (security-considerations: authorization code
+// protection).
 func (t *Transport) checkCodeFlow(d *discovery) error {
 	reason, setting := "the authorization server "+d.server.Issuer+" has no authorization_endpoint", "AuthorizationURL"
 	if d.server.AuthorizationEndpoint != "" {
@@ -98,8 +100,8 @@ func (f *codeFlow) canRepeat(err error, scopes []string) bool {
 	return false
 }
 
-// adoptOther returns the token of a login that another process has made meanwhile, or nil. In place of
-// a token that has ended, a refreshed one will do.
+// adoptOther returns the token of a login that another process has made meanwhile, or nil. In place
+// of a token that has ended, a refreshed one will do.
 func (t *Transport) adoptOther(ctx context.Context, before *Record, n *need) *credential {
 	r, err := t.opts.Store.Load(context.WithoutCancel(ctx), t.key)
 	if err != nil || r == nil || r.Generation == before.Generation || n.kind > renewal && r.LoginID == before.LoginID {
@@ -206,8 +208,8 @@ func (f *codeFlow) authorizationURL(ctx context.Context) (string, error) {
 	return u.String(), nil
 }
 
-// authorizationParams returns the parameters of the authorization request. fixed is the query of the
-// endpoint.
+// authorizationParams returns the parameters of the authorization request. fixed is the query of
+// the endpoint.
 func (f *codeFlow) authorizationParams(fixed url.Values) url.Values {
 	q := f.t.newForm(f.d, "", f.scopes)
 	q.Del("grant_type")
@@ -227,8 +229,8 @@ func (f *codeFlow) authorizationParams(fixed url.Values) url.Values {
 	return q
 }
 
-// pushParams sends the parameters to the authorization server, which returns a reference to them (RFC
-// 9126).
+// pushParams sends the parameters to the authorization server, which returns a reference to them
+// (RFC 9126).
 func (f *codeFlow) pushParams(ctx context.Context, params url.Values) (url.Values, error) {
 	endpoint, client := f.d.server.PushedAuthorizationEndpoint, f.record.Registration
 	form, header := cloneForm(params), http.Header{}

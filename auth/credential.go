@@ -44,8 +44,8 @@ func newCredential(r *Record) (*credential, error) {
 	return c, nil
 }
 
-// renewalMargin returns how long before its end a token with a lifetime is renewed: a minute, and for
-// short ones a tenth of the lifetime.
+// renewalMargin returns how long before its end a token with a lifetime is renewed: a minute, and
+// for short ones a tenth of the lifetime.
 func renewalMargin(lifetime time.Duration) time.Duration {
 	return max(0, min(time.Minute, lifetime/10))
 }

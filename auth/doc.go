@@ -8,8 +8,8 @@
 //	})
 //
 // The Transport sends the first request without a token. It begins to look for an authorization
-// server when the MCP server answers with status 401. [Options.Login] shows the user the page of the
-// authorization server; without it, and in programs without a user, a request fails with
+// server when the MCP server answers with status 401. [Options.Login] shows the user the page of
+// the authorization server; without it, and in programs without a user, a request fails with
 // [*NeedsLogin]. A [Store] keeps tokens beyond the life of the program.
 //
 // Package auth/desktop has a Login with a browser and a Store of encrypted files. Package

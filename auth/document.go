@@ -25,8 +25,8 @@ func documentRedirectURIs(configured string) []string {
 }
 
 // ClientDocument returns the content of a client ID metadata document for Client.DocumentURL, to be
-// served there as application/json. The Name and RedirectURI of the client apply. Key adds its public
-// key.
+// served there as application/json. The Name and RedirectURI of the client apply. Key adds its
+// public key.
 func ClientDocument(c Client) ([]byte, error) {
 	if !isDocumentURL(c.DocumentURL) {
 		return nil, fmt.Errorf("the document's URL is %q, want an https URL with a path", shorten(c.DocumentURL))

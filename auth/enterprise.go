@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// Enterprise gets assertions from the identity provider of an organization, which decides the servers
-// that its users may reach (extension enterprise-managed-authorization). Use its Assert as
+// Enterprise gets assertions from the identity provider of an organization, which decides the
+// servers that its users may reach (extension enterprise-managed-authorization). Use its Assert as
 // [Options.Assertion]. Options.Client is the client's registration at the authorization server of
 // the MCP server.
 type Enterprise struct {

@@ -27,8 +27,8 @@ const (
 	maxShownAnswer = 200
 )
 
-// fetcher sends requests to addresses that a server has named: for metadata, and to the endpoints of
-// an authorization server. Unless private addresses are allowed, it connects only to public ones
+// fetcher sends requests to addresses that a server has named: for metadata, and to the endpoints
+// of an authorization server. Unless private addresses are allowed, it connects only to public ones
 // (security best practices: SSRF).
 type fetcher struct {
 	metadata http.Client // follows a few redirects

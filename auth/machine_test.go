@@ -155,8 +155,8 @@ func TestEnterprise(t *testing.T) {
 	}
 }
 
-// dpopServer is an MCP server with an authorization server that binds tokens to keys. Both ask for a
-// nonce.
+// dpopServer is an MCP server with an authorization server that binds tokens to keys. Both ask for
+// a nonce.
 type dpopServer struct {
 	t         *testing.T
 	challenge string // scheme of the server's challenge

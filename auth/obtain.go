@@ -49,8 +49,8 @@ func (t *Transport) obtain(ctx context.Context, n *need, d *discovery, r *Record
 	return nil, &NeedsLogin{Server: t.server, Reason: loginReason(n, r), Err: n.notFresh}
 }
 
-// errUndescribed says that a server asks for credentials and that no document describes a login. The
-// caller gets the server's refusal, which may say which credentials it wants.
+// errUndescribed says that a server asks for credentials and that no document describes a login.
+// The caller gets the server's refusal, which may say which credentials it wants.
 var errUndescribed = errors.New("the server describes no login")
 
 // loginReason says why the stored login is not enough.
@@ -66,8 +66,8 @@ func loginReason(n *need, r *Record) string {
 	return "the server refuses the login (" + n.challenge.reason() + ")"
 }
 
-// proofKey returns the key to which tokens are bound, or nil for bearer tokens. The resource decides,
-// because the authorization server may serve other resources that know no DPoP.
+// proofKey returns the key to which tokens are bound, or nil for bearer tokens. The resource
+// decides, because the authorization server may serve other resources that know no DPoP.
 func (t *Transport) proofKey(d *discovery, r *Record) (*oauth.DPoPKey, error) {
 	if !d.dpop {
 		return nil, nil

@@ -6,8 +6,8 @@ import (
 	"net/http"
 )
 
-// Options configure a [Transport]. The zero value is ready: it finds everything out, keeps tokens in
-// memory, and fails with [*NeedsLogin] where a user must log in.
+// Options configure a [Transport]. The zero value is ready: it finds everything out, keeps tokens
+// in memory, and fails with [*NeedsLogin] where a user must log in.
 type Options struct {
 	// Login lets the user log in. nil means that no user can log in.
 	Login Login
@@ -63,8 +63,8 @@ type Client struct {
 	RedirectURI string
 }
 
-// Server replaces facts about an authorization server. Each field that is set is used without asking
-// the server.
+// Server replaces facts about an authorization server. Each field that is set is used without
+// asking the server.
 type Server struct {
 	// Issuer is the authorization server, if the MCP server names none or several. Set it together
 	// with a secret, key or Assertion: without it, the first authorization server that the MCP

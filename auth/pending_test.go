@@ -57,7 +57,8 @@ func TestUnfinishedLoginKeepsTheOldOne(t *testing.T) {
 	}
 }
 
-// The registration of a login that was given up is used for the next, and then belongs to its tokens.
+// The registration of a login that was given up is used for the next, and then belongs to its
+// tokens.
 func TestPendingRegistrationIsUsed(t *testing.T) {
 	t.Parallel()
 	s := newSetup(t, nil, Options{Store: NewStore()})

@@ -19,9 +19,10 @@ var errUnchanged = errors.New("unchanged")
 // refreshTimeout bounds a refresh, with the wait for the lock of the record.
 const refreshTimeout = 60 * time.Second
 
-// refresh replaces the tokens of the record. A refresh token works once, and a second use may revoke
-// the whole login. So the record is locked and read again first; another process may have been
-// faster. The context of the request does not end a refresh that has begun: its answer would be lost.
+// refresh replaces the tokens of the record. A refresh token works once, and a second use may
+// revoke the whole login. So the record is locked and read again first; another process may have
+// been faster. The context of the request does not end a refresh that has begun: its answer would
+// be lost.
 func (t *Transport) refresh(ctx context.Context, n *need, seen *Record) (*credential, error) {
 	if seen == nil || seen.RefreshToken == "" {
 		return nil, errNoRefresh

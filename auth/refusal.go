@@ -10,8 +10,8 @@ import (
 )
 
 // refusal returns the error of an unexpected answer. If code and description are empty, the error
-// shows the beginning of the answer. It does not if the status says that the answer holds tokens, in a
-// form that was not understood.
+// shows the beginning of the answer. It does not if the status says that the answer holds tokens,
+// in a form that was not understood.
 func (a *answer) refusal(endpoint, code, description string) *TokenError {
 	switch {
 	case code != "":

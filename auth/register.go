@@ -68,7 +68,8 @@ type registrationAnswer struct {
 }
 
 // registerDynamically registers the client (RFC 7591). Clients on loopback addresses are native
-// (client-registration: application type); a server that refuses that is asked once for a web client.
+// (client-registration: application type); a server that refuses that is asked once for a web
+// client.
 func (t *Transport) registerDynamically(ctx context.Context, d *discovery, redirectURI string) (reg Registration, err error) {
 	kind := "web"
 	if u, err := url.Parse(redirectURI); err == nil && (isLoopbackHost(u.Hostname()) || u.Scheme != "https") {
@@ -112,9 +113,10 @@ func (t *Transport) registerDynamically(ctx context.Context, d *discovery, redir
 	return reg, nil
 }
 
-// saveRegistration stores the registration of a record before the login that it was made for, so that
-// a login which is given up does not lead to another registration. Tokens keep the registration with
-// which they were issued: a refresh token belongs to one client (RFC 6749, section 6).
+// saveRegistration stores the registration of a record before the login that it was made for, so
+// that a login which is given up does not lead to another registration. Tokens keep the
+// registration with which they were issued: a refresh token belongs to one client (RFC 6749,
+// section 6).
 func (t *Transport) saveRegistration(ctx context.Context, r *Record) error {
 	return t.opts.Store.Update(context.WithoutCancel(ctx), t.key, func(before *Record) (*Record, error) {
 		isChanged := before != nil && before.Generation != r.Generation // by another process, which adoptOther must see

@@ -25,7 +25,8 @@ func TestRefusedRegistration(t *testing.T) {
 	}
 }
 
-// A login without a refresh token works until its access token expires, and then leads to another login.
+// A login without a refresh token works until its access token expires, and then leads to another
+// login.
 func TestNoRefreshToken(t *testing.T) {
 	t.Parallel()
 	s := newSetup(t, &authtest.Options{Quirks: []string{"refresh-offline-scope"}}, Options{}, "notes")

@@ -13,8 +13,8 @@ import (
 	"github.com/dowel-mcp/dowel/internal/oauth"
 )
 
-// Login gets a new token, also if there is one that works. The scopes are asked for in addition. The
-// server is asked first, with a request without a token, where its authorization server is.
+// Login gets a new token, also if there is one that works. The scopes are asked for in addition.
+// The server is asked first, with a request without a token, where its authorization server is.
 func (t *Transport) Login(ctx context.Context, scopes ...string) error {
 	t.mu.Lock()
 	clear(t.stepUps)
@@ -24,9 +24,9 @@ func (t *Transport) Login(ctx context.Context, scopes ...string) error {
 	return err
 }
 
-// LoginID identifies the current login; it is empty without one. It changes when a user logs in, also
-// if that was in another process, and not when a token is refreshed. A client uses it to keep the
-// private results of different users apart.
+// LoginID identifies the current login; it is empty without one. It changes when a user logs in,
+// also if that was in another process, and not when a token is refreshed. A client uses it to keep
+// the private results of different users apart.
 func (t *Transport) LoginID() string {
 	if c := t.current.Load(); c != nil {
 		return c.login
@@ -55,8 +55,8 @@ func (t *Transport) askChallenge(ctx context.Context) challenge {
 	return readChallenge(resp.Header, "")
 }
 
-// Logout revokes the tokens at the authorization server, if it can, and deletes the record, also if it
-// returns an error. Of a client that was registered by hand, the record keeps the authorization
+// Logout revokes the tokens at the authorization server, if it can, and deletes the record, also if
+// it returns an error. Of a client that was registered by hand, the record keeps the authorization
 // server: no other one may get the client's secret.
 func (t *Transport) Logout(ctx context.Context) error {
 	var revoked error
@@ -140,8 +140,8 @@ func isUnrevocable(a *answer) bool {
 	return a.isJSON && json.Unmarshal(a.body, &refused) == nil && refused.Error == "unsupported_token_type"
 }
 
-// Discover finds the authorization server without using it, and returns each request that this took.
-// An error is a [*DiscoveryError]; with an issuer, it says why a user cannot log in there.
+// Discover finds the authorization server without using it, and returns each request that this
+// took. An error is a [*DiscoveryError]; with an issuer, it says why a user cannot log in there.
 func (t *Transport) Discover(ctx context.Context) (issuer string, tried []Attempt, err error) {
 	d, err := t.discover(ctx, &need{challenge: t.askChallenge(ctx)}, nil)
 	if failed, ok := errors.AsType[*DiscoveryError](err); ok {

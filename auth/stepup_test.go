@@ -203,7 +203,8 @@ func TestRequestOperation(t *testing.T) {
 	}
 }
 
-// The challenge of the scheme that was sent says why the token was refused; others offer alternatives.
+// The challenge of the scheme that was sent says why the token was refused; others offer
+// alternatives.
 func TestReadChallenge(t *testing.T) {
 	t.Parallel()
 	h := http.Header{"Www-Authenticate": {

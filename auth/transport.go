@@ -47,8 +47,8 @@ type Transport struct {
 // sharedBase sends the requests of Transports without a base.
 var sharedBase = sync.OnceValue(func() http.RoundTripper { return httpwire.NewTransport() })
 
-// NewTransport returns a Transport for the MCP server at a URL of http, https, ws or wss. nil options
-// mean the zero [Options].
+// NewTransport returns a Transport for the MCP server at a URL of http, https, ws or wss. nil
+// options mean the zero [Options].
 func NewTransport(server string, opts *Options) (*Transport, error) {
 	if len(server) > 2 && strings.EqualFold(server[:2], "ws") { // the handshake of a WebSocket is a request of HTTP
 		server = "http" + server[2:]
@@ -233,8 +233,8 @@ func (t *Transport) checkEncrypted() error {
 // retryRenewal is the wait after a renewal ahead of time has failed.
 const retryRenewal = 30 * time.Second
 
-// mayRenew reports whether a token is to be renewed ahead of time now. A valid one does not wait for
-// the login of another request.
+// mayRenew reports whether a token is to be renewed ahead of time now. A valid one does not wait
+// for the login of another request.
 func (t *Transport) mayRenew(c *credential) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -269,8 +269,8 @@ func (t *Transport) adoptRecord(r *Record) (*credential, error) {
 	return c, nil
 }
 
-// refusal marks an error of the authorization, so that it is not taken for a failure of the connection.
-// It does not mark the end of the request's own context.
+// refusal marks an error of the authorization, so that it is not taken for a failure of the
+// connection. It does not mark the end of the request's own context.
 func refusal(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return err

@@ -150,8 +150,8 @@ func TestAsksByKeyboard(t *testing.T) {
 	p.checkQuiet()
 }
 
-// A question that is hostile in each of its texts runs nothing. An address opens only if it is one of
-// the web. A question of a console's call is in both places.
+// A question that is hostile in each of its texts runs nothing. An address opens only if it is one
+// of the web. A question of a console's call is in both places.
 func TestHostileAsks(t *testing.T) {
 	u, p := openAsks(t)
 	u.ask(hostileText, mcp.LatestRevision, "bad__ask", "", true)

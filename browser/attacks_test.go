@@ -13,8 +13,8 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// A page of another port of this machine can neither read, change nor show the console, although the
-// browser is logged in.
+// A page of another port of this machine can neither read, change nor show the console, although
+// the browser is logged in.
 func TestOtherPort(t *testing.T) {
 	u := newUser(t)
 	u.configureServers(map[string]json.RawMessage{"everything": json.RawMessage(`"everything"`)})

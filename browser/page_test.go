@@ -18,7 +18,8 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// The browser is shared by all tests. Each page has a browser context of its own, like a new profile.
+// The browser is shared by all tests. Each page has a browser context of its own, like a new
+// profile.
 var (
 	browserOnce sync.Once
 	browser     context.Context

@@ -201,9 +201,9 @@ func (c *Client) callListener(o *CallOptions, k *callClock) func(mcp.Notificatio
 	}
 }
 
-// limitProgress makes OnProgress drop progress that does not exceed the progress already reported: a
-// call that is retried with answers starts again at the server, but not for the user. highest is the
-// last reported progress, or nil without OnProgress.
+// limitProgress makes OnProgress drop progress that does not exceed the progress already reported:
+// a call that is retried with answers starts again at the server, but not for the user. highest is
+// the last reported progress, or nil without OnProgress.
 func limitProgress(o *CallOptions) (highest *float64) {
 	report := o.OnProgress
 	if report == nil {
@@ -272,7 +272,8 @@ func (c *Client) nextAuth(ctx context.Context) (auth authContext, ok bool) {
 }
 
 // usedAuth returns the credentials that the requests of a call had. login is the login before the
-// call. ok is false if the credentials differed, or if nextAuth could not tell them for a later call.
+// call. ok is false if the credentials differed, or if nextAuth could not tell them for a later
+// call.
 func (c *Client) usedAuth(sent *httpwire.SentFields, login string) (auth authContext, ok bool) {
 	hash, requests, same := sent.Hash()
 	return authContext(hash + login), same && (requests > 0) == (c.header != nil) && login == c.loginID()

@@ -358,8 +358,8 @@ func (c *connection) dropIfWrongRevision(l *link, err error) bool {
 	return true
 }
 
-// isRepeatable reports whether a request may be sent again after its connection was lost: it changes
-// nothing at the server, or it has no second effect.
+// isRepeatable reports whether a request may be sent again after its connection was lost: it
+// changes nothing at the server, or it has no second effect.
 func isRepeatable(method string) bool {
 	switch method {
 	case mcpwire.MethodGetTask, mcpwire.MethodUpdateTask, mcpwire.MethodCancelTask:

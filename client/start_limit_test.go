@@ -11,8 +11,8 @@ import (
 	"github.com/dowel-mcp/dowel/internal/startphase"
 )
 
-// The limit of the start stands still during an install, which has its own, and during a login, which
-// has none.
+// The limit of the start stands still during an install, which has its own, and during a login,
+// which has none.
 func TestStartLimit(t *testing.T) {
 	t.Parallel()
 	installing, login := startphase.Phase{Runner: "npx"}, startphase.Phase{LoginURL: "https://login.example"}

@@ -17,8 +17,8 @@ import (
 const loginKey = urlElicitationKey + "login"
 
 // forwardRequest sends a request with these params to an upstream, and returns the result or the
-// error for the client. If the upstream wants a login of the client's user, the client is asked to open
-// the page for it ([Options.Login]). Its repeated request waits until the user has logged in.
+// error for the client. If the upstream wants a login of the client's user, the client is asked to
+// open the page for it ([Options.Login]). Its repeated request waits until the user has logged in.
 func (g *Gateway) forwardRequest(ctx context.Context, u *hub.Upstream, req *mcp.Request, params json.RawMessage) (*mcp.Result, error) {
 	if answer := rawjson.Lookup(rawjson.Lookup(params, "inputResponses"), loginKey); answer != nil && g.opts.Login != nil {
 		if !rawjson.Is(rawjson.Lookup(answer, "action"), string(mcp.ElicitAccept)) {
@@ -36,8 +36,8 @@ func (g *Gateway) forwardRequest(ctx context.Context, u *hub.Upstream, req *mcp.
 	return res, err
 }
 
-// needsUserLogin reports whether the connection of a user fails for lack of a login. An upstream that
-// is down for all waits for the login of its owner.
+// needsUserLogin reports whether the connection of a user fails for lack of a login. An upstream
+// that is down for all waits for the login of its owner.
 func needsUserLogin(err error) bool {
 	var refused *httpwire.RefusalError
 	var down *hub.DownError
@@ -84,7 +84,8 @@ func loginFailed(ctx context.Context, u *hub.Upstream, req *mcp.Request) (*mcp.R
 	return nil, mcp.Errorf(jsonrpc.CodeInternal, "%s", text)
 }
 
-// withoutLoginAnswer removes the answer to the question about the login, which is not the upstream's.
+// withoutLoginAnswer removes the answer to the question about the login, which is not the
+// upstream's.
 func withoutLoginAnswer(params json.RawMessage) json.RawMessage {
 	answers := rawjson.Set(rawjson.Lookup(params, "inputResponses"), loginKey, nil)
 	for it := rawjson.Object(answers); it.Next(); {

@@ -42,8 +42,8 @@ func (f *resourceFollower) followResource(ctx context.Context) {
 	f.keepListening(ctx, f.upstream, req)
 }
 
-// keepListening sends a subscriptions/listen request to an upstream, and again when it ends, until ctx
-// ends, the upstream is held, or it refuses the first one.
+// keepListening sends a subscriptions/listen request to an upstream, and again when it ends, until
+// ctx ends, the upstream is held, or it refuses the first one.
 func (s *subscription) keepListening(ctx context.Context, u *hub.Upstream, req *mcp.Request) {
 	const shortest, longest = 50 * time.Millisecond, 30 * time.Second
 	for pause := shortest; ; pause = min(2*pause, longest) {

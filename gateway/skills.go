@@ -16,8 +16,8 @@ import (
 )
 
 // The gateway lists the skills of all upstreams. In the gateway of all, their URIs and the URIs of
-// their files name the upstream, so that skills of two upstreams are never taken for one another, and
-// reading needs no list. Digests and frontmatter pass unchanged. The gateway does not offer
+// their files name the upstream, so that skills of two upstreams are never taken for one another,
+// and reading needs no list. Digests and frontmatter pass unchanged. The gateway does not offer
 // resources/directory/read: an entry has all files of its skill.
 
 // skillUpstreams returns the shown upstreams that are ready and offer skills, in the hub's order.
@@ -27,8 +27,8 @@ func (g *Gateway) skillUpstreams() []*hub.Upstream {
 	})
 }
 
-// skillCursor is the place at which a page of skills begins: the beginning of an upstream's list, or
-// one of its cursors.
+// skillCursor is the place at which a page of skills begins: the beginning of an upstream's list,
+// or one of its cursors.
 type skillCursor struct {
 	upstream string
 	own      *string

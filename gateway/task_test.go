@@ -19,7 +19,8 @@ import (
 	"github.com/dowel-mcp/dowel/server"
 )
 
-// taskServer returns a server whose tools make a task of each call. hang runs until it is cancelled.
+// taskServer returns a server whose tools make a task of each call. hang runs until it is
+// cancelled.
 func taskServer(t *testing.T) *server.Server {
 	s := server.New("up", "1", nil)
 	t.Cleanup(func() { s.Close() })
@@ -128,7 +129,8 @@ func taskRequest(principal, method, params string) *mcp.Request {
 	}
 }
 
-// The id of a task works for its principal only, at a gateway with the same keys that shows its upstream.
+// The id of a task works for its principal only, at a gateway with the same keys that shows its
+// upstream.
 func TestTasksOfOthers(t *testing.T) {
 	t.Parallel()
 	h := hubOf(t, hub.Options{}, hub.Definition{Name: "up", Target: taskServer(t)}, hub.Definition{Name: "other", Target: taskServer(t)})

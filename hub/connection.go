@@ -50,8 +50,8 @@ func newConnection() *connection {
 	return conn
 }
 
-// openConn dials the server, with a login of its own unless it is nil. The connection lives until its
-// client is closed or it is lost.
+// openConn dials the server, with a login of its own unless it is nil. The connection lives until
+// its client is closed or it is lost.
 func (u *Upstream) openConn(ctx context.Context, login *http.Client) (*connection, error) {
 	u.mu.Lock()
 	d := u.def
@@ -122,7 +122,8 @@ func (u *Upstream) dialTarget(d Definition) any {
 	return c
 }
 
-// withLogin returns a target with another HTTP client, if it has one. Others take it from the options.
+// withLogin returns a target with another HTTP client, if it has one. Others take it from the
+// options.
 func withLogin(target any, login *http.Client) any {
 	switch t := target.(type) {
 	case streamable.URL:

@@ -11,8 +11,8 @@ import (
 	"github.com/dowel-mcp/dowel/internal/startphase"
 )
 
-// runnerSlots is how many package runners a hub starts at a time. An install uses a whole processor,
-// so more of them at once would only make all servers late.
+// runnerSlots is how many package runners a hub starts at a time. An install uses a whole
+// processor, so more of them at once would only make all servers late.
 var runnerSlots = min(max(3, runtime.NumCPU()), 8)
 
 // slotLimit is how long a runner keeps others from starting. A longer install mostly waits for the

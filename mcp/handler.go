@@ -49,8 +49,8 @@ func Chain(h Handler, mws ...Middleware) Handler {
 }
 
 // Request is one request of either era. On the calling side, the caller sets the fields up to
-// NoProgress, LogLevel, ClientCapabilities and Header. On the serving side, the transport sets all fields
-// but Notify. A Handler may modify a copy, but never the original. The raw fields alias the
+// NoProgress, LogLevel, ClientCapabilities and Header. On the serving side, the transport sets all
+// fields but Notify. A Handler may modify a copy, but never the original. The raw fields alias the
 // received frame.
 type Request struct {
 	Method string
@@ -85,8 +85,8 @@ type Request struct {
 	Principal Principal
 	// Header holds the header fields of the HTTP request under their canonical names. Over WebSocket
 	// these are the fields of the request that has opened the connection. It is nil on transports
-	// without HTTP. On the calling side it holds fields Mcp-Param-… that a client has sent to a program
-	// in between: Streamable HTTP sends them with a tools/call, unless the tool defines them.
+	// without HTTP. On the calling side it holds fields Mcp-Param-… that a client has sent to a
+	// program in between: Streamable HTTP sends them with a tools/call, unless the tool defines them.
 	Header map[string][]string
 	// Peer sends notifications to the sender of the request, until ServeMCP has returned.
 	Peer Peer

@@ -10,10 +10,10 @@ import (
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
-// Sample asks the client's model for a message. MaxTokens must be positive. Each message
-// has the role user or assistant, and content. A message with tool results must hold nothing else,
-// and a message with tool uses must be followed by a message with the results of all of them; a
-// result must name an earlier use. The errors are the errors of [Ask]; a client may also refuse by not
+// Sample asks the client's model for a message. MaxTokens must be positive. Each message has the
+// role user or assistant, and content. A message with tool results must hold nothing else, and a
+// message with tool uses must be followed by a message with the results of all of them; a result
+// must name an earlier use. The errors are the errors of [Ask]; a client may also refuse by not
 // answering. If the handler asks further questions, the answer travels in the request state, which
 // has a limit: see [Options].MaxState.
 func Sample(ctx context.Context, key string, params mcp.CreateMessageParams) (*mcp.CreateMessageResult, error) {

@@ -71,8 +71,8 @@ func (m *extraMethods) serves(method string) bool {
 	return m.byName[method] != nil
 }
 
-// declareSkills declares the extension of skills if its methods have handlers, unless the program has
-// declared it in [Options].
+// declareSkills declares the extension of skills if its methods have handlers, unless the program
+// has declared it in [Options].
 func (s *Server) declareSkills(c *mcp.ServerCapabilities) {
 	if mcpwire.OffersSkills(*c) || !s.methods.serves(mcpwire.MethodListSkills) {
 		return

@@ -12,7 +12,8 @@ import (
 // store. It yields the resources after the URI after, or all if that is empty. The order must not
 // change between calls, nor depend on whether that URI still exists; sorting by URI is enough. The
 // server stops reading at the end of a page. Clients read the yielded resources through a resource
-// or template of the server. A resource whose URI is invalid is logged and left out. ctx is the context of a handler.
+// or template of the server. A resource whose URI is invalid is logged and left out. ctx is the
+// context of a handler.
 type ResourceProvider func(ctx context.Context, after string) iter.Seq2[mcp.Resource, error]
 
 // Provide adds computed resources after the added ones and after earlier providers. Report changes

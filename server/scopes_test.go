@@ -69,8 +69,8 @@ func TestScopes(t *testing.T) {
 	}
 }
 
-// TestScopesBehindMiddleware checks that the server itself refuses a request over HTTP, if middleware
-// hides its method Scopes from the transport.
+// TestScopesBehindMiddleware checks that the server itself refuses a request over HTTP, if
+// middleware hides its method Scopes from the transport.
 func TestScopesBehindMiddleware(t *testing.T) {
 	t.Parallel()
 	s := newScopedServer(nil)

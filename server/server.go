@@ -99,8 +99,8 @@ func (s *Server) Keys() *mcp.Keys { return s.opts.Keys }
 func (s *Server) Extensions() []mcp.Extension { return s.vocabulary }
 
 // Close ends all subscriptions, present and future, with a result, which tells clients that the end
-// is intended. It cancels the handlers of tasks, and their tasks fail; no task begins after it. Other
-// requests are still served. Close does not wait and always returns nil.
+// is intended. It cancels the handlers of tasks, and their tasks fail; no task begins after it.
+// Other requests are still served. Close does not wait and always returns nil.
 func (s *Server) Close() error {
 	s.subscriptions.close()
 	s.tasks.close()

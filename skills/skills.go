@@ -1,6 +1,6 @@
 // Package skills serves and reads Agent Skills (agentskills.io) over MCP: the extension
-// io.modelcontextprotocol/skills (SEP-2640) of revision 2026-07-28. A skill is a folder with the file
-// SKILL.md, which tells a model how to do something, and any files that it refers to.
+// io.modelcontextprotocol/skills (SEP-2640) of revision 2026-07-28. A skill is a folder with the
+// file SKILL.md, which tells a model how to do something, and any files that it refers to.
 //
 // A server serves a folder of skills. Their files are resources under skill://:
 //
@@ -16,8 +16,8 @@
 //	form, err := skill.Read(ctx, c, "references/FORMS.md")
 //
 // Each file is compared with the digest and the size in the skill's entry, and SKILL.md with its
-// frontmatter. The entry comes from the server that sends the files. So a verified file is the one that
-// the entry describes, and still text of a stranger.
+// frontmatter. The entry comes from the server that sends the files. So a verified file is the one
+// that the entry describes, and still text of a stranger.
 package skills
 
 import (
@@ -32,14 +32,15 @@ import (
 	"github.com/dowel-mcp/dowel/server"
 )
 
-// Serve serves the skills in a folder on s: each folder in it, in any depth, with a valid SKILL.md and
-// the name that SKILL.md says. s then declares the extension. The folder must exist. It is read anew
-// for each request, so changes count at once; while clients listen, s tells them about changes.
+// Serve serves the skills in a folder on s: each folder in it, in any depth, with a valid SKILL.md
+// and the name that SKILL.md says. s then declares the extension. The folder must exist. It is read
+// anew for each request, so changes count at once; while clients listen, s tells them about
+// changes.
 //
-// A skill has at most 512 files with together 16 MiB. Names that begin with a dot, symbolic links, pipes and
-// devices are left out, and no path leads out of the folder. The default logger of log/slog gets the reasons why
-// folders with SKILL.md are not served. All principals see all skills. The caller must call stop once
-// s is not used any more.
+// A skill has at most 512 files with together 16 MiB. Names that begin with a dot, symbolic links,
+// pipes and devices are left out, and no path leads out of the folder. The default logger of
+// log/slog gets the reasons why folders with SKILL.md are not served. All principals see all
+// skills. The caller must call stop once s is not used any more.
 func Serve(s *server.Server, dir string) (stop func(), err error) {
 	folder, err := skills.Open(dir, nil)
 	if err != nil {
@@ -73,9 +74,9 @@ func newSkill(entry *skills.Skill) *Skill {
 	return s
 }
 
-// List iterates over the skills of a server, and requests each page when the loop reaches it. It reads
-// no file. The list may be incomplete: [Get] finds skills that it lacks. List ends with the first
-// error, which matches [errors.ErrUnsupported] if the server does not declare skills.
+// List iterates over the skills of a server, and requests each page when the loop reaches it. It
+// reads no file. The list may be incomplete: [Get] finds skills that it lacks. List ends with the
+// first error, which matches [errors.ErrUnsupported] if the server does not declare skills.
 func List(ctx context.Context, c *client.Client) iter.Seq2[*Skill, error] {
 	return func(yield func(*Skill, error) bool) {
 		for entry, err := range skills.List(ctx, c) {
@@ -100,10 +101,10 @@ func Get(ctx context.Context, c *client.Client, uri string) (*Skill, error) {
 	return newSkill(entry), nil
 }
 
-// Read reads a file of the skill and verifies it. name is the file's URI, or its path relative to the
-// folder of the skill. c must be a client of the skill's server. The error matches [ErrUnverified] if the
-// file must not be used. The files of a skill without a list of files have no digests; only the
-// frontmatter of its SKILL.md is compared.
+// Read reads a file of the skill and verifies it. name is the file's URI, or its path relative to
+// the folder of the skill. c must be a client of the skill's server. The error matches
+// [ErrUnverified] if the file must not be used. The files of a skill without a list of files have
+// no digests; only the frontmatter of its SKILL.md is compared.
 func (s *Skill) Read(ctx context.Context, c *client.Client, name string) (mcp.ResourceContents, error) {
 	if s.entry == nil {
 		return mcp.ResourceContents{}, fmt.Errorf("the skill %s does not come from List or Get: %w", s.URI, ErrUnverified)

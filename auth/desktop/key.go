@@ -47,8 +47,9 @@ type keyPlace struct {
 	ID    string `json:"id"`
 }
 
-// ErrKeyUnreachable is wrapped by errors of a [Store] if the key is in a keyring and the keyring does
-// not give it, as in a session over SSH or in a service. Store.MoveKey in a desktop session helps.
+// ErrKeyUnreachable is wrapped by errors of a [Store] if the key is in a keyring and the keyring
+// does not give it, as in a session over SSH or in a service. Store.MoveKey in a desktop session
+// helps.
 var ErrKeyUnreachable = errors.New("the keyring does not give the key of the logins")
 
 func newStoreKey(text []byte) *storeKey {

@@ -78,8 +78,8 @@ func (s *Store) probeKeyring(ctx context.Context) error {
 	return err
 }
 
-// askKeyring calls ask, for at most a time. A keyring that hangs keeps the goroutine of ask, so only one
-// request at a time is made.
+// askKeyring calls ask, for at most a time. A keyring that hangs keeps the goroutine of ask, so
+// only one request at a time is made.
 func (s *Store) askKeyring(ctx context.Context, timeout time.Duration, ask func() (string, error)) (string, error) {
 	type answer struct {
 		text string

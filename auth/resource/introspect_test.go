@@ -65,8 +65,8 @@ func TestIntrospection(t *testing.T) {
 	expect("expired within the skew, asked again", short, 401, 7)
 }
 
-// TestInactiveToken checks that an answer about an inactive token counts as a refusal, also if it has
-// the claims of a valid one.
+// TestInactiveToken checks that an answer about an inactive token counts as a refusal, also if it
+// has the claims of a valid one.
 func TestInactiveToken(t *testing.T) {
 	t.Parallel()
 	var active atomic.Bool
@@ -167,7 +167,8 @@ func TestIntrospectAlways(t *testing.T) {
 	}
 }
 
-// TestTokensStayWithTheirIssuer checks that a token which names its issuer is shown to no other one.
+// TestTokensStayWithTheirIssuer checks that a token which names its issuer is shown to no other
+// one.
 func TestTokensStayWithTheirIssuer(t *testing.T) {
 	t.Parallel()
 	const stranger = "https://stranger.example"

@@ -13,8 +13,8 @@ import (
 // metadataLife is how long metadata need not be read again. The addresses in it rarely change.
 const metadataLife = 24 * time.Hour
 
-// issuerMetadata is the metadata of an issuer that was read last. It stays in use if it cannot be read
-// again.
+// issuerMetadata is the metadata of an issuer that was read last. It stays in use if it cannot be
+// read again.
 type issuerMetadata struct {
 	mu       sync.Mutex
 	document *oauth.ServerMetadata // nil before the first success
@@ -24,8 +24,8 @@ type issuerMetadata struct {
 	reading  chan struct{} // closed at the end of the attempt in progress; nil without one
 }
 
-// readMetadata returns the metadata of the issuer. It waits for the first success only, at most until
-// ctx ends, and reads old metadata again in the background.
+// readMetadata returns the metadata of the issuer. It waits for the first success only, at most
+// until ctx ends, and reads old metadata again in the background.
 func (i *issuer) readMetadata(ctx context.Context) (*oauth.ServerMetadata, error) {
 	m := &i.metadata
 	for {

@@ -57,8 +57,8 @@ func TestMetadataWaiters(t *testing.T) {
 	}
 }
 
-// TestStaleMetadata checks that known addresses stay in use if the metadata cannot be read again, and
-// that new addresses are found when an old one fails.
+// TestStaleMetadata checks that known addresses stay in use if the metadata cannot be read again,
+// and that new addresses are found when an old one fails.
 func TestStaleMetadata(t *testing.T) {
 	t.Parallel()
 	var moved, metadataDown atomic.Bool

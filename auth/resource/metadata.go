@@ -14,8 +14,8 @@ import (
 // wellKnown begins the path of the metadata (RFC 9728, section 3).
 const wellKnown = "/.well-known/oauth-protected-resource"
 
-// serveMetadata answers a request for the metadata of the resource at path. Pages of all origins may
-// read it: it is public, and clients in browsers need it before they have a token.
+// serveMetadata answers a request for the metadata of the resource at path. Pages of all origins
+// may read it: it is public, and clients in browsers need it before they have a token.
 func (s *Server) serveMetadata(w http.ResponseWriter, r *http.Request, path string) {
 	allowAnyOrigin(w)
 	path = strings.TrimSuffix(path, "/")

@@ -78,8 +78,8 @@ func (s *Server) answerRefusal(w http.ResponseWriter, r *http.Request, err error
 	httpwire.RefuseRequest(w, jsonrpc.ID{}, status, texts[why.code])
 }
 
-// challenges returns the values of WWW-Authenticate: one for each scheme that the request could use or
-// has used. An error about a proof is reported with the scheme DPoP alone.
+// challenges returns the values of WWW-Authenticate: one for each scheme that the request could use
+// or has used. An error about a proof is reported with the scheme DPoP alone.
 func (s *Server) challenges(r *http.Request, code string, scopes []string) []string {
 	var values []string
 	aboutProof := code == codeInvalidProof || code == codeUseNonce
@@ -116,7 +116,8 @@ func (s *Server) challenge(r *http.Request, scheme, code string, scopes []string
 	return c.String()
 }
 
-// challengeScopes asks for a token with scopes and Options.Scopes, which a new token needs too. It is the Challenge of [httpwire.Authorization].
+// challengeScopes asks for a token with scopes and Options.Scopes, which a new token needs too. It
+// is the Challenge of [httpwire.Authorization].
 func (s *Server) challengeScopes(r *http.Request, scopes []string) []string {
 	all := slices.Clone(s.opts.Scopes)
 	for _, scope := range scopes {

@@ -33,7 +33,8 @@ func newTestServer(t *testing.T, as *authtest.Server, change func(*Options)) *Se
 	return s
 }
 
-// send sends a request through Protect. It returns the answer and the token that the handler has seen.
+// send sends a request through Protect. It returns the answer and the token that the handler has
+// seen.
 func send(s *Server, r *http.Request) (*http.Response, *Token) {
 	var seen *Token
 	w := httptest.NewRecorder()
@@ -121,8 +122,8 @@ func TestPathsWithoutToken(t *testing.T) {
 	}
 }
 
-// TestLoopbackNames checks that a server at a loopback address has the host that the client uses, if
-// it is a loopback host too.
+// TestLoopbackNames checks that a server at a loopback address has the host that the client uses,
+// if it is a loopback host too.
 func TestLoopbackNames(t *testing.T) {
 	t.Parallel()
 	as := authtest.Start(t, nil)

@@ -33,8 +33,8 @@ type Server struct {
 	now        func() time.Time
 }
 
-// New returns a Server, or an error that names the first mistake in the options. It does not contact
-// the issuers.
+// New returns a Server, or an error that names the first mistake in the options. It does not
+// contact the issuers.
 func New(opts Options) (*Server, error) {
 	u, err := opts.check()
 	if err != nil {
@@ -74,8 +74,8 @@ func defaultClient() *http.Client {
 }
 
 // Protect returns a handler that passes requests with a valid token to next, and serves the
-// protected resource metadata. It passes preflights, which browsers send without a token, to next: the
-// transports of this module answer them by their Guard. A stream ends when its token expires.
+// protected resource metadata. It passes preflights, which browsers send without a token, to next:
+// the transports of this module answer them by their Guard. A stream ends when its token expires.
 func (s *Server) Protect(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if path, ok := strings.CutPrefix(r.URL.EscapedPath(), wellKnown); ok {
@@ -215,8 +215,8 @@ func (s *Server) pathOfAudience(aud string) (path string, ok bool) {
 	return path, ok
 }
 
-// isForUs reports whether one audience is this server or a path of it. forAll reports that it is the
-// whole server.
+// isForUs reports whether one audience is this server or a path of it. forAll reports that it is
+// the whole server.
 func (s *Server) isForUs(audience []string) (ok, forAll bool) {
 	for _, aud := range audience {
 		path, below := s.pathOfAudience(aud)

@@ -26,8 +26,8 @@ import (
 // client that says nothing.
 const tokenLeft = 15 * time.Second
 
-// pipeServer serves endpoints behind a [Server] over [net.Pipe], for bubbles of testing/synctest. It
-// is the listener, too.
+// pipeServer serves endpoints behind a [Server] over [net.Pipe], for bubbles of testing/synctest.
+// It is the listener, too.
 type pipeServer struct {
 	conns  chan net.Conn
 	closed chan struct{}
@@ -53,7 +53,8 @@ func (p *pipeServer) dial(context.Context, string, string) (net.Conn, error) {
 	return near, nil
 }
 
-// startPipeServer starts a server that knows the token "short". Clean-up ends all of its goroutines.
+// startPipeServer starts a server that knows the token "short". Clean-up ends all of its
+// goroutines.
 func startPipeServer(t *testing.T) *pipeServer {
 	t.Helper()
 	guard, err := New(Options{URL: "http://127.0.0.1:80", Issuers: []Issuer{{URL: "https://as.example"}}, Logger: slog.New(slog.DiscardHandler)})
@@ -125,7 +126,8 @@ func openSubscription(t *testing.T, p *pipeServer) *http.Response {
 	return p.open(t, http.MethodPost, "/mcp", listen, "Mcp-Protocol-Version", string(mcp.LatestRevision), "Mcp-Method", mcp.MethodListen)
 }
 
-// TestSubscriptionOfClosedServer checks that a subscription to a closed server is answered and ends.
+// TestSubscriptionOfClosedServer checks that a subscription to a closed server is answered and
+// ends.
 func TestSubscriptionOfClosedServer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := startPipeServer(t)
@@ -143,8 +145,8 @@ func TestSubscriptionOfClosedServer(t *testing.T) {
 	})
 }
 
-// TestStreamsEndWithTheirToken checks that each kind of stream ends when its token expires, not before,
-// and that the token opens none afterwards.
+// TestStreamsEndWithTheirToken checks that each kind of stream ends when its token expires, not
+// before, and that the token opens none afterwards.
 func TestStreamsEndWithTheirToken(t *testing.T) {
 	for name, open := range map[string]func(*testing.T, *pipeServer) *http.Response{
 		"session": func(t *testing.T, p *pipeServer) *http.Response {

@@ -12,8 +12,8 @@ import (
 //go:embed skills
 var skillFiles embed.FS
 
-// addSkills serves the skills of the folder skills from a temporary copy, which the returned function
-// removes.
+// addSkills serves the skills of the folder skills from a temporary copy, which the returned
+// function removes.
 func addSkills(s *server.Server) (func(), error) {
 	dir, err := os.MkdirTemp("", "conformance-skills-")
 	if err != nil {

@@ -114,8 +114,8 @@ func TestServeAuthMistakes(t *testing.T) {
 	}
 }
 
-// recordingUpstream is a server over HTTP that records all that it receives, and refuses the calls of
-// one tool like a server that wants other credentials.
+// recordingUpstream is a server over HTTP that records all that it receives, and refuses the calls
+// of one tool like a server that wants other credentials.
 type recordingUpstream struct {
 	mu   sync.Mutex
 	seen bytes.Buffer
@@ -168,7 +168,8 @@ func (u *recordingUpstream) text() string {
 }
 
 // TestGatewayAuth checks that a gateway with gateway.auth accepts access tokens for itself, that no
-// upstream and no record ever sees one, and that the refusal of an upstream is not the gateway's own.
+// upstream and no record ever sees one, and that the refusal of an upstream is not the gateway's
+// own.
 func TestGatewayAuth(t *testing.T) {
 	t.Parallel()
 	as := authtest.Start(t, nil)
@@ -234,8 +235,8 @@ func TestGatewayAuth(t *testing.T) {
 	p.expectFailure(exit.Failed, "other machines can reach", "up", "--http", "0.0.0.0:0")
 }
 
-// TestGatewayServerScopes checks that a server of the gateway can be kept for tokens with more scopes,
-// whichever way leads to it.
+// TestGatewayServerScopes checks that a server of the gateway can be kept for tokens with more
+// scopes, whichever way leads to it.
 func TestGatewayServerScopes(t *testing.T) {
 	t.Parallel()
 	as := authtest.Start(t, nil)

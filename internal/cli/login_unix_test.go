@@ -78,7 +78,8 @@ func (u *testUser) logIn(as *authtest.Server, words ...string) string {
 }
 
 // A server of the running dowel that needs a login says so, works after dowel login, and needs one
-// again after dowel logout, which revokes the tokens. No output and no file has a secret of the login.
+// again after dowel logout, which revokes the tokens. No output and no file has a secret of the
+// login.
 func TestLogin(t *testing.T) {
 	t.Parallel()
 	as := authtest.Start(t, &authtest.Options{Quirks: []string{"registration-secret"}})
@@ -138,8 +139,8 @@ func TestLogin(t *testing.T) {
 	}
 }
 
-// secretsOf returns the secrets of the logins at an authorization server, by names. Each kind must be
-// among them.
+// secretsOf returns the secrets of the logins at an authorization server, by names. Each kind must
+// be among them.
 func secretsOf(t *testing.T, as *authtest.Server, resource *authtest.Resource) map[string]string {
 	t.Helper()
 	secrets := map[string]string{}
@@ -171,7 +172,8 @@ func secretsOf(t *testing.T, as *authtest.Server, resource *authtest.Resource) m
 	return secrets
 }
 
-// dowel doctor names the rule that the metadata of a server breaks, and the setting that would help.
+// dowel doctor names the rule that the metadata of a server breaks, and the setting that would
+// help.
 func TestDoctorNamesSetting(t *testing.T) {
 	t.Parallel()
 	for quirk, tt := range map[string]struct{ rule, setting string }{

@@ -8,8 +8,8 @@ import (
 	"github.com/dowel-mcp/dowel/internal/cli/exit"
 )
 
-// On a terminal, dowel add asks for the values of a published server, repeats a question after a bad
-// answer, and adds nothing without consent.
+// On a terminal, dowel add asks for the values of a published server, repeats a question after a
+// bad answer, and adds nothing without consent.
 func TestAddOnTerminal(t *testing.T) {
 	t.Parallel()
 	u := newTestUser(t)

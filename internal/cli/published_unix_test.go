@@ -134,7 +134,8 @@ func TestRegistryAway(t *testing.T) {
 	u.expectSuccess("connects to: https://acme.example/mcp", "add", file, "--yes")
 }
 
-// A bundle runs from the user's data folder, and goes with its server. A changed one installs nothing.
+// A bundle runs from the user's data folder, and goes with its server. A changed one installs
+// nothing.
 func TestAddBundle(t *testing.T) {
 	t.Parallel()
 	u := newTestUser(t)

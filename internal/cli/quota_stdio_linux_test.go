@@ -19,8 +19,8 @@ import (
 )
 
 // A client of dowel up --stdio that reads nothing makes its process hold no more answers than the
-// limit, and the running dowel none. Other clients are served, and each of its calls has an answer once it
-// reads: a result, or an error that names the limit.
+// limit, and the running dowel none. Other clients are served, and each of its calls has an answer
+// once it reads: a result, or an error that names the limit.
 func TestUnreadAnswersOverStdio(t *testing.T) {
 	t.Parallel()
 	const calls, size, most = 76, 1 << 20, 64 << 20

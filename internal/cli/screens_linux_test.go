@@ -157,7 +157,8 @@ func TestImportOfNothing(t *testing.T) {
 	}
 }
 
-// A command that starts a server shows that it does, so that a slow start does not look like a hang.
+// A command that starts a server shows that it does, so that a slow start does not look like a
+// hang.
 func TestStartIsShown(t *testing.T) {
 	t.Parallel()
 	p := onTerminal(t, "tools", "--", "sh", "-c", "cat >/dev/null")

@@ -22,8 +22,8 @@ import (
 	"github.com/dowel-mcp/dowel/transport/streamable"
 )
 
-// userUpstream is an upstream behind an authorization server. Its tool whoami returns the subject of
-// the access token, and it records all requests.
+// userUpstream is an upstream behind an authorization server. Its tool whoami returns the subject
+// of the access token, and it records all requests.
 type userUpstream struct {
 	*authtest.Resource
 	mu   sync.Mutex
@@ -83,9 +83,9 @@ func tokenOf(as *authtest.Server, user, client, gateway string) string {
 	})
 }
 
-// TestUserTokenExchange checks that each user of the gateway reaches a server with a token of its own,
-// that the token for the gateway reaches the authorization server only, and that the refusal of the
-// server or of its authorization server is not the gateway's own.
+// TestUserTokenExchange checks that each user of the gateway reaches a server with a token of its
+// own, that the token for the gateway reaches the authorization server only, and that the refusal
+// of the server or of its authorization server is not the gateway's own.
 func TestUserTokenExchange(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {

@@ -32,7 +32,8 @@ func newBrowser(t *testing.T, maxRedirects int) *http.Client {
 	}}
 }
 
-// openPage opens a page and returns the status and the text of the last one. to is the next redirect.
+// openPage opens a page and returns the status and the text of the last one. to is the next
+// redirect.
 func openPage(t *testing.T, browser *http.Client, url string) (status int, text, to string) {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
@@ -48,8 +49,8 @@ func openPage(t *testing.T, browser *http.Client, url string) (status int, text,
 	return resp.StatusCode, string(raw), resp.Header.Get("Location")
 }
 
-// userGateway is a gateway with users of one authorization server and an upstream of another one, at
-// which each user has an account.
+// userGateway is a gateway with users of one authorization server and an upstream of another one,
+// at which each user has an account.
 type userGateway struct {
 	*testUser
 	users, accounts *authtest.Server
@@ -107,8 +108,8 @@ func resultText(res *mcp.CallToolResult) string {
 	return res.Content[0].Text
 }
 
-// TestUserLoginPage checks that a user of the gateway logs in at an upstream by a URL elicitation, that
-// the login outlives the gateway, and that no other user gets it.
+// TestUserLoginPage checks that a user of the gateway logs in at an upstream by a URL elicitation,
+// that the login outlives the gateway, and that no other user gets it.
 func TestUserLoginPage(t *testing.T) {
 	t.Parallel()
 	for _, revision := range []mcp.Revision{mcp.LatestRevision, mcp.Revision20251125} {
@@ -147,8 +148,8 @@ func TestUserLoginPage(t *testing.T) {
 	}
 }
 
-// TestUserLoginPageOfAnother checks that a page logs in the user of the refused request only, and that
-// all steps happen in one browser (client/elicitation: phishing).
+// TestUserLoginPageOfAnother checks that a page logs in the user of the refused request only, and
+// that all steps happen in one browser (client/elicitation: phishing).
 func TestUserLoginPageOfAnother(t *testing.T) {
 	t.Parallel()
 	g := startUserGateway(t)
@@ -188,7 +189,8 @@ func TestUserLoginPageOfAnother(t *testing.T) {
 			t.Errorf("%s: status %d with %s, want %d", name, status, text, tt.status)
 		}
 	}
-	// She is sent on to the upstream's authorization server, and the redirect from there is bound, too.
+	// She is sent on to the upstream's authorization server, and the redirect from there is bound,
+	// too.
 	_, _, second := openPage(t, mine, callback)
 	if !strings.Contains(second, "/login/callback?") {
 		t.Fatalf("the second redirect is %s", second)
@@ -219,7 +221,8 @@ func TestUserLoginPageOfAnother(t *testing.T) {
 	}
 }
 
-// TestUserLoginPageScopes checks that a user logs in again for scopes that a call turns out to need.
+// TestUserLoginPageScopes checks that a user logs in again for scopes that a call turns out to
+// need.
 func TestUserLoginPageScopes(t *testing.T) {
 	t.Parallel()
 	g := startUserGateway(t)

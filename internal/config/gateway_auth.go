@@ -36,8 +36,8 @@ func (a GatewayAuth) IsSet() bool { return len(a.Issuers) > 0 }
 
 var gatewayAuthKeys = []string{"url", "issuers", "audiences", "scopes", "servers", "dpop", "requireType", "clientId", "clientSecret"}
 
-// readGatewayAuth reads the object gateway.auth. An unknown key is an error here: it may be a misspelled
-// condition.
+// readGatewayAuth reads the object gateway.auth. An unknown key is an error here: it may be a
+// misspelled condition.
 func (e *entryReader) readGatewayAuth(field string, n *node, into *GatewayAuth) {
 	e.recordPosition(field, n)
 	before := len(e.s.Problems)

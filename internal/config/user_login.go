@@ -8,8 +8,8 @@ const (
 	PerShared = "shared"
 )
 
-// readUserLogin reads oauth.per or oauth.exchange. A project must not choose them: the tokens of the
-// gateway's users go to the authorization server of the entry.
+// readUserLogin reads oauth.per or oauth.exchange. A project must not choose them: the tokens of
+// the gateway's users go to the authorization server of the entry.
 func (e *entryReader) readUserLogin(name string, n *node) {
 	if e.s.Scope == Project {
 		e.errorf(n.at, "write the server into your own file", "oauth.%s has no place in a project's file, which must not get the tokens of users", name)

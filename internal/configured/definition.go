@@ -17,7 +17,8 @@ import (
 	"github.com/dowel-mcp/dowel/transport/websocket"
 )
 
-// newDefinition returns the definition of a resolved server, which the hub starts. logins may be nil.
+// newDefinition returns the definition of a resolved server, which the hub starts. logins may be
+// nil.
 func newDefinition(d *config.Definition, logins auth.Store) hub.Definition {
 	header := requestHeader(d)
 	login, err := loginClient(d, logins)

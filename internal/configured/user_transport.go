@@ -25,8 +25,8 @@ type userTransport struct {
 // LoginID identifies the login for the client's private results.
 func (t *userTransport) LoginID() string { return t.login.Load().LoginID() }
 
-// RoundTrip implements [http.RoundTripper]. A request that lacks scopes needs another login, unless the
-// last one has asked for these scopes: that has not helped.
+// RoundTrip implements [http.RoundTripper]. A request that lacks scopes needs another login, unless
+// the last one has asked for these scopes: that has not helped.
 func (t *userTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	resp, err := t.login.Load().RoundTrip(r)
 	if err == nil || !t.mayAsk {

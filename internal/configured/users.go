@@ -34,8 +34,8 @@ type userLogin struct {
 	used      time.Time      // guarded by userLogins.mu
 }
 
-// maxUserLogins bounds the logins in memory at one server. The one unused for longest makes room; its
-// user gets a new one from the store or by an exchange.
+// maxUserLogins bounds the logins in memory at one server. The one unused for longest makes room;
+// its user gets a new one from the store or by an exchange.
 const maxUserLogins = 1000
 
 // newUserLogins returns the logins of the users at a server. A nil store keeps none.
@@ -131,8 +131,8 @@ func (l *userLogins) newUserLogin(principal string) (*userLogin, error) {
 	return u, nil
 }
 
-// userOptions returns the options of a user's logins. Redirects go to the gateway, not to the loopback
-// address of the owner's logins.
+// userOptions returns the options of a user's logins. Redirects go to the gateway, not to the
+// loopback address of the owner's logins.
 func (l *userLogins) userOptions(principal string) auth.Options {
 	o := l.opts
 	o.Account = l.opts.Account + " user " + principal
@@ -148,8 +148,8 @@ type UserLogin struct {
 	Run func(ctx context.Context, login auth.Login) error
 }
 
-// UserLogin returns the login that the user of a request can make at a server with a browser. ok is false
-// if there is none.
+// UserLogin returns the login that the user of a request can make at a server with a browser. ok is
+// false if there is none.
 func (s *Source) UserLogin(ctx context.Context, server string) (login UserLogin, ok bool) {
 	a, token := httpwire.AuthorizationFrom(ctx), resource.FromContext(ctx)
 	u := s.hub.Upstream(server)
@@ -194,8 +194,8 @@ func (l *userLogins) runLogin(ctx context.Context, principal string, login auth.
 	return err
 }
 
-// usersOf returns the logins of the users at a server. They stay the same until a change of the entry
-// restarts the server. s.mu is held.
+// usersOf returns the logins of the users at a server. They stay the same until a change of the
+// entry restarts the server. s.mu is held.
 func (s *Source) usersOf(at entryKey, d *config.Definition) (*userLogins, error) {
 	if !s.set.Gateway.Auth.IsSet() {
 		return nil, fmt.Errorf("oauth.per at %v is user, and without gateway.auth the gateway does not know its users", d.Server.Where("oauth.per"))

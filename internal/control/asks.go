@@ -44,7 +44,7 @@ type Ask struct {
 	Obstacle string `json:"obstacle,omitzero"`
 	// IsAskedHere means that only dowel asks, because the client cannot ask its user.
 	IsAskedHere bool `json:"isAskedHere,omitzero"`
-	// Stays means that the client goes on to show the question after it is answered here, until its
+	// Stays means that the client keeps showing the question after it is answered here, until its
 	// user closes it there: the protocol cannot tell it about the answer.
 	Stays bool `json:"stays,omitzero"`
 

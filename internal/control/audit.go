@@ -17,8 +17,9 @@ import (
 	"github.com/dowel-mcp/dowel/internal/audit"
 )
 
-// AuditTrail is the audit log as it is read: the file of the configuration, or else the newest records
-// of this process in memory. Positions are bytes from its beginning. It is safe for concurrent use.
+// AuditTrail is the audit log as it is read: the file of the configuration, or else the newest
+// records of this process in memory. Positions are bytes from its beginning. It is safe for
+// concurrent use.
 type AuditTrail struct {
 	// Log writes records to the trail. Set it before the first use.
 	Log *audit.Log
@@ -64,7 +65,8 @@ func (t *AuditTrail) announce() {
 	t.changed = make(chan struct{})
 }
 
-// state returns the size, and a channel that is closed when there is more. A nil trail never has more.
+// state returns the size, and a channel that is closed when there is more. A nil trail never has
+// more.
 func (t *AuditTrail) state() (size int64, changed <-chan struct{}) {
 	if t == nil {
 		return 0, nil

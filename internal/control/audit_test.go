@@ -119,8 +119,8 @@ func addVersion(s *server.Server, version string) {
 	})
 }
 
-// The user accepts the definitions that he has seen, and nothing else. What was held back is offered
-// at once, and the audit log has who accepted it.
+// The user accepts the definitions that he has seen, and nothing else. What was held back is
+// offered at once, and the audit log has who accepted it.
 func TestAcceptDefinitions(t *testing.T) {
 	t.Parallel()
 	s := server.New("shifty", "1", nil)

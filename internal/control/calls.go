@@ -75,8 +75,8 @@ const (
 	maxOpenCalls  = 50
 )
 
-// Calls makes calls for the user, and keeps the newest ones with their results in memory. It is safe
-// for concurrent use.
+// Calls makes calls for the user, and keeps the newest ones with their results in memory. It is
+// safe for concurrent use.
 type Calls struct {
 	// Asks are the open questions of all clients' calls.
 	Asks *Asks
@@ -302,8 +302,8 @@ func (c *Calls) end(ctx context.Context, call *userCall, item *hubItem, result j
 	c.note(call, e)
 }
 
-// checkOutput checks the structured content of a result. It returns nil for a tool without an output
-// schema.
+// checkOutput checks the structured content of a result. It returns nil for a tool without an
+// output schema.
 func checkOutput(item *hubItem, result json.RawMessage) *Verdict {
 	rules := readDefinition(item.LocalDefinition).OutputSchema
 	if rules == nil {

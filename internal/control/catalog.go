@@ -122,7 +122,8 @@ func describeHints(a *mcp.ToolAnnotations) (all []string) {
 	return all
 }
 
-// serveCatalog answers with all items of all servers, or with the matches of a query, the best first.
+// serveCatalog answers with all items of all servers, or with the matches of a query, the best
+// first.
 func (d Running) serveCatalog(w http.ResponseWriter, r *http.Request) {
 	all := []ItemSummary{}
 	for _, item := range findItems(d.Hub, strings.TrimSpace(r.URL.Query().Get("q"))) {

@@ -106,7 +106,7 @@ func (c *Client) Authorize(ctx context.Context) error {
 	if err != nil && err.Error() == ErrOwnServer.Error() {
 		return ErrOwnServer
 	}
-	return nil // no dowel runs, or an older version that has no servers to restrict
+	return nil // no dowel runs, or an older version does not know this request
 }
 
 // Yield asks the running dowel to let this process take its place. [Listen] succeeds soon

@@ -20,8 +20,8 @@ type DoctorStep struct {
 	MS     float64       `json:"ms"`
 }
 
-// streamDoctor examines a server, with a process or connection of its own, and answers with the steps
-// as they happen, one JSON object a line. A server that must not start has one skipped step.
+// streamDoctor examines a server, with a process or connection of its own, and answers with the
+// steps as they happen, one JSON object a line. A server that must not start has one skipped step.
 func streamDoctor(w http.ResponseWriter, r *http.Request, h *hub.Hub, life context.Context) {
 	u := h.Upstream(r.PathValue("name"))
 	if u == nil {

@@ -19,9 +19,9 @@ import (
 const journalBatch = 256
 
 // streamJournal answers with the records of the journal, one JSON object a line: those behind the
-// number ?after, or from now on if it is missing. With ?follow it continues with new ones until life
-// ends. With ?server it has only the frames between dowel and that server. The end of the body of a
-// POST ends the answer, after all records until then.
+// number ?after, or from now on if it is missing. With ?follow it continues with new ones until
+// life ends. With ?server it has only the frames between dowel and that server. The end of the body
+// of a POST ends the answer, after all records until then.
 func streamJournal(w http.ResponseWriter, r *http.Request, recorder *journal.Recorder, life context.Context) {
 	ctx, stop := context.WithCancel(r.Context())
 	defer stop()

@@ -45,8 +45,8 @@ func (n *notes) addEvent(e hub.Event) {
 	}
 }
 
-// take returns the changes since its last call: whether the status has changed, and the servers with
-// new logs.
+// take returns the changes since its last call: whether the status has changed, and the servers
+// with new logs.
 func (n *notes) take() (changed bool, logged []string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()

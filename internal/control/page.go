@@ -2,8 +2,8 @@ package control
 
 import "net/http"
 
-// StatusDocument serves the status as JSON at /status.json, and leads from / to the console at home.
-// It only reads. Guard it like the gateway.
+// StatusDocument serves the status as JSON at /status.json, and leads from / to the console at
+// home. It only reads. Guard it like the gateway.
 func StatusDocument(c Controller, home string) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, r *http.Request) {

@@ -52,8 +52,8 @@ func describeRequest(f *journal.Frame) string {
 // frameNoise are the members of parameters and results that nearly all have.
 var frameNoise = []string{"_meta", "resultType", "ttlMs", "cacheScope"}
 
-// describeFrame returns what tells a message from others: its arguments, parameters, result or error,
-// or else the beginning of the text.
+// describeFrame returns what tells a message from others: its arguments, parameters, result or
+// error, or else the beginning of the text.
 func describeFrame(f *journal.Frame) string {
 	if f.Kind == journal.Request {
 		if text := describeRequest(f); text != "" {
@@ -114,7 +114,8 @@ func (d Running) serveFrame(w http.ResponseWriter, r *http.Request) {
 	writeOutcome(w, errNotKept)
 }
 
-// operationDetail is an operation with the summaries of its frames. Its first frames may be missing.
+// operationDetail is an operation with the summaries of its frames. Its first frames may be
+// missing.
 type operationDetail struct {
 	Operation *rowLine  `json:"operation,omitempty"`
 	Frames    []rowLine `json:"frames"`

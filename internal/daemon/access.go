@@ -61,8 +61,8 @@ func (a *Access) usePrivateToken() string {
 // Open reports whether every request is accepted.
 func (a *Access) Open() bool { return a.settings.Load().Open }
 
-// UsesAuth reports whether requests carry access tokens of an authorization server, in place of dowel's
-// token.
+// UsesAuth reports whether requests carry access tokens of an authorization server, in place of
+// dowel's token.
 func (a *Access) UsesAuth() bool { return a.settings.Load().Auth.IsSet() }
 
 // CheckAddress returns an error if an open address can be reached by other machines.

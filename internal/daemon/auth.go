@@ -11,7 +11,8 @@ import (
 	"github.com/dowel-mcp/dowel/internal/config"
 )
 
-// ErrAuth is the error of a request for the gateway's own token if gateway.auth replaces that token.
+// ErrAuth is the error of a request for the gateway's own token if gateway.auth replaces that
+// token.
 var ErrAuth = errors.New("the gateway accepts access tokens of the authorization servers in gateway.auth, and no token of dowel: clients log in there by themselves")
 
 // NewResourceServer returns the check of access tokens for a listener. The address in the settings

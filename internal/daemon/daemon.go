@@ -290,7 +290,8 @@ func (d *Daemon) reportProblems(set *config.Set) {
 	}
 }
 
-// followConfig applies changes of the files until the daemon ends. last is the configuration so far.
+// followConfig applies changes of the files until the daemon ends. last is the configuration so
+// far.
 func (d *Daemon) followConfig(last *config.Set) {
 	for set := range d.source.Changes(d.ctx, watch.Options{Warn: func(err error) { d.options.Warn("%v", err) }}) {
 		d.reportProblems(set)
@@ -383,8 +384,8 @@ func (d *Daemon) stdioHandler() mcp.Handler {
 const maxConcurrent = 1000
 
 // gatewayMiddleware returns the handlers in front of the gateway. The journal comes first, and the
-// rate limit second, so that the audit log records only accepted requests. The questions of calls are
-// asked in the console, too.
+// rate limit second, so that the audit log records only accepted requests. The questions of calls
+// are asked in the console, too.
 func (d *Daemon) gatewayMiddleware() []mcp.Middleware { return d.middleware(d.calls.Asks.Middleware()) }
 
 // middleware is gatewayMiddleware with handlers between the rate limit and the audit log.

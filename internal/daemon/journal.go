@@ -10,8 +10,8 @@ import (
 	"github.com/dowel-mcp/dowel/internal/version"
 )
 
-// recordServer returns the context of a dial to a server, whose frames are recorded. It has the form
-// of [hub.Options].DialContext.
+// recordServer returns the context of a dial to a server, whose frames are recorded. It has the
+// form of [hub.Options].DialContext.
 func (d *Daemon) recordServer(ctx context.Context, server string) context.Context {
 	return framesink.WithDialing(ctx, d.recorder.ServerConn(server))
 }

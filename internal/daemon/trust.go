@@ -12,7 +12,8 @@ import (
 	"github.com/dowel-mcp/dowel/internal/control"
 )
 
-// maxQuestions limits the questions about trust that wait for their answers. The oldest are dropped.
+// maxQuestions limits the questions about trust that wait for their answers. The oldest are
+// dropped.
 const maxQuestions = 64
 
 // trustQuestions remembers what users have seen, so that they agree to nothing else.

@@ -10,8 +10,8 @@ import (
 	"github.com/dowel-mcp/dowel/internal/userlogin"
 )
 
-// loginUser begins the login of a request's user at a server, or waits for its end: see Options.Login of
-// package gateway.
+// loginUser begins the login of a request's user at a server, or waits for its end: see
+// Options.Login of package gateway.
 func (d *Daemon) loginUser(ctx context.Context, server string, wait bool) (address string, err error) {
 	pages := d.pages.Load()
 	l, ok := d.source.UserLogin(ctx, server)
@@ -24,8 +24,8 @@ func (d *Daemon) loginUser(ctx context.Context, server string, wait bool) (addre
 	return pages.Begin(userlogin.Login{Server: server, Principal: l.Principal, Issuer: l.Issuer, Run: l.Run})
 }
 
-// servePages serves the pages on which users log in at servers, in front of next. url is the address of
-// the gateway.
+// servePages serves the pages on which users log in at servers, in front of next. url is the
+// address of the gateway.
 func (d *Daemon) servePages(url string, guard *resource.Server, listen ListenOptions, next http.Handler) http.Handler {
 	url = strings.TrimSuffix(url, "/")
 	pages := userlogin.New(userlogin.Options{

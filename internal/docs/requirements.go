@@ -1,6 +1,6 @@
-// Package docs reads the pages in docs/spec. Its tests compare the README and the pages in docs with
-// the code: their Go compiles, their command lines run and print the shown output, and their links
-// lead to existing pages and headings.
+// Package docs reads the pages in docs/spec. Its tests compare the README and the pages in docs
+// with the code: their Go compiles, their command lines run and print the shown output, and their
+// links lead to existing pages and headings.
 package docs
 
 import (

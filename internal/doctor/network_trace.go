@@ -64,8 +64,9 @@ type basedTransport interface {
 	WithBase(base http.RoundTripper) http.RoundTripper
 }
 
-// wrapBase makes the trace send its requests with rt, or with a default if it is nil. It returns the
-// round tripper of the client. The trace is below an authorization, so that it sees each request.
+// wrapBase makes the trace send its requests with rt, or with a default if it is nil. It returns
+// the round tripper of the client. The trace is below an authorization, so that it sees each
+// request.
 func (n *networkTrace) wrapBase(rt http.RoundTripper) http.RoundTripper {
 	authorizing, isBased := rt.(basedTransport)
 	n.base = rt

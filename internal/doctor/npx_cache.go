@@ -13,8 +13,8 @@ import (
 // npxFault matches the output of Node.js and npm if files of an install are missing or cut.
 var npxFault = mustCompile(`MODULE_NOT_FOUND|Cannot find (?:module|package)|ENOTEMPTY|EJSONPARSE`)
 
-// brokenNpxFolder returns the name of the npx folder in which an interrupted install is the cause of
-// a failure, or "".
+// brokenNpxFolder returns the name of the npx folder in which an interrupted install is the cause
+// of a failure, or "".
 func (e *evidence) brokenNpxFolder(words string) string {
 	if e.command == nil || !npxFault.MatchString(words) {
 		return ""

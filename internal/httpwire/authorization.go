@@ -48,8 +48,8 @@ func PrincipalOr(fallback mcp.Principal) func(*http.Request) mcp.Principal {
 	}
 }
 
-// ScopeChecker compares the scopes of a principal with the scopes that a request needs. The zero value
-// needs none.
+// ScopeChecker compares the scopes of a principal with the scopes that a request needs. The zero
+// value needs none.
 type ScopeChecker struct {
 	handler scopedHandler
 }
@@ -59,7 +59,8 @@ type scopedHandler interface {
 	Scopes(ctx context.Context, p mcp.Principal, method string, params json.RawMessage) []string
 }
 
-// NewScopeChecker returns the checker for a handler, which may have a method Scopes: see [mcp.Handler].
+// NewScopeChecker returns the checker for a handler, which may have a method Scopes: see
+// [mcp.Handler].
 func NewScopeChecker(h mcp.Handler) (c ScopeChecker) {
 	c.handler, _ = h.(scopedHandler)
 	return c
@@ -78,8 +79,8 @@ func (c ScopeChecker) Missing(ctx context.Context, p mcp.Principal, msg *jsonrpc
 	return needed
 }
 
-// RefuseScopes answers a request of a principal who lacks scopes: with status 403 and a challenge that
-// names all scopes that the request needs (basic/authorization: scope challenge handling).
+// RefuseScopes answers a request of a principal who lacks scopes: with status 403 and a challenge
+// that names all scopes that the request needs (basic/authorization: scope challenge handling).
 func RefuseScopes(w http.ResponseWriter, r *http.Request, id jsonrpc.ID, scopes []string) {
 	list := strings.Join(scopes, " ")
 	challenges := []string{`Bearer error="insufficient_scope", scope="` + list + `"`}
@@ -90,8 +91,8 @@ func RefuseScopes(w http.ResponseWriter, r *http.Request, id jsonrpc.ID, scopes 
 	RefuseRequest(w, id, http.StatusForbidden, "the request needs a token with the scopes "+list)
 }
 
-// EnforceScopes is a middleware for transports that cannot refuse a message with a status: a request
-// without the scopes that next wants is answered with an error.
+// EnforceScopes is a middleware for transports that cannot refuse a message with a status: a
+// request without the scopes that next wants is answered with an error.
 func EnforceScopes(next mcp.Handler) mcp.Handler {
 	h, ok := next.(scopedHandler)
 	if !ok {

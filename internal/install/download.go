@@ -14,8 +14,8 @@ import (
 	"github.com/dowel-mcp/dowel/internal/httpwire"
 )
 
-// NewHTTPClient returns a client for registries and downloads. It follows at most five redirects, none
-// from https to http, and uses http for loopback addresses only.
+// NewHTTPClient returns a client for registries and downloads. It follows at most five redirects,
+// none from https to http, and uses http for loopback addresses only.
 func NewHTTPClient() *http.Client {
 	return &http.Client{
 		Transport: http.DefaultTransport,
@@ -47,9 +47,9 @@ func (e *DigestError) Error() string {
 	return fmt.Sprintf("%s has the SHA-256 digest %s, but the registry says %s: it was changed after it was published. Nothing was installed", e.What, e.Got, e.Want)
 }
 
-// Download writes a file of at most limit bytes to w and checks its digest in hexadecimal digits; ""
-// checks none. progress, which may be nil, is called with the number of bytes so far and of all bytes,
-// or -1 if that is unknown.
+// Download writes a file of at most limit bytes to w and checks its digest in hexadecimal digits;
+// "" checks none. progress, which may be nil, is called with the number of bytes so far and of all
+// bytes, or -1 if that is unknown.
 func Download(ctx context.Context, client *http.Client, address, digest string, limit int64, w io.Writer, progress func(n, all int64)) error {
 	u, err := url.Parse(address)
 	if err != nil {

@@ -1,7 +1,8 @@
 // Package install describes servers that other people publish, before they become entries of a
 // configuration file. The packages below it read their sources: [registry] the MCP registry and
-// server.json files, [bundle] MCPB bundles, and [link] the install links of other tools. Each source
-// becomes a [Plan]: the values that the user must give, and a function that makes the entry of them.
+// server.json files, [bundle] MCPB bundles, and [link] the install links of other tools. Each
+// source becomes a [Plan]: the values that the user must give, and a function that makes the entry
+// of them.
 //
 // Texts of a source are foreign. A plan escapes them, so that ${…} in a published argument is not a
 // variable of dowel, and nothing passes through a shell.
@@ -65,7 +66,8 @@ func (v Values) Get(name string) string {
 }
 
 // Fill checks the given values, adds defaults, and returns the inputs that still need a value. A
-// secret without a value becomes a variable with its name, so that the secret stays out of the file.
+// secret without a value becomes a variable with its name, so that the secret stays out of the
+// file.
 func (p *Plan) Fill(given Values) (v Values, missing []Input, err error) {
 	v = Values{}
 	var names []string
@@ -100,7 +102,8 @@ func (p *Plan) Fill(given Values) (v Values, missing []Input, err error) {
 
 var notVariable = regexp.MustCompile(`[^A-Z0-9_]+`)
 
-// Variable returns the environment variable from which dowel reads a secret that the user did not give.
+// Variable returns the environment variable from which dowel reads a secret that the user did not
+// give.
 func (in *Input) Variable() string {
 	name := strings.Trim(notVariable.ReplaceAllString(strings.ToUpper(in.Name), "_"), "_")
 	if name == "" || name[0] >= '0' && name[0] <= '9' {

@@ -19,7 +19,7 @@
 // its own.
 //
 // A connection only copies its frame into the inbox. Frames are parsed, masked and stored soon
-// afterwards, by a timer that runs only while there are some. If the inbox is full, frames are lost,
-// and a gap in the sequence numbers says how many. A reader has a position and no queue: it finds a
-// gap, too, if it is slower than the ring.
+// afterwards, by a timer that runs only while there are some. If the inbox is full, frames are
+// lost, and a gap in the sequence numbers says how many. A reader has a position and no queue: it
+// finds a gap, too, if it is slower than the ring.
 package journal

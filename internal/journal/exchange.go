@@ -23,8 +23,8 @@ type requestKey struct {
 	id    jsonrpc.ID
 }
 
-// requestFacts are copied from the frame of a request. The frame itself may be dropped from the ring
-// long before its response comes.
+// requestFacts are copied from the frame of a request. The frame itself may be dropped from the
+// ring long before its response comes.
 type requestFacts struct {
 	Method, Name string
 	Time         time.Time
@@ -175,7 +175,8 @@ func (t *exchangeTable) expectContinuation(op *operation, method, name string, m
 	t.waiting[key] = op
 }
 
-// onlyExchange returns the only call in flight on a connection that can have caused a frame, or nil.
+// onlyExchange returns the only call in flight on a connection that can have caused a frame, or
+// nil.
 func (c *Conn) onlyExchange() *exchange {
 	if len(c.keeping.askers) == 1 {
 		return c.keeping.askers[0]

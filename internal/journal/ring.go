@@ -35,7 +35,8 @@ type ring struct {
 	changed chan struct{} // closed at the next change; nil if no reader waits
 }
 
-// addRecords appends records, and drops the oldest ones beyond the limit. The last record always stays.
+// addRecords appends records, and drops the oldest ones beyond the limit. The last record always
+// stays.
 func (g *ring) addRecords(records []Record) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -126,7 +127,8 @@ func (g *ring) read(after uint64, limit int, to []Record) (_ []Record, gap Gap, 
 
 func (g *ring) at(i int) Record { return g.records[(g.first+i)%len(g.records)] }
 
-// bounds returns the oldest and the newest sequence number. oldest is newest+1 if the ring is empty.
+// bounds returns the oldest and the newest sequence number. oldest is newest+1 if the ring is
+// empty.
 func (g *ring) bounds() (oldest, newest uint64) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -148,8 +150,8 @@ type Cursor struct {
 func (c *Cursor) Position() uint64 { return c.after }
 
 // Next returns the next records, at most limit. It waits until there is one. gap says which records
-// before them are lost; records is empty if nothing follows the gap yet. The records are valid until
-// the next call. The error is the cause of ctx, or says that the journal is closed.
+// before them are lost; records is empty if nothing follows the gap yet. The records are valid
+// until the next call. The error is the cause of ctx, or says that the journal is closed.
 func (c *Cursor) Next(ctx context.Context, limit int) (records []Record, gap Gap, err error) {
 	for {
 		var changed <-chan struct{}

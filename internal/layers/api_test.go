@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// maxExported bounds the identifiers that the module promises to its users. A change that needs more
-// removes others, or says in its commit why the bound must rise.
+// maxExported bounds the identifiers that the module promises to its users. A change that needs
+// more removes others, or says in its commit why the bound must rise.
 const maxExported = 1600
 
 // TestExportedIdentifiers counts what users of the public packages can name: constants, variables,

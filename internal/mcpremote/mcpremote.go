@@ -48,8 +48,8 @@ func isPackage(word string) bool {
 	return strings.TrimSuffix(name, ".cmd") == "mcp-remote"
 }
 
-// ignoredOptions are the options that concern the process itself, and whether a value follows. dowel
-// does not need them.
+// ignoredOptions are the options that concern the process itself, and whether a value follows.
+// dowel does not need them.
 var ignoredOptions = map[string]bool{
 	"--allow-http": false, "--debug": false, "--silent": false, "--enable-proxy": false, "--keep-alive": false, "--ipv4": false,
 	"--host": true, "--callback-path": true, "--auth-success-url": true, "--auth-timeout": true, "--ping-interval": true,

@@ -23,9 +23,9 @@ type Identified interface {
 }
 
 // Withdrawer is an [mcp.Peer] that can withdraw its live questions. The questions of the
-// input_required result that the handler returns next are withdrawn when done is closed: the handler
-// gets the request again, with the request state and without answers. It is for legacy clients;
-// modern ones cannot be told.
+// input_required result that the handler returns next are withdrawn when done is closed: the
+// handler gets the request again, with the request state and without answers. It is for legacy
+// clients; modern ones cannot be told.
 type Withdrawer interface {
 	WithdrawWhen(done <-chan struct{})
 }

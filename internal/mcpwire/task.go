@@ -51,8 +51,8 @@ func NeedsTasks() mcp.ClientCapabilities {
 	return mcp.ClientCapabilities{Extensions: Vocabulary{TasksExtension()}.Declare()}
 }
 
-// Task is a task as tasks/get and notifications/tasks show it. InputRequests, Result and Error belong
-// to one status each; a result of type task has none of them.
+// Task is a task as tasks/get and notifications/tasks show it. InputRequests, Result and Error
+// belong to one status each; a result of type task has none of them.
 type Task struct {
 	TaskID         string                      `json:"taskId"`
 	Status         string                      `json:"status"`

@@ -42,8 +42,8 @@ func readMutants(folder fs.FS) ([]mutant, error) {
 	return all, nil
 }
 
-// parseMutants reads a list of mutants. Each begins with a line "## ROW FILE". A line "tests: …" may
-// follow. The rest is a hunk without line numbers: the first character of a line is a space if
+// parseMutants reads a list of mutants. Each begins with a line "## ROW FILE". A line "tests: …"
+// may follow. The rest is a hunk without line numbers: the first character of a line is a space if
 // the line stays, a minus if it goes and a plus if it is new. Lines that begin with "# ", and empty
 // lines, do not count.
 func parseMutants(name, text string) ([]mutant, error) {

@@ -12,15 +12,16 @@ import (
 	"github.com/dowel-mcp/dowel/internal/docs"
 )
 
-// resultLog keeps the changes of one commit that were noticed in a file, so that an
-// interrupted run can continue. Results of another commit do not count: its code and tests may be others.
+// resultLog keeps the changes of one commit that were noticed in a file, so that an interrupted run
+// can continue. Results of another commit do not count: its code and tests may be others.
 type resultLog struct {
 	mu      sync.Mutex
 	file    *os.File                 // guarded by mu
 	noticed map[string]docs.TestName // by mutant.at; not changed after openResultLog
 }
 
-// openResultLog reads the file at path. It empties the file if the results belong to another commit.
+// openResultLog reads the file at path. It empties the file if the results belong to another
+// commit.
 func openResultLog(path, commit string) (*resultLog, error) {
 	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR|os.O_APPEND, 0o600)
 	if err != nil {

@@ -59,8 +59,8 @@ func Start(t testing.TB, o Options) *Registry {
 	return r
 }
 
-// Env returns the variables that make npm use the registry and a cache below dir, and nothing of the
-// user's.
+// Env returns the variables that make npm use the registry and a cache below dir, and nothing of
+// the user's.
 func (r *Registry) Env(dir string) map[string]string {
 	return map[string]string{
 		"npm_config_registry": r.URL, "npm_config_cache": filepath.Join(dir, "npm"), "npm_config_userconfig": filepath.Join(dir, "npmrc"),

@@ -1,9 +1,9 @@
 // Package npxcache finds and mends the folders in which npx keeps the packages that it has
 // installed.
 //
-// npx installs each set of packages once, into CACHE/_npx/HASH. It has no step that makes an install
-// valid as a whole: if npm is killed meanwhile, later runs take the incomplete folder as complete,
-// in every program that uses it.
+// npx installs each set of packages once, into CACHE/_npx/HASH. It has no step that makes an
+// install valid as a whole: if npm is killed meanwhile, later runs take the incomplete folder as
+// complete, in every program that uses it.
 package npxcache
 
 import (
@@ -111,8 +111,8 @@ func configuredCache(file, home string) string {
 	return path
 }
 
-// IsComplete reports whether an npx folder holds a finished install: npm writes the lock file inside
-// node_modules last, and its files are valid JSON.
+// IsComplete reports whether an npx folder holds a finished install: npm writes the lock file
+// inside node_modules last, and its files are valid JSON.
 func IsComplete(folder string) bool {
 	for _, name := range []string{"package.json", "package-lock.json", "node_modules/.package-lock.json"} {
 		text, err := os.ReadFile(filepath.Join(folder, filepath.FromSlash(name)))

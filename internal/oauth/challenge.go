@@ -122,8 +122,8 @@ func (s *challengeScanner) nextChallenge() (c Challenge, ok bool) {
 	}
 }
 
-// skipPadding skips the "=" at the end of base64 credentials, as in a challenge of Negotiate. They are
-// not a parameter.
+// skipPadding skips the "=" at the end of base64 credentials, as in a challenge of Negotiate. They
+// are not a parameter.
 func (s *challengeScanner) skipPadding() {
 	trimmed := strings.TrimLeft(s.text, "=")
 	if trimmed != s.text && (trimmed == "" || trimmed[0] == ',') {

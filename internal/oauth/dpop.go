@@ -198,8 +198,8 @@ func (p *proofPayload) check(c ProofClaims, now time.Time, window time.Duration)
 	return nil
 }
 
-// normalizeTarget returns a URL without query and fragment in the form in which two spellings of one
-// target are equal (RFC 3986, sections 6.2.2 and 6.2.3).
+// normalizeTarget returns a URL without query and fragment in the form in which two spellings of
+// one target are equal (RFC 3986, sections 6.2.2 and 6.2.3).
 func normalizeTarget(raw string) (string, error) {
 	u, err := url.Parse(raw)
 	if err != nil || u.Host == "" || u.User != nil || u.Scheme != "http" && u.Scheme != "https" {

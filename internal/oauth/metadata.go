@@ -78,7 +78,8 @@ func ResourceMetadataURLs(server *url.URL) []string {
 }
 
 // ServerMetadataURLs returns the addresses at which a client looks for the metadata of an issuer,
-// in the order of the specification (authorization-server-discovery: authorization server metadata).
+// in the order of the specification (authorization-server-discovery: authorization server
+// metadata).
 func ServerMetadataURLs(issuer *url.URL) []string {
 	urls := []string{insertWellKnown(issuer, wellKnownServer).String(), insertWellKnown(issuer, wellKnownOpenID).String()}
 	if path := strings.TrimSuffix(issuer.EscapedPath(), "/"); path != "" {

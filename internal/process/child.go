@@ -152,9 +152,9 @@ func (c *Child) CloseWrite() error {
 // group, with SIGTERM and after KillAfter with SIGKILL. Meanwhile it discards stdout, so that a
 // full pipe cannot keep the process from exiting.
 //
-// A package runner that is installing is not given Grace, because it does not read stdin, and has at
-// least rollbackTime between SIGTERM and SIGKILL, because an install that is killed can break the
-// runner's cache. Close then removes a folder that npx has left incomplete.
+// A package runner that is installing is not given Grace, because it does not read stdin, and has
+// at least rollbackTime between SIGTERM and SIGKILL, because an install that is killed can break
+// the runner's cache. Close then removes a folder that npx has left incomplete.
 //
 // Close returns when the tree and the goroutines of this package have ended, after at most Grace
 // + 2 KillAfter + about 7 s. The 7 s are needed only if the kernel does not carry out the kill or a

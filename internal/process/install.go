@@ -51,8 +51,8 @@ func (s *installState) confirmServing(pid string) bool {
 }
 
 // Installing reports whether a package runner is at work that has not started the server's own
-// process yet. On Linux it looks at the tree: the server's own process reads the same stdin, below a
-// runner. On other systems a runner counts as installing until MarkStarted.
+// process yet. On Linux it looks at the tree: the server's own process reads the same stdin, below
+// a runner. On other systems a runner counts as installing until MarkStarted.
 func (c *Child) Installing() (Install, bool) {
 	if c.install.isOver.Load() || isClosed(c.tree.exited) {
 		return Install{}, false
@@ -70,8 +70,8 @@ func (c *Child) Installing() (Install, bool) {
 	return found, installs
 }
 
-// WasInstalling reports whether a package runner was at work at the last look, and has not been seen
-// to start the server's own process since.
+// WasInstalling reports whether a package runner was at work at the last look, and has not been
+// seen to start the server's own process since.
 func (c *Child) WasInstalling() bool { return c.install.isPatient.Load() }
 
 // MarkStarted records that the server's own process runs.
@@ -128,8 +128,8 @@ var (
 	pulls   = map[string]*pullLog{"docker": dockerLog, "podman": dockerLog, "nerdctl": dockerLog, "deno": denoLog}
 )
 
-// isPending reports whether the log says that a fetch has begun and not that it has ended. Deno says
-// only that one begins: it is over when it prints another line.
+// isPending reports whether the log says that a fetch has begun and not that it has ended. Deno
+// says only that one begins: it is over when it prints another line.
 func (p *pullLog) isPending(log []byte) bool {
 	if p == denoLog {
 		lines := bytes.Split(bytes.TrimRight(log, "\r\n"), []byte("\n"))

@@ -11,8 +11,8 @@ import (
 const maxTreeLook = 500
 
 // findInstall looks for a package runner in the tree, and for the server's own process below it, of
-// which it returns the id. The runner has no name if there is none. If the kernel does not list the children of processes, line decides,
-// which is the runner's command line.
+// which it returns the id. The runner has no name if there is none. If the kernel does not list the
+// children of processes, line decides, which is the runner's command line.
 func (t *tree) findInstall(line []string) (found Install, serving string) {
 	root := strconv.Itoa(t.pid)
 	if _, err := os.ReadFile("/proc/" + root + "/task/" + root + "/children"); err != nil {

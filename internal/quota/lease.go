@@ -41,8 +41,8 @@ func (a Account) NewLease(w Waiter) *Lease {
 }
 
 // NewCacheLease returns a lease of bytes that the process can do without, or nil if the account
-// counts nothing. Such bytes make room for all others, however new they are, and for themselves they
-// cut off nothing but a cache. They never exceed a limit.
+// counts nothing. Such bytes make room for all others, however new they are, and for themselves
+// they cut off nothing but a cache. They never exceed a limit.
 func (a Account) NewCacheLease(w Waiter) *Lease {
 	l := a.NewLease(w)
 	if l != nil {
@@ -153,7 +153,8 @@ func (q *Quota) makeRoom(l *Lease, by int64, isOneMessage bool) error {
 }
 
 // evictStalled cuts off stalled connections until a number of bytes is free. Caches go first, then
-// connections of the clients with the most bytes. If that is not possible, it cuts off none and returns false. q.mu is held.
+// connections of the clients with the most bytes. If that is not possible, it cuts off none and
+// returns false. q.mu is held.
 func (q *Quota) evictStalled(newcomer *Lease, needed int64, mayEvict func(Client) bool, limit *LimitError) bool {
 	var stalled []*Lease
 	for l := q.oldest; l != nil; l = l.newer {

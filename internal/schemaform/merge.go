@@ -100,8 +100,8 @@ func (b *builder) mergeSources(sources []source, open []string) *merged {
 	return m
 }
 
-// merge adds one schema. before are the references that were open before this field. Properties that
-// a condition asks for are never required.
+// merge adds one schema. before are the references that were open before this field. Properties
+// that a condition asks for are never required.
 func (b *builder) merge(m *merged, s source, before []string, decides bool) {
 	m.count++
 	if b.work += len(s.raw); m.count > maxSources || b.work > maxWork {
@@ -150,7 +150,8 @@ func (b *builder) merge(m *merged, s source, before []string, decides bool) {
 	}
 }
 
-// mergeReference adds the schema that a reference names. One that is open makes the field recursive.
+// mergeReference adds the schema that a reference names. One that is open makes the field
+// recursive.
 func (b *builder) mergeReference(m *merged, raw []byte, before []string) {
 	text, ok := rawjson.String(raw)
 	place, found := b.resolve(text)

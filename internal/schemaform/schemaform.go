@@ -4,8 +4,8 @@
 //	field, err := schemaform.Build(tool.InputSchema)
 //	inner, err := schemaform.Build(tool.InputSchema, field.Properties[0].At...) // a lazy field
 //
-// A model is small whatever the schema is: fields that are deep, recursive or too many are lazy, and
-// Build opens them by their places.
+// A model is small whatever the schema is: fields that are deep, recursive or too many are lazy,
+// and Build opens them by their places.
 package schemaform
 
 import (

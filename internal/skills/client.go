@@ -44,9 +44,9 @@ type directoryParams struct {
 // maxPages bounds the pages of one list.
 const maxPages = 10_000
 
-// List iterates over the skills of a server, and requests each page when the loop reaches it. It reads
-// no file. The list may be incomplete: [Get] finds skills that it lacks. List ends with the first
-// error, which matches [errors.ErrUnsupported] if the server does not declare skills.
+// List iterates over the skills of a server, and requests each page when the loop reaches it. It
+// reads no file. The list may be incomplete: [Get] finds skills that it lacks. List ends with the
+// first error, which matches [errors.ErrUnsupported] if the server does not declare skills.
 func List(ctx context.Context, c *client.Client) iter.Seq2[*Skill, error] {
 	return func(yield func(*Skill, error) bool) {
 		if err := checkDeclared(c); err != nil {
@@ -101,10 +101,10 @@ func Get(ctx context.Context, c *client.Client, uri string) (*Skill, error) {
 	return res.Skill, nil
 }
 
-// Directory iterates over the files and folders in a folder of a server, such as the one of a skill.
-// Folders have the MIME type inode/directory. It adds nothing to a skill's entry: a file that the
-// entry lacks cannot be read with [Skill.Read]. The error matches [errors.ErrUnsupported] if the
-// server does not declare directoryRead.
+// Directory iterates over the files and folders in a folder of a server, such as the one of a
+// skill. Folders have the MIME type inode/directory. It adds nothing to a skill's entry: a file
+// that the entry lacks cannot be read with [Skill.Read]. The error matches [errors.ErrUnsupported]
+// if the server does not declare directoryRead.
 func Directory(ctx context.Context, c *client.Client, uri string) iter.Seq2[mcp.Resource, error] {
 	return func(yield func(mcp.Resource, error) bool) {
 		var settings struct {
@@ -141,10 +141,10 @@ func (s *Skill) Load(ctx context.Context, c *client.Client) (string, error) {
 	return contents.Text, err
 }
 
-// Read reads a file of the skill from the skill's server. name is the file's URI, or its path relative
-// to the skill's folder, such as references/FORMS.md. Size and digest must be those of the entry, and
-// the frontmatter of SKILL.md too; otherwise the error is a [*VerificationError]. The files of a
-// dynamic skill have no digest.
+// Read reads a file of the skill from the skill's server. name is the file's URI, or its path
+// relative to the skill's folder, such as references/FORMS.md. Size and digest must be those of the
+// entry, and the frontmatter of SKILL.md too; otherwise the error is a [*VerificationError]. The
+// files of a dynamic skill have no digest.
 func (s *Skill) Read(ctx context.Context, c *client.Client, name string) (mcp.ResourceContents, error) {
 	if err := s.Check(); err != nil {
 		return mcp.ResourceContents{}, err

@@ -24,12 +24,12 @@ type Options struct {
 	Logger *slog.Logger
 }
 
-// Folder is a folder with skills in any depth: each folder with a valid SKILL.md. It reads the files
-// anew for each request, so changes count at once. Its methods may be called concurrently.
+// Folder is a folder with skills in any depth: each folder with a valid SKILL.md. It reads the
+// files anew for each request, so changes count at once. Its methods may be called concurrently.
 //
-// Names that begin with a dot, symbolic links, pipes and devices are no part of a skill, and no path
-// leads out of the folder. A folder is no skill if its SKILL.md has no valid frontmatter, if its name
-// is not the one in the frontmatter, or if it exceeds [MaxFiles] or [MaxSize].
+// Names that begin with a dot, symbolic links, pipes and devices are no part of a skill, and no
+// path leads out of the folder. A folder is no skill if its SKILL.md has no valid frontmatter, if
+// its name is not the one in the frontmatter, or if it exceeds [MaxFiles] or [MaxSize].
 type Folder struct {
 	root *os.Root
 	name string // of the folder itself
@@ -76,8 +76,8 @@ func (f *Folder) Close() error {
 	return f.root.Close()
 }
 
-// Skills returns the present skills in the order of their URIs, and the reasons why other folders with
-// SKILL.md are no skills.
+// Skills returns the present skills in the order of their URIs, and the reasons why other folders
+// with SKILL.md are no skills.
 func (f *Folder) Skills() (all []*Skill, problems []string, err error) {
 	now, err := f.scan()
 	if err != nil {

@@ -17,7 +17,8 @@ import (
 	"github.com/goccy/go-yaml/token"
 )
 
-// Bounds of frontmatter. The time of the parser grows with the square of the length and of the depth.
+// Bounds of frontmatter. The time of the parser grows with the square of the length and of the
+// depth.
 const (
 	maxFrontmatter = 16 << 10 // bytes
 	maxDepth       = 16
@@ -25,8 +26,8 @@ const (
 
 var frontmatterRule = regexp.MustCompile(`^(?:\x{FEFF})?---\r?\n(?s:(.*?))\r?\n---[ \t]*(?:\r?\n|$)`)
 
-// parseFrontmatter returns the YAML at the beginning of SKILL.md as a JSON object, in the order of the
-// file. Scalars are those of YAML 1.2. Anchors, aliases and tags are refused.
+// parseFrontmatter returns the YAML at the beginning of SKILL.md as a JSON object, in the order of
+// the file. Scalars are those of YAML 1.2. Anchors, aliases and tags are refused.
 func parseFrontmatter(text []byte) (object json.RawMessage, err error) {
 	found := frontmatterRule.FindSubmatch(text[:min(len(text), maxFrontmatter)])
 	switch {

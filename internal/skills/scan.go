@@ -59,8 +59,8 @@ type scanner struct {
 	all    []entry // parents before children, in the order of names
 }
 
-// scanFolder returns the state of a folder. Digests of files that have not changed since last are not
-// computed again.
+// scanFolder returns the state of a folder. Digests of files that have not changed since last are
+// not computed again.
 func scanFolder(root *os.Root, name string, last *snapshot) (*snapshot, error) {
 	s := &scanner{root: root, last: last, now: &snapshot{
 		files: map[string]*fileState{}, folders: map[string][]child{}, digests: map[string]*fileState{},

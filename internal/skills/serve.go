@@ -155,8 +155,8 @@ func (f *Folder) readResource(ctx context.Context, _ struct {
 	return c, nil
 }
 
-// serves reports whether a skill has the file of a URI. Files of folders that proved to be no skills
-// were read too.
+// serves reports whether a skill has the file of a URI. Files of folders that proved to be no
+// skills were read too.
 func (now *snapshot) serves(uri string) bool {
 	return slices.ContainsFunc(now.skills, func(s *Skill) bool { return strings.HasPrefix(uri, s.root()+"/") })
 }

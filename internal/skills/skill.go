@@ -69,8 +69,8 @@ func (s Skill) MarshalJSON() ([]byte, error) {
 	return mcp.Encode(&w)
 }
 
-// UnmarshalJSON implements [json.Unmarshaler]. It accepts entries that [Skill.Check] refuses, so that
-// one of them does not hide the others of a list.
+// UnmarshalJSON implements [json.Unmarshaler]. It accepts entries that [Skill.Check] refuses, so
+// that one of them does not hide the others of a list.
 func (s *Skill) UnmarshalJSON(raw []byte) error {
 	var w wireSkill
 	if err := mcp.Decode(raw, &w); err != nil {
@@ -146,8 +146,8 @@ var (
 
 func isName(name string) bool { return nameRule.MatchString(name) && !strings.Contains(name, "--") }
 
-// Check returns an error if the entry breaks a rule of the extension, or a limit. Such a skill cannot
-// be read. The error is a [*VerificationError].
+// Check returns an error if the entry breaks a rule of the extension, or a limit. Such a skill
+// cannot be read. The error is a [*VerificationError].
 func (s *Skill) Check() error {
 	if err := s.checkEntry(); err != nil {
 		return &VerificationError{s.URI, err.Error()}

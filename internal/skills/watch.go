@@ -32,7 +32,8 @@ func (f *Folder) watchSubscriptions(s *server.Server) mcp.Middleware {
 	}
 }
 
-// startWatch counts a listener, and starts the loop for the first one. It returns false after close.
+// startWatch counts a listener, and starts the loop for the first one. It returns false after
+// close.
 func (f *Folder) startWatch(s *server.Server) bool {
 	w := &f.watch
 	w.mu.Lock()

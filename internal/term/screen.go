@@ -40,8 +40,8 @@ type Screen struct {
 	scratch       []byte
 }
 
-// NewScreen returns a screen that writes to w. It calls onClosed once if w is a pipe and its reader has
-// closed it. It uses colours if w is a terminal, unless NO_COLOR is set or TERM is dumb.
+// NewScreen returns a screen that writes to w. It calls onClosed once if w is a pipe and its reader
+// has closed it. It uses colours if w is a terminal, unless NO_COLOR is set or TERM is dumb.
 func NewScreen(w io.Writer, onClosed func()) *Screen {
 	s := &Screen{w: w, onClosed: onClosed, File: Terminal(w)}
 	s.colour = s.File != nil && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"

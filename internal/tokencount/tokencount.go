@@ -1,6 +1,7 @@
-// Package tokencount estimates the number of tokens of texts. Each provider counts in its own way, and
-// reports the count only with its reply. Until then four ASCII characters, or one other character,
-// count as a token. The estimate is close for English and JSON, and too high for most other texts.
+// Package tokencount estimates the number of tokens of texts. Each provider counts in its own way,
+// and reports the count only with its reply. Until then four ASCII characters, or one other
+// character, count as a token. The estimate is close for English and JSON, and too high for most
+// other texts.
 package tokencount
 
 // toolOverhead is added to the texts of a tool's definition.

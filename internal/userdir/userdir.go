@@ -7,8 +7,9 @@ import (
 	"runtime"
 )
 
-// Data returns the folder for data that the user wants to keep: XDG_DATA_HOME if it is set, otherwise
-// ~/.local/share, ~/Library/Application Support or %LocalAppData%, depending on the system.
+// Data returns the folder for data that the user wants to keep: XDG_DATA_HOME if it is set,
+// otherwise ~/.local/share, ~/Library/Application Support or %LocalAppData%, depending on the
+// system.
 func Data() (string, error) {
 	// The XDG specification says that relative paths are ignored.
 	if folder := os.Getenv("XDG_DATA_HOME"); filepath.IsAbs(folder) {

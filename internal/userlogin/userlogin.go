@@ -1,11 +1,11 @@
-// Package userlogin lets the users of a gateway log in at its upstreams with a browser. A user gets the
-// address of a page by a URL elicitation; the page checks that its visitor is this user, and then sends
-// the visitor to the authorization server of the upstream.
+// Package userlogin lets the users of a gateway log in at its upstreams with a browser. A user gets
+// the address of a page by a URL elicitation; the page checks that its visitor is this user, and
+// then sends the visitor to the authorization server of the upstream.
 //
-// An address alone proves nothing: a user can send it to another one, so that the other one logs in for
-// the account of the first (client/elicitation: phishing). So a visitor first logs in at the gateway's own
-// authorization server, for a token for the gateway. Its principal must be the principal of the request
-// that was refused. A cookie binds all steps of a visit to one browser.
+// An address alone proves nothing: a user can send it to another one, so that the other one logs in
+// for the account of the first (client/elicitation: phishing). So a visitor first logs in at the
+// gateway's own authorization server, for a token for the gateway. Its principal must be the
+// principal of the request that was refused. A cookie binds all steps of a visit to one browser.
 package userlogin
 
 import (
@@ -22,7 +22,8 @@ import (
 	"github.com/dowel-mcp/dowel/auth"
 )
 
-// Prefix begins the paths of the pages. CallbackPath is the path of redirects from authorization servers.
+// Prefix begins the paths of the pages. CallbackPath is the path of redirects from authorization
+// servers.
 const (
 	Prefix       = "/login/"
 	CallbackPath = Prefix + "callback"
@@ -100,8 +101,8 @@ func New(o Options) *Pages {
 // RedirectURI returns the redirect URI of all logins.
 func (p *Pages) RedirectURI() string { return p.opts.URL + CallbackPath }
 
-// Begin returns the address of the page for a login. A login of the same user at the same server that
-// was begun before keeps its address.
+// Begin returns the address of the page for a login. A login of the same user at the same server
+// that was begun before keeps its address.
 func (p *Pages) Begin(l Login) (address string, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -119,8 +120,8 @@ func (p *Pages) Begin(l Login) (address string, err error) {
 	return p.opts.URL + Prefix + f.id, nil
 }
 
-// Await waits until a login that was begun is finished, and returns its error. It returns nil at once if
-// none was begun.
+// Await waits until a login that was begun is finished, and returns its error. It returns nil at
+// once if none was begun.
 func (p *Pages) Await(ctx context.Context, server, principal string) error {
 	p.mu.Lock()
 	f := p.users[user{server, principal}]
@@ -168,8 +169,8 @@ func (p *Pages) Close() {
 	p.work.Wait()
 }
 
-// identify returns the principal whom the visitor's browser proves at the authorization server of the
-// gateway. Its token is for the gateway, and is not kept.
+// identify returns the principal whom the visitor's browser proves at the authorization server of
+// the gateway. Its token is for the gateway, and is not kept.
 func (p *Pages) identify(ctx context.Context, issuer string, login auth.Login) (principal string, err error) {
 	self, err := url.Parse(p.opts.Resource)
 	if err != nil {
@@ -200,8 +201,8 @@ func (p *Pages) identify(ctx context.Context, issuer string, login auth.Login) (
 	return principal, nil
 }
 
-// registrations is a store that keeps the registration of the gateway at its authorization servers, and
-// no tokens: each visitor must log in.
+// registrations is a store that keeps the registration of the gateway at its authorization servers,
+// and no tokens: each visitor must log in.
 type registrations struct{ auth.Store }
 
 // Update implements [auth.Store].

@@ -15,8 +15,8 @@ import (
 	"github.com/dowel-mcp/dowel/auth"
 )
 
-// visit is one visitor of a page, who goes through two logins: one that tells who the visitor is, and
-// the one at the upstream.
+// visit is one visitor of a page, who goes through two logins: one that tells who the visitor is,
+// and the one at the upstream.
 type visit struct {
 	flow   *flow
 	secret string // of the cookie
@@ -113,8 +113,8 @@ func (p *Pages) runVisit(ctx context.Context, v *visit) {
 	v.show(outcome{err: err})
 }
 
-// show replaces the next page of the visit. Only the goroutine of the visit calls it, so it does not
-// block.
+// show replaces the next page of the visit. Only the goroutine of the visit calls it, so it does
+// not block.
 func (v *visit) show(o outcome) {
 	select {
 	case <-v.next:
@@ -123,8 +123,8 @@ func (v *visit) show(o outcome) {
 	v.next <- o
 }
 
-// sendBrowser is the login of an authorization server: it redirects the visitor's browser there, and
-// waits for the redirect back.
+// sendBrowser is the login of an authorization server: it redirects the visitor's browser there,
+// and waits for the redirect back.
 func (p *Pages) sendBrowser(ctx context.Context, v *visit, r auth.LoginRequest) (url.Values, error) {
 	page, err := r.Start(ctx, p.RedirectURI())
 	if err != nil {
@@ -152,8 +152,8 @@ func (p *Pages) sendBrowser(ctx context.Context, v *visit, r auth.LoginRequest) 
 	}
 }
 
-// serveCallback passes the parameters of a redirect to the login that waits for them, if the browser is
-// the one of the visit. A state counts once. The parameters are checked by package auth.
+// serveCallback passes the parameters of a redirect to the login that waits for them, if the
+// browser is the one of the visit. A state counts once. The parameters are checked by package auth.
 func (p *Pages) serveCallback(w http.ResponseWriter, r *http.Request) {
 	state := r.URL.Query().Get("state")
 	p.mu.Lock()
@@ -202,8 +202,8 @@ func (p *Pages) writeOutcome(w http.ResponseWriter, r *http.Request, v *visit) {
 	}
 }
 
-// cookieName returns the name of a visit's cookie. Only https allows a cookie that other servers of the
-// host cannot set.
+// cookieName returns the name of a visit's cookie. Only https allows a cookie that other servers of
+// the host cannot set.
 func (p *Pages) cookieName(v *visit) string {
 	name := "dowel-login-" + v.flow.id
 	if strings.HasPrefix(p.opts.URL, "https:") {

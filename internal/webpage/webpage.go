@@ -11,8 +11,8 @@ import (
 	"strings"
 )
 
-// Check fails unless a browser may open a URL: the scheme is http or https, and no character could make
-// a program take the URL for something else.
+// Check fails unless a browser may open a URL: the scheme is http or https, and no character could
+// make a program take the URL for something else.
 func Check(page string) error {
 	u, err := url.Parse(page)
 	if err != nil {
@@ -26,19 +26,20 @@ func Check(page string) error {
 	return nil
 }
 
-// isNameCharacter reports whether a host with a port may have a character. Names in other alphabets may.
+// isNameCharacter reports whether a host with a port may have a character. Names in other alphabets
+// may.
 func isNameCharacter(r rune) bool {
 	return r >= 0x80 || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune(".-_:[]%", r)
 }
 
-// encodeForShells encodes the characters of a page's address that a shell could read as its own: some
-// programs that open pages are scripts. Only "&" stays, which separates parameters.
+// encodeForShells encodes the characters of a page's address that a shell could read as its own:
+// some programs that open pages are scripts. Only "&" stays, which separates parameters.
 var encodeForShells = strings.NewReplacer("$", "%24", "`", "%60", "'", "%27", "(", "%28", ")", "%29", ";", "%3B", "|", "%7C", "<", "%3C", ">", "%3E",
 	"^", "%5E", "{", "%7B", "}", "%7D", "!", "%21", "*", "%2A", `\`, "%5C")
 
-// Open opens a page in the user's browser, without a shell. It returns when the browser was started. It
-// opens pages of http and https only, and fails if there is no desktop. The environment variable BROWSER
-// names another browser; with "none", Open fails.
+// Open opens a page in the user's browser, without a shell. It returns when the browser was
+// started. It opens pages of http and https only, and fails if there is no desktop. The environment
+// variable BROWSER names another browser; with "none", Open fails.
 func Open(page string) error {
 	if err := Check(page); err != nil {
 		return err

@@ -18,8 +18,8 @@ const (
 	typeIDJAG       = "urn:ietf:params:oauth:token-type:id-jag"
 )
 
-// grantExchange exchanges the token of a user (RFC 8693): for an access token, or for an ID-JAG that
-// another server accepts. Only a client with a secret may do that.
+// grantExchange exchanges the token of a user (RFC 8693): for an access token, or for an ID-JAG
+// that another server accepts. Only a client with a secret may do that.
 func (s *Server) grantExchange(t *tokenRequest) {
 	claims, ok := s.readOwn(t.form.Get("subject_token"), "")
 	subjectType := t.form.Get("subject_token_type")
@@ -99,8 +99,8 @@ func (s *Server) grantAssertion(t *tokenRequest) {
 	}
 }
 
-// readOwn returns the claims of a JWT that this server has signed and that has not expired. wantType
-// is the type in its header, or "" for a token of a user.
+// readOwn returns the claims of a JWT that this server has signed and that has not expired.
+// wantType is the type in its header, or "" for a token of a user.
 func (s *Server) readOwn(token, wantType string) (claims map[string]any, ok bool) {
 	parts := strings.Split(token, ".")
 	if len(parts) != 3 {

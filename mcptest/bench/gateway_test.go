@@ -28,7 +28,8 @@ func gatewayOver(t testing.TB, servers ...*server.Server) *gateway.Gateway {
 	return gatewayWithJournal(t, nil, servers...)
 }
 
-// gatewayWithJournal is gatewayOver with a recorder on the side of the servers. nil records nothing.
+// gatewayWithJournal is gatewayOver with a recorder on the side of the servers. nil records
+// nothing.
 func gatewayWithJournal(t testing.TB, r *journal.Recorder, servers ...*server.Server) *gateway.Gateway {
 	logger := slog.New(slog.DiscardHandler)
 	options := hub.Options{Logger: logger}

@@ -45,7 +45,8 @@ type incoming struct {
 	err   error
 }
 
-// openTimeout bounds how long a server may take, except for a login, to open a stream and send its endpoint.
+// openTimeout bounds how long a server may take, except for a login, to open a stream and send its
+// endpoint.
 const openTimeout = 30 * time.Second
 
 // openAt opens the stream at a URL and waits for its endpoint.

@@ -23,7 +23,8 @@ func speaker(size int) *server.Server {
 	return s
 }
 
-// counting returns options with a quota, and the number of answers that the limit of a name refused.
+// counting returns options with a quota, and the number of answers that the limit of a name
+// refused.
 func counting(l transport.Limits, name string) (streamable.Options, *atomic.Int32) {
 	refusals := new(atomic.Int32)
 	return streamable.Options{ServerOptions: transport.ServerOptions{Quota: transport.NewQuota(l), Tap: func(f transport.Frame) {

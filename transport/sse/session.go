@@ -130,8 +130,8 @@ const messageEvent = "message"
 // Header implements [transport.HeaderConn].
 func (ss *session) Header() map[string][]string { return ss.last.header }
 
-// FramePrincipal returns the principal of the message that Read returned last: it is the session's, but
-// a newer token may have other scopes.
+// FramePrincipal returns the principal of the message that Read returned last: it is the session's,
+// but a newer token may have other scopes.
 func (ss *session) FramePrincipal() mcp.Principal { return ss.last.principal }
 
 // Write implements [transport.Conn].

@@ -33,9 +33,9 @@ func (c Command) String() string { return c.Path }
 
 // Dial starts the command and connects to it. A legacy server that exits because it does not know
 // server/discover is started again with a legacy handshake. ctx limits the dial, not the life of
-// the process. If the deadline of ctx ends the dial, or ctx ends while a package runner installs the
-// server, the process tree is ended in the background, which takes up to Grace + KillAfter, or 10 s
-// for a runner to undo its install. Closing the transport ends the process tree.
+// the process. If the deadline of ctx ends the dial, or ctx ends while a package runner installs
+// the server, the process tree is ended in the background, which takes up to Grace + KillAfter, or
+// 10 s for a runner to undo its install. Closing the transport ends the process tree.
 func (c Command) Dial(ctx context.Context, in mcp.Inbound, opts transport.ClientOptions) (mcp.Transport, error) {
 	t, err := c.dialOnce(ctx, in, opts)
 	if !errors.Is(err, transport.ErrProbe) || opts.Revision != "" || ctx.Err() != nil {

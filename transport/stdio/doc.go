@@ -17,8 +17,8 @@
 //
 // Three problems of such servers are solved here. A program that the user has in a terminal is
 // found even if a desktop application with a shorter PATH starts it (see [Command]). No process
-// outlives its client, not even after SIGKILL (see [Child] for the exceptions). And an error contains the exit status
-// and the last lines of stderr (see [ExitError]).
+// outlives its client, not even after SIGKILL (see [Child] for the exceptions). And an error
+// contains the exit status and the last lines of stderr (see [ExitError]).
 //
 // The same wire format works on any stream of bytes: [ServeStream] and [Stream] use a socket, for
 // example, and [Conn] is the [transport.Conn] underneath.

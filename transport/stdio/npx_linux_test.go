@@ -17,8 +17,8 @@ import (
 	"github.com/dowel-mcp/dowel/transport"
 )
 
-// An install of npx that is interrupted at any moment leaves no broken cache: later runs find either
-// no install or a complete one.
+// An install of npx that is interrupted at any moment leaves no broken cache: later runs find
+// either no install or a complete one.
 func TestInterruptedNpx(t *testing.T) {
 	const (
 		installs = 20

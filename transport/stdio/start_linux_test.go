@@ -85,7 +85,8 @@ func TestInstallPhase(t *testing.T) {
 	}
 }
 
-// A dial that ends during an install returns at once. The runner gets one SIGTERM, and time to undo.
+// A dial that ends during an install returns at once. The runner gets one SIGTERM, and time to
+// undo.
 func TestInterruptedInstall(t *testing.T) {
 	polltest.NoLeaks(t)
 	c, _, log := fakeNpx(t)

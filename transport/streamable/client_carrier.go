@@ -274,7 +274,8 @@ func (c *carrier) checkSession(m *calling.Outbound, r *http.Request, resp *http.
 // isSessionDenied reports whether an answer says that the session does not exist. Its status should
 // be 404. Servers made after an example of the TypeScript SDK answer 400 with an error without an
 // id, the reference servers among them. An error with an id answers the request itself. The error's
-// code means nothing here, because revision 2026-07-28 gives codes from -32000 to -32019 no meaning.
+// code means nothing here, because revision 2026-07-28 gives codes from -32000 to -32019 no
+// meaning.
 func isSessionDenied(e *HTTPError) bool {
 	if e.Status != http.StatusBadRequest || !bytes.Contains(bytes.ToLower(e.Body), []byte("session")) {
 		return false

@@ -74,7 +74,8 @@ type discardWriter struct{}
 func (discardWriter) Write([]byte) error { return nil }
 
 // findSession returns the session of an HTTP request. If it is nil, the request has been answered,
-// with id as the id of the error; id is zero if the HTTP request carries no request of the protocol.
+// with id as the id of the error; id is zero if the HTTP request carries no request of the
+// protocol.
 func (s *Server) findSession(w http.ResponseWriter, r *http.Request, id jsonrpc.ID) *session {
 	ids, version := r.Header[mcpwire.HeaderSessionID], r.Header.Get(mcpwire.HeaderProtocolVersion)
 	switch {

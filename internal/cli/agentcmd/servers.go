@@ -236,9 +236,9 @@ func showStderr(f *factory.Factory, e hub.Event) {
 	fmt.Fprintf(f.Stderr, "%s %s\n", f.Stderr.Dim(term.Line(e.Upstream)+":"), f.Stderr.Clean(e.Line))
 }
 
-// awaitNamed waits until the named servers are ready, at most for --connect-timeout for all of them.
-// The time of installs counts only if the flag is given. A server that does not become ready is an
-// error.
+// awaitNamed waits until the named servers are ready, at most for --connect-timeout for all of
+// them. The time of installs counts only if the flag is given. A server that does not become ready
+// is an error.
 func awaitNamed(ctx context.Context, f *factory.Factory, h *hub.Hub, opts *Flags) error {
 	limit := opts.ConnectTimeout
 	waiting, cancel := context.WithTimeout(ctx, connectLimit(limit))

@@ -31,8 +31,8 @@ func (conn *Connection) dial(ctx context.Context, t Target, o client.Options) (*
 	return client.Dial(startphase.WithObserver(ctx, phase), t.Dial, &o)
 }
 
-// AwaitInstalls waits until no server of a hub is being installed, or ctx ends. show is called about
-// once a second with the work in progress, and with "" at the end.
+// AwaitInstalls waits until no server of a hub is being installed, or ctx ends. show is called
+// about once a second with the work in progress, and with "" at the end.
 func AwaitInstalls(ctx context.Context, h *hub.Hub, show func(string)) {
 	defer show("")
 	for {

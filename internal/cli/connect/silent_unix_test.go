@@ -14,8 +14,8 @@ import (
 	"github.com/dowel-mcp/dowel/internal/cli/factory"
 )
 
-// A running dowel that does not answer is an error. A second process of its server does not start in
-// its place.
+// A running dowel that does not answer is an error. A second process of its server does not start
+// in its place.
 func TestSilentDaemon(t *testing.T) {
 	folder, err := os.MkdirTemp("", "dowel") // t.TempDir would be too long for a socket
 	if err != nil {

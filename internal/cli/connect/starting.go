@@ -27,8 +27,8 @@ type startShow struct {
 }
 
 // showStart shows on a terminal what the server of t is doing until it has started, and for how
-// long. Phases of the start are passed to enterPhase. The address of a login is also written without
-// a terminal. The caller calls stop when the server has started or failed.
+// long. Phases of the start are passed to enterPhase. The address of a login is also written
+// without a terminal. The caller calls stop when the server has started or failed.
 func (conn *Connection) showStart(ctx context.Context, t Target) (enterPhase func(startphase.Phase), stop func()) {
 	command, ok := t.Dial.(stdio.Command)
 	show := &startShow{conn: conn, command: command, since: time.Now()}

@@ -58,7 +58,8 @@ func showDiscovery(ctx context.Context, login *configured.LoginTransport, yield 
 	return yield(s)
 }
 
-// adviseSetting names the key of the server's entry with which its authorization server would be used.
+// adviseSetting names the key of the server's entry with which its authorization server would be
+// used.
 func adviseSetting(failed *auth.DiscoveryError) string {
 	switch failed.Setting {
 	case "Resource":

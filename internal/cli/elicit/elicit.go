@@ -115,8 +115,8 @@ func (a *Asker) fillForm(ctx context.Context, r *client.ElicitRequest) (json.Raw
 	}
 }
 
-// ReadFlagAnswers returns the content that the answers of --answer give for the fields. The error is
-// a usage error.
+// ReadFlagAnswers returns the content that the answers of --answer give for the fields. The error
+// is a usage error.
 func ReadFlagAnswers(fields []toolargs.Property, answers []toolargs.Argument) (json.RawMessage, error) {
 	words := map[string][]string{}
 	for _, answer := range answers {

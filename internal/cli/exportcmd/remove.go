@@ -50,8 +50,8 @@ func removeExport(f *factory.Factory, d config.Dialect, file string, opts *optio
 	return nil
 }
 
-// findExport reports whether text has an entry as dowel export writes it. Its program may be another
-// dowel. err says that the entry is a different one.
+// findExport reports whether text has an entry as dowel export writes it. Its program may be
+// another dowel. err says that the entry is a different one.
 func findExport(d config.Dialect, file, name string, text []byte, format edit.Format) (bool, error) {
 	path := transfer.Path(d, name)
 	if _, ok, err := edit.Lookup(text, format, path); err != nil || !ok {

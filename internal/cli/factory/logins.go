@@ -79,8 +79,8 @@ func parseLoginKey(text string) ([]byte, error) {
 func (f *Factory) IsAttended() bool { return term.Terminal(f.Stdin) != nil && f.Stderr.IsTerminal() }
 
 // UserLogin returns how the user logs in at the terminal of this command: with a browser, or by
-// pasting the address to which a browser elsewhere was redirected. in reads the terminal. It returns
-// nil without a terminal.
+// pasting the address to which a browser elsewhere was redirected. in reads the terminal. It
+// returns nil without a terminal.
 func (f *Factory) UserLogin(in *term.Lines) auth.Login {
 	if !f.IsAttended() {
 		return nil

@@ -137,9 +137,9 @@ func Bundle(s *config.Server) string {
 	return bundleOf(root, s)
 }
 
-// RemoveBundle removes the folder of the bundle that a removed entry ran, unless another entry may run
-// it: it stays if a file cannot be read, or if the entry was in a file of --config, since dowel does
-// not know all such files.
+// RemoveBundle removes the folder of the bundle that a removed entry ran, unless another entry may
+// run it: it stays if a file cannot be read, or if the entry was in a file of --config, since dowel
+// does not know all such files.
 func RemoveBundle(f *factory.Factory, removed *config.Server, o config.Options) {
 	folder := Bundle(removed)
 	if folder == "" {

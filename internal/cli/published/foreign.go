@@ -33,13 +33,14 @@ func (a *addition) addLink(ctx context.Context, text string) (*Server, error) {
 	return a.addPlan(ctx, p, s)
 }
 
-// shownSpec returns the fields of a link's entry that the user sees before the consent. Others, such
-// as approvals of tools, are the user's own decisions.
+// shownSpec returns the fields of a link's entry that the user sees before the consent. Others,
+// such as approvals of tools, are the user's own decisions.
 func shownSpec(s config.Spec) config.Spec {
 	return config.Spec{Kind: s.Kind, Command: s.Command, Args: s.Args, Env: s.Env, Dir: s.Dir, URL: s.URL, Headers: s.Headers}
 }
 
-// checkSpec refuses entries of a foreign source that cannot be shown, and addresses that are not safe.
+// checkSpec refuses entries of a foreign source that cannot be shown, and addresses that are not
+// safe.
 func checkSpec(s *config.Server) error {
 	for _, word := range append([]string{s.Command, s.Dir, s.URL}, s.Args...) {
 		if strings.ContainsFunc(word, func(r rune) bool { return unicode.IsControl(r) && r != '\n' && r != '\t' }) {
@@ -68,8 +69,8 @@ func checkSpec(s *config.Server) error {
 
 var environmentVariable = regexp.MustCompile(`\$\{(?:env:)?([A-Za-z_][A-Za-z0-9_]*)(?::-[^}]*)?\}`)
 
-// sentVariables returns the variables of the user's environment that an entry would send to the address
-// of its server, unless the user has given them as a value.
+// sentVariables returns the variables of the user's environment that an entry would send to the
+// address of its server, unless the user has given them as a value.
 func sentVariables(s *config.Server, given install.Values) (names []string) {
 	if s.URL == "" {
 		return nil

@@ -74,8 +74,8 @@ type Server struct {
 	Name  string
 	Entry edit.Object
 	Notes []string
-	// Unpack unpacks the server's bundle. Call it before the entry is written. nil for a server without a
-	// bundle.
+	// Unpack unpacks the server's bundle. Call it before the entry is written. nil for a server
+	// without a bundle.
 	Unpack func() error
 
 	temporary string // a downloaded file, or ""
@@ -99,8 +99,8 @@ func Is(word string) bool {
 	return ok && strings.Contains(owner, ".") && last != "" && !strings.HasPrefix(word, ".") && !strings.ContainsAny(word, `\ :`) && !strings.Contains(last, "/")
 }
 
-// Find returns the server that a word stands for, see [Is]. It asks the user on a terminal unless dry is
-// set. Close the server.
+// Find returns the server that a word stands for, see [Is]. It asks the user on a terminal unless
+// dry is set. Close the server.
 func Find(ctx context.Context, f *factory.Factory, word string, flags Flags, dry bool) (*Server, error) {
 	a := &addition{f: f, flags: flags, dry: dry, in: term.NewLines(f.Stdin)}
 	switch {
@@ -174,8 +174,8 @@ func Search(ctx context.Context, f *factory.Factory, base string, words []string
 	return found, more, err
 }
 
-// chooseWay returns the way of --from, or the first one that dowel can run. A way whose program is not
-// installed comes last.
+// chooseWay returns the way of --from, or the first one that dowel can run. A way whose program is
+// not installed comes last.
 func (a *addition) chooseWay(ways []registry.Way) (*registry.Way, error) {
 	var reasons []string
 	var later *registry.Way

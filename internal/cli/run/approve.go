@@ -15,8 +15,8 @@ import (
 	"github.com/dowel-mcp/dowel/internal/term"
 )
 
-// approver asks the user on the terminal whether a call may run. Set runtime and renderer before the
-// run begins.
+// approver asks the user on the terminal whether a call may run. Set runtime and renderer before
+// the run begins.
 type approver struct {
 	out      *term.Screen
 	console  *term.Console
@@ -24,8 +24,8 @@ type approver struct {
 	renderer *agentview.Renderer
 }
 
-// newApprover returns an approver, or nil if the user cannot be asked or has decided with --approve.
-// The caller calls release.
+// newApprover returns an approver, or nil if the user cannot be asked or has decided with
+// --approve. The caller calls release.
 func newApprover(f *factory.Factory, opts *Options) (a *approver, release func()) {
 	in := term.Terminal(f.Stdin)
 	if in == nil || !f.Stderr.IsTerminal() || f.JSON || opts.approveGiven {

@@ -11,8 +11,8 @@ import (
 // authKeys are the keys of --auth.
 var authKeys = []string{"issuer", "audience", "url", "scope", "dpop", "requireType"}
 
-// parseAuth reads the value of --auth: pairs KEY=VALUE, separated by commas. Keys for lists may occur
-// more than once.
+// parseAuth reads the value of --auth: pairs KEY=VALUE, separated by commas. Keys for lists may
+// occur more than once.
 func parseAuth(text string) (a config.GatewayAuth, err error) {
 	for _, pair := range strings.Split(text, ",") {
 		key, value, found := strings.Cut(strings.TrimSpace(pair), "=")

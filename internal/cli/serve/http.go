@@ -24,9 +24,8 @@ import (
 // serveAdvice ends the refusal of a request without a valid token.
 const serveAdvice = `send the header that "dowel status --token" prints, or serve with --open`
 
-// serveHTTP serves h at an address until ctx ends, to clients with access tokens if auth is set. It then
-// waits for calls in progress, but not
-// longer than [daemon.ShutdownTimeout].
+// serveHTTP serves h at an address until ctx ends, to clients with access tokens if auth is set. It
+// then waits for calls in progress, but not longer than [daemon.ShutdownTimeout].
 func serveHTTP(ctx context.Context, f *factory.Factory, name string, h mcp.Handler, opts *options, auth config.GatewayAuth) error {
 	listener, err := net.Listen("tcp", daemon.LocalAddress(opts.Address))
 	if err != nil {

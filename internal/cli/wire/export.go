@@ -124,8 +124,8 @@ func dowelCommand(o *journal.Operation, frames []*journal.Frame, arguments strin
 	return "dowel call " + quoteWord(name) + " --args " + quoteJSON(arguments)
 }
 
-// curlCommand returns a request of the latest revision, which needs no session. The token comes from
-// dowel status, so that the command holds no secret.
+// curlCommand returns a request of the latest revision, which needs no session. The token comes
+// from dowel status, so that the command holds no secret.
 func curlCommand(tool, arguments string) string {
 	quoted, _ := json.Marshal(tool) // a string can always be encoded
 	body := fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":%s,"arguments":%s,"_meta":{"io.modelcontextprotocol/protocolVersion":%q,`+

@@ -19,8 +19,8 @@ import (
 	"github.com/dowel-mcp/dowel/internal/term"
 )
 
-// record returns the lines of a recording with a fixed time: a call, one that fails, one that asks, a
-// stray line, and a gap.
+// record returns the lines of a recording with a fixed time: a call, one that fails, one that asks,
+// a stray line, and a gap.
 func record(t *testing.T) (lines []journal.Line) {
 	t.Helper()
 	r := journal.New(journal.Options{})

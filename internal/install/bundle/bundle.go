@@ -1,6 +1,6 @@
 // Package bundle installs MCPB bundles: ZIP files with a manifest.json and a server with all its
-// dependencies. It bounds what a bundle can do to the user's disk, and writes only below the bundle's
-// folder. Signatures of bundles are not checked.
+// dependencies. It bounds what a bundle can do to the user's disk, and writes only below the
+// bundle's folder. Signatures of bundles are not checked.
 package bundle
 
 import (
@@ -77,8 +77,8 @@ func open(f *os.File) (*Bundle, error) {
 	return b, b.Manifest.check()
 }
 
-// checkEntries refuses a bundle with too many or too large files, links, special files, or names that
-// lie outside the folder of the bundle or stand for the same file.
+// checkEntries refuses a bundle with too many or too large files, links, special files, or names
+// that lie outside the folder of the bundle or stand for the same file.
 func checkEntries(files []*zip.File) error {
 	if len(files) > maxEntries {
 		return fmt.Errorf("it has %d entries, at most %d are allowed", len(files), maxEntries)
@@ -131,8 +131,8 @@ func (b *Bundle) digest() (string, error) {
 	return hex.EncodeToString(sum.Sum(nil)), err
 }
 
-// Folder returns the folder below root into which [Bundle.Install] unpacks the bundle. The name has the
-// digest, so that two versions never share a folder.
+// Folder returns the folder below root into which [Bundle.Install] unpacks the bundle. The name has
+// the digest, so that two versions never share a folder.
 func (b *Bundle) Folder(root string) (string, error) {
 	sum, err := b.digest()
 	if err != nil {
@@ -141,8 +141,8 @@ func (b *Bundle) Folder(root string) (string, error) {
 	return filepath.Join(root, wirename.Fit(b.Manifest.Name)+"-"+sum[:16]), nil
 }
 
-// Install unpacks the bundle into [Bundle.Folder]. If it fails, nothing is left there. A bundle that is
-// there already stays.
+// Install unpacks the bundle into [Bundle.Folder]. If it fails, nothing is left there. A bundle
+// that is there already stays.
 func (b *Bundle) Install(ctx context.Context, root string) (folder string, err error) {
 	folder, err = b.Folder(root)
 	if err != nil {
@@ -179,8 +179,8 @@ func (b *Bundle) Install(ctx context.Context, root string) (folder string, err e
 	return folder, err
 }
 
-// unpackFile writes one entry. Its size may not exceed the one in the directory of the ZIP file, which
-// was checked.
+// unpackFile writes one entry. Its size may not exceed the one in the directory of the ZIP file,
+// which was checked.
 func unpackFile(f *zip.File, path string) error {
 	if f.FileInfo().IsDir() {
 		return os.MkdirAll(path, 0o700)

@@ -141,7 +141,8 @@ func (m *Manifest) Plan(folder string) install.Plan {
 	return p
 }
 
-// input returns the input for an option. A list of defaults is no default of the input; build adds it.
+// input returns the input for an option. A list of defaults is no default of the input; build adds
+// it.
 func (o option) input(name string) install.Input {
 	in := install.Input{Name: name, Description: cmp.Or(o.Description, o.Title), Required: o.Required, Secret: o.Sensitive, Repeated: o.Multiple,
 		Type: o.Type, Min: o.Min, Max: o.Max}
@@ -153,7 +154,8 @@ func (o option) input(name string) install.Input {
 	return in
 }
 
-// defaults returns the values of an option without one of the user, with the user's folders in them.
+// defaults returns the values of an option without one of the user, with the user's folders in
+// them.
 func (o option) defaults() (all []string) {
 	var one any
 	if json.Unmarshal(o.Default, &one) != nil {

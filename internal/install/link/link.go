@@ -104,8 +104,8 @@ func read(u *url.URL, depth int) (name string, entry map[string]any, inputs any,
 	return "", nil, nil, errNoLink
 }
 
-// isInstallPath reports whether a URL has the form of the links of Cursor, LM Studio, Kiro, VS Code's
-// redirects, and tools that follow them.
+// isInstallPath reports whether a URL has the form of the links of Cursor, LM Studio, Kiro, VS
+// Code's redirects, and tools that follow them.
 func isInstallPath(u *url.URL) bool {
 	place := u.Host + u.Path
 	for _, part := range []string{"mcp/install", "install-mcp", "add_mcp", "mcp/add", "add-mcp"} {

@@ -84,9 +84,9 @@ func (j *entryJSON) parse() (Entry, error) {
 	return e, err
 }
 
-// Search returns the latest versions of at most limit servers that have all words in their name, title
-// or description. The registry finds names with the first word; Search checks the rest. more says that
-// there may be others.
+// Search returns the latest versions of at most limit servers that have all words in their name,
+// title or description. The registry finds names with the first word; Search checks the rest. more
+// says that there may be others.
 func (c *Client) Search(ctx context.Context, words []string, limit int) (found []Entry, more bool, err error) {
 	limit = min(limit, maxListings)
 	query := url.Values{"version": {"latest"}, "limit": {strconv.Itoa(pageSize)}}

@@ -79,8 +79,8 @@ type argument struct {
 	input
 }
 
-// Parse reads a server.json file. It accepts the names in snake_case that files before September 2025
-// have.
+// Parse reads a server.json file. It accepts the names in snake_case that files before September
+// 2025 have.
 func Parse(text []byte) (Entry, error) {
 	var document map[string]any
 	if err := json.Unmarshal(text, &document); err != nil {
@@ -123,7 +123,8 @@ var renamed = map[string]string{
 	"registry_base_url": "registryBaseUrl", "registry_type": "registryType", "website_url": "websiteUrl",
 }
 
-// modernize renames the members of an older document. Members of maps with names of the author stay.
+// modernize renames the members of an older document. Members of maps with names of the author
+// stay.
 func modernize(object map[string]any) {
 	if detail, ok := object["version_detail"].(map[string]any); ok && object["version"] == nil {
 		object["version"] = detail["version"]

@@ -51,8 +51,8 @@ var runners = map[string]runner{
 		}},
 }
 
-// Identifiers and versions are words of a command line. Their form leaves no room for options, paths,
-// URLs, ranges and tags that move.
+// Identifiers and versions are words of a command line. Their form leaves no room for options,
+// paths, URLs, ranges and tags that move.
 var (
 	identifierPatterns = map[string]*regexp.Regexp{
 		"npm":   regexp.MustCompile(`^(@[a-z0-9~][a-z0-9._~-]*/)?[A-Za-z0-9~][A-Za-z0-9._~-]*$`),
@@ -114,8 +114,8 @@ func trimLast(words []string, word string) []string {
 	return words
 }
 
-// knownHint returns the runner that a package wants instead of the usual one, if its command line is
-// the same.
+// knownHint returns the runner that a package wants instead of the usual one, if its command line
+// is the same.
 func knownHint(p pkg) string {
 	if p.Type == "oci" && p.RuntimeHint == "podman" {
 		return p.RuntimeHint
@@ -159,8 +159,8 @@ func unsupportedPackage(p pkg, known bool) string {
 	return ""
 }
 
-// imageVersion returns the version of a package: of an image, the digest or the tag in its identifier
-// comes first.
+// imageVersion returns the version of a package: of an image, the digest or the tag in its
+// identifier comes first.
 func imageVersion(p pkg) string {
 	if p.Type != "oci" {
 		return p.Version

@@ -18,8 +18,8 @@ import (
 	"github.com/dowel-mcp/dowel/internal/install"
 )
 
-// startRegistry starts a registry that answers as the official one: pages with cursors, names that are
-// escaped in paths, and errors in JSON.
+// startRegistry starts a registry that answers as the official one: pages with cursors, names that
+// are escaped in paths, and errors in JSON.
 func startRegistry(t *testing.T, documents ...string) (*Client, *atomic.Int32) {
 	t.Helper()
 	requests := new(atomic.Int32)
@@ -347,7 +347,8 @@ func (silent) RoundTrip(r *http.Request) (*http.Response, error) {
 	return nil, r.Context().Err()
 }
 
-// What a runner would make of names, versions, arguments and variables counts, not what they are called.
+// What a runner would make of names, versions, arguments and variables counts, not what they are
+// called.
 func TestRunnerWords(t *testing.T) {
 	t.Parallel()
 	for _, rest := range []string{

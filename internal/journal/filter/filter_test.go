@@ -85,7 +85,8 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// A filter looks into no text that is not JSON, such as a print on stdout or a message that was cut.
+// A filter looks into no text that is not JSON, such as a print on stdout or a message that was
+// cut.
 func TestBrokenBody(t *testing.T) {
 	t.Parallel()
 	for _, body := range []string{`{"params`, `{"params":{"arguments":{"a":"x`, `{"params":{"arguments":{"a`, `{`, `{"params":`, `[{"params":{`, "Listening"} {

@@ -13,8 +13,8 @@ import (
 	"github.com/dowel-mcp/dowel/internal/rawjson"
 )
 
-// Item is what a filter decides about: a frame, with its operation if it has one, or an operation as
-// a whole.
+// Item is what a filter decides about: a frame, with its operation if it has one, or an operation
+// as a whole.
 type Item struct {
 	Frame     *journal.Frame
 	Operation *journal.Operation

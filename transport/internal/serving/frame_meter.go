@@ -27,8 +27,8 @@ type frameMeter struct {
 // client that another one was refused.
 const alwaysAccepted = 1 << 10
 
-// countBytes counts a frame before it is written. If the frame would exceed a limit, countBytes counts nothing
-// and returns a [quota.LimitError].
+// countBytes counts a frame before it is written. If the frame would exceed a limit, countBytes
+// counts nothing and returns a [quota.LimitError].
 func (m *frameMeter) countBytes(n int) error {
 	for {
 		waiting := m.waiting.Load()
@@ -41,8 +41,8 @@ func (m *frameMeter) countBytes(n int) error {
 	}
 }
 
-// addCounted is add for a frame with which more than quota.Uncounted bytes wait. Such frames are added
-// one after the other: a lease accepts a first frame of any size, but not several at once.
+// addCounted is add for a frame with which more than quota.Uncounted bytes wait. Such frames are
+// added one after the other: a lease accepts a first frame of any size, but not several at once.
 func (m *frameMeter) addCounted(n int) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -233,8 +233,8 @@ func decodeInputRequired(res *mcp.Result) (*mcp.InputRequiredResult, error) {
 // errAnsweredElsewhere withdraws live questions.
 var errAnsweredElsewhere = errors.New("the question was answered elsewhere")
 
-// askUnlessAnswered is askQuestions until the handler says that the questions are answered elsewhere
-// (call.WithdrawWhen). Then it withdraws the open one and returns errAnsweredElsewhere.
+// askUnlessAnswered is askQuestions until the handler says that the questions are answered
+// elsewhere (call.WithdrawWhen). Then it withdraws the open one and returns errAnsweredElsewhere.
 func (ss *session) askUnlessAnswered(ctx context.Context, c *call, questions map[string]mcp.InputRequest) (map[string]json.RawMessage, error) {
 	answered := c.answered
 	c.answered = nil

@@ -168,8 +168,8 @@ func (s *server) handleMessage(msg jsonrpc.Message, b *responseBatch) {
 }
 
 // answerMalformed returns the answer to a malformed frame, or nil if it gets no answer. A
-// notification with malformed params is logged, because notifications are not answered. A malformed response
-// fails the question with its id.
+// notification with malformed params is logged, because notifications are not answered. A malformed
+// response fails the question with its id.
 func (s *server) answerMalformed(frame []byte, id jsonrpc.ID, e *mcp.Error) []byte {
 	if e.Code != jsonrpc.CodeParse && isNotification(frame) {
 		s.logUnusable(e)
