@@ -44,6 +44,7 @@ func TestReportTotal(t *testing.T) {
 		{"written", options{whole: true, table: file, write: true}, []verdict{green}, ""},
 		{"compared", options{whole: true, table: file}, []verdict{green}, ""},
 		{"another result", options{whole: true, table: file}, []verdict{{Role: "server", Revision: "2025-11-25", Scenario: "ping", Passed: 2}}, "the file: | server ping |  |  | ✓ 3 |  |\n  this run: | server ping |  |  | ✓ 2 |  |"},
+		{"more checks", options{whole: true, table: file}, []verdict{{Role: "server", Revision: "2025-11-25", Scenario: "ping", Passed: 4}}, ""},
 		{"one more scenario", options{whole: true, table: file}, []verdict{green, {Role: "server", Revision: "2025-11-25", Scenario: "z", Passed: 2}}, "differs from the results of this run"},
 	} {
 		err := reportTotal(step.o, "1", step.verdicts)
