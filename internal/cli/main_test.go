@@ -53,6 +53,8 @@ func TestMain(m *testing.M) {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}
+	case len(os.Args) > 1 && os.Args[1] == taskServerWord:
+		_ = stdio.Serve(context.Background(), newTaskServer())
 	case len(os.Args) > 2 && os.Args[1] == changingWord:
 		serveChanging(os.Args[2])
 	default:

@@ -7,7 +7,7 @@
 //	search servers login trust doctor  the user's servers
 //	configcmd importcmd exportcmd    their configuration
 //	discover tools resources prompts what a server offers; resources has dowel read, too
-//	call prompts watch               using it
+//	call task prompts watch          using it
 //	chat run models                  working with a model
 //	serve                            built-in servers
 //
@@ -29,6 +29,7 @@
 //	editing         changes of configuration files
 //	consent         yes-or-no questions, such as the trust in a project's servers
 //	connect         finds the server that a command line names, connects to it, reads its lists
+//	tasklist        the tasks that the user has started
 //	elicit          puts a server's questions to the user
 //	display         tables and entries: servers, tools, prompts, content
 //	toolargs        arguments of tools: words of the command line to JSON, by the tool's schema
@@ -69,6 +70,7 @@ import (
 	"github.com/dowel-mcp/dowel/internal/cli/servers"
 	"github.com/dowel-mcp/dowel/internal/cli/service"
 	"github.com/dowel-mcp/dowel/internal/cli/status"
+	"github.com/dowel-mcp/dowel/internal/cli/task"
 	"github.com/dowel-mcp/dowel/internal/cli/tools"
 	"github.com/dowel-mcp/dowel/internal/cli/trust"
 	"github.com/dowel-mcp/dowel/internal/cli/up"
@@ -154,7 +156,7 @@ func newRoot(f *factory.Factory) *cobra.Command {
 	for group, commands := range map[string][]*cobra.Command{
 		own:   {up.NewCommand(f), down.NewCommand(f), service.NewCommand(f), status.NewCommand(f), console.NewCommand(f), search.NewCommand(f), servers.NewAddCommand(f), servers.NewCommand(f), login.NewLoginCommand(f), login.NewLogoutCommand(f), login.NewAuthCommand(f), trust.NewCommand(f), wire.NewCommand(f), doctor.NewCommand(f), configcmd.NewCommand(f), importcmd.NewCommand(f), exportcmd.NewCommand(f)},
 		look:  {discover.NewCommand(f), tools.NewCommand(f), resources.NewCommand(f), prompts.NewCommand(f)},
-		use:   {call.NewCommand(f), resources.NewReadCommand(f), prompts.NewPromptCommand(f), prompts.NewCompleteCommand(f), watch.NewCommand(f)},
+		use:   {call.NewCommand(f), task.NewCommand(f), resources.NewReadCommand(f), prompts.NewPromptCommand(f), prompts.NewCompleteCommand(f), watch.NewCommand(f)},
 		model: {chat.NewCommand(f), run.NewCommand(f), models.NewCommand(f)},
 		offer: {serve.NewCommand(f)},
 	} {

@@ -24,6 +24,7 @@ type Options struct {
 	args      string
 	output    string
 	unchecked bool
+	task      bool
 }
 
 // NewCommand returns the command call.
@@ -43,16 +44,21 @@ write JSON. For an object, write JSON or KEY.MEMBER=VALUE. Arguments that are mi
 reported before the tool is called. --args takes all arguments as JSON: in place, from a @FILE, or from standard input
 with @-. Single arguments can be added to them.
 
+Some servers make tasks of long calls. dowel waits for a task. With --task it prints the name of the task instead and ends;
+see dowel task. A tool that answers at once makes no task, and its result is printed.
+
 ` + connect.NamingHelp,
 		Example: `  dowel call everything.echo message=hello
   dowel call everything.echo --args '{"message":"hello"}' --json
   echo '{"message":"hello"}' | dowel call everything.echo --args @-
+  dowel call films.transcode file=a.mkv --task
   dowel call get-sum a=19 b=23 -- npx -y @modelcontextprotocol/server-everything`,
 	}, func(ctx context.Context, t connect.Target, rest []string) error {
 		return runCall(ctx, conn, t, rest, opts)
 	})
 	c.Flags().StringVar(&opts.args, "args", "", "the arguments as a `JSON` object, or @FILE, or @- for standard input")
 	c.Flags().StringVarP(&opts.output, "output", "o", "", "save images, sounds and other data in this `file`, or the text if there are none; - is stdout")
+	c.Flags().BoolVar(&opts.task, "task", false, "do not wait for a task: print its name, for dowel task (needs a server of the running dowel)")
 	c.Flags().BoolVar(&opts.unchecked, "unchecked", false, "do not use the tool's schema: send JSON as JSON, and everything else as text")
 	return c
 }
@@ -70,7 +76,17 @@ func runCall(ctx context.Context, conn *connect.Connection, t connect.Target, re
 	if err != nil {
 		return err
 	}
-	return conn.Do(ctx, t, func(c *client.Client) error {
+	if opts.task && !t.IsRunning() {
+		return exit.Usagef("--task needs a server of the running dowel, because the tasks of other servers end with the command: start dowel up first")
+	}
+	o, err := conn.DialOptions(t)
+	if err != nil {
+		return err
+	}
+	if opts.task && o.Answers.Elicit == nil { // dowel task answer answers the questions of the task
+		o.Answers.Elicit = refuseQuestion
+	}
+	return conn.DoWithOptions(ctx, t, o, func(c *client.Client) error {
 		tool := mcp.Tool{Name: name}
 		if err := t.CheckHeldTool(ctx, c, name); err != nil {
 			return err
@@ -83,6 +99,9 @@ func runCall(ctx context.Context, conn *connect.Connection, t connect.Target, re
 		params := mcp.CallToolParams{Name: name}
 		if params.Arguments, err = toolargs.Complete(toolargs.NewSpec(tool.InputSchema), base, given); err != nil {
 			return exit.WithHelp(err, t.CommandLine("tools", name))
+		}
+		if opts.task {
+			return startTask(ctx, conn, t, c, &tool, params, opts)
 		}
 		raw, err := connect.Request(ctx, c, mcp.MethodCallTool, name, params, conn.CallOptions())
 		conn.Stderr.SetStatus("")

@@ -1,0 +1,120 @@
+// Package task implements dowel task: list, get, wait, answer and cancel, for the tasks that dowel call
+// --task has started.
+package task
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"time"
+
+	"github.com/dowel-mcp/dowel/client"
+	"github.com/dowel-mcp/dowel/internal/cli/connect"
+	"github.com/dowel-mcp/dowel/internal/cli/exit"
+	"github.com/dowel-mcp/dowel/internal/cli/factory"
+	"github.com/dowel-mcp/dowel/internal/cli/tasklist"
+	"github.com/dowel-mcp/dowel/jsonrpc"
+	"github.com/dowel-mcp/dowel/mcp"
+	"github.com/spf13/cobra"
+)
+
+// NewCommand returns the command dowel task. f must not be nil.
+func NewCommand(f *factory.Factory) *cobra.Command {
+	c := &cobra.Command{
+		Use:   "task",
+		Short: "See, answer and end the tasks of servers",
+		Long: `A server may make a task of a long call (extension io.modelcontextprotocol/tasks). dowel call --task prints the name of the task,
+a number, and ends. These commands use the name until the server has forgotten the task. They reach the server through the
+running dowel. When that ends, its tasks cannot be reached any more.`,
+		Example: `  dowel call films.transcode file=a.mkv --task
+  dowel task list
+  dowel task wait 1`,
+	}
+	c.AddCommand(newListCommand(f), newGetCommand(f), newWaitCommand(f), newAnswerCommand(f), newCancelCommand(f))
+	return c
+}
+
+// newTaskCommand adds flags and RunE to a command about one task, which its first word names.
+func newTaskCommand(f *factory.Factory, c *cobra.Command, args cobra.PositionalArgs, do func(ctx context.Context, s *session, words []string) error) *cobra.Command {
+	conn := connect.New(f)
+	conn.AddCallFlags(c.Flags(), "the server's", "the server", "the server")
+	c.Args = args
+	c.ValidArgsFunction = cobra.NoFileCompletions
+	c.RunE = func(cmd *cobra.Command, words []string) error {
+		f.Parsed = true
+		list, err := tasklist.Open(factory.StateDir())
+		if err != nil {
+			return err
+		}
+		entry, err := list.Find(words[0])
+		if err != nil {
+			return err
+		}
+		return reach(cmd.Context(), conn, entry.Server, func(c *client.Client) error {
+			s := &session{Connection: conn, entry: entry, task: c.Resume(entry.ID)}
+			err := do(cmd.Context(), s, words[1:])
+			if isGone(err) {
+				return errors.Join(err, list.Forget(entry.ID))
+			}
+			return err
+		})
+	}
+	return c
+}
+
+// session is a connection for one task.
+type session struct {
+	*connect.Connection
+	entry tasklist.Entry
+	task  *client.Task
+}
+
+// reach connects to a server of the running dowel.
+func reach(ctx context.Context, conn *connect.Connection, server string, do func(*client.Client) error) error {
+	t, err := conn.ByName(server)
+	if err != nil {
+		return err
+	}
+	if !t.IsRunning() {
+		return exit.ConnectError{Server: server, Err: errors.New("no running dowel has this server, and the tasks of a server that is started for one command end with it: start dowel up")}
+	}
+	return conn.Do(ctx, t, do)
+}
+
+// isGone reports whether a server does not know a task any more.
+func isGone(err error) bool {
+	answered, ok := errors.AsType[*mcp.Error](err)
+	return ok && answered.Code == jsonrpc.CodeInvalidParams
+}
+
+// stateLine is a task in the JSON output.
+type stateLine struct {
+	tasklist.Entry
+	Status    string                      `json:"status"`
+	Message   string                      `json:"message,omitzero"`
+	Updated   time.Time                   `json:"updated,omitzero"`
+	Questions map[string]mcp.InputRequest `json:"questions,omitempty"`
+	Result    *mcp.CallToolResult         `json:"result,omitempty"`
+	Error     string                      `json:"error,omitzero"`
+}
+
+// describeState returns the state of a task, or the reason why it cannot be read, as a line.
+func describeState(e tasklist.Entry, s *client.TaskState, err error) stateLine {
+	switch {
+	case isGone(err):
+		return stateLine{Entry: e, Status: "gone", Message: "the server has forgotten it"}
+	case err != nil:
+		return stateLine{Entry: e, Status: "unreachable", Message: err.Error()}
+	}
+	line := stateLine{Entry: e, Status: s.Status, Message: s.Message, Updated: s.Updated, Questions: s.Questions, Result: s.Result}
+	if s.Err != nil {
+		line.Error = s.Err.Error()
+	}
+	return line
+}
+
+// readQuestion returns the message and the form of an elicitation.
+func readQuestion(q mcp.InputRequest) (p mcp.ElicitParams, ok bool) {
+	ok = q.Method == mcp.MethodElicit && json.Unmarshal(q.Params, &p) == nil
+	return p, ok
+}

@@ -1,0 +1,24 @@
+package cli
+
+import (
+	"context"
+
+	"github.com/dowel-mcp/dowel/server"
+)
+
+// taskServerWord makes the test binary a server of tasks.
+const taskServerWord = "a-server-of-tasks"
+
+// newTaskServer returns a server with a tool that makes a task and asks, and one that makes none.
+func newTaskServer() *server.Server {
+	s := server.New("tasks", "1", nil)
+	server.Tool(s, "work", "Asks and works.", func(ctx context.Context, _ struct{}) (string, error) {
+		name, err := server.Ask[string](ctx, "name", "Who are you?")
+		if err != nil {
+			return "", err
+		}
+		return "done for " + name, nil
+	}, server.ToolOptions{Task: server.TaskOptions{Mode: server.TaskMust}})
+	server.Tool(s, "quick", "Answers at once.", func(context.Context, struct{}) (string, error) { return "quick", nil })
+	return s
+}
