@@ -128,6 +128,9 @@ func TestScreens(t *testing.T) {
 			p.click(".run", "Run")
 			p.until(`!!document.querySelector(".ask-box .form")`)
 		}},
+		{"config", "/console/config", "Files, the first wins", nil},
+		{"config-entry", "/console/config/search", "SEARCH_TOKEN", func() { p.sees("Effective values") }},
+		{"config-none", "/console/config?q=nothing+such", "No entry has these words", nil},
 		{"audit", "/console/audit", "delete_repository", func() {
 			p.click(".row", "delete_repository")
 			p.sees("Outcome")

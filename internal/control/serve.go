@@ -7,6 +7,7 @@ import (
 	"net/http"
 
 	"github.com/dowel-mcp/dowel/hub"
+	"github.com/dowel-mcp/dowel/internal/config"
 	"github.com/dowel-mcp/dowel/internal/journal"
 	"github.com/dowel-mcp/dowel/mcp"
 )
@@ -44,7 +45,7 @@ type ConsoleLogin struct {
 	Version  string `json:"version"` // of the running dowel
 }
 
-// Running is a running dowel, for its API. Recorder, Calls and Audit may be nil.
+// Running is a running dowel, for its API. Recorder, Calls, Audit and Config may be nil.
 type Running struct {
 	// Life ends the streams of events, logs and the journal, which tells their readers that this dowel
 	// ends.
@@ -54,6 +55,7 @@ type Running struct {
 	Recorder   *journal.Recorder // of the journal
 	Calls      *Calls            // by the user
 	Audit      *AuditTrail
+	Config     func() *config.Set // returns the configuration in force; nil means that there is none
 
 	door string // of the user's actions, for the audit log: console, or command
 }
@@ -122,6 +124,9 @@ func (d Running) addShared(mux *http.ServeMux, protect func(http.HandlerFunc) ht
 	d.addTools(mux, protect)
 	if d.Audit != nil {
 		mux.HandleFunc("GET /v1/audit", protect(d.serveAudit))
+	}
+	if d.Config != nil {
+		mux.HandleFunc("GET /v1/config", protect(d.serveConfig))
 	}
 	if d.Recorder != nil {
 		mux.HandleFunc("GET /v1/stream", protect(d.serveStream))

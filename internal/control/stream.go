@@ -18,6 +18,7 @@ const (
 	beatInterval   = 15 * time.Second
 	statusInterval = 200 * time.Millisecond
 	flushInterval  = 50 * time.Millisecond
+	configInterval = 300 * time.Millisecond
 	auditInterval  = 2 * time.Second // other processes write to the audit log, too
 )
 
@@ -42,6 +43,7 @@ type noteLine struct {
 //	status  the whole status, at the beginning and when it has changed
 //	asks    the number of open questions, at the beginning and when a question comes or goes
 //	audit   the audit log has grown
+//	config  the configuration was loaded again
 //	log     a server has an entry more in its logs
 //	op      an operation, again when it has changed
 //	frame   a frame, with ?rows=frames instead of operations
@@ -67,7 +69,7 @@ func (d Running) serveStream(w http.ResponseWriter, r *http.Request) {
 		rows := newRowReader(accept, query.Get("filter") != "", query.Get("rows") == "frames")
 		go rows.follow(ctx, d.Recorder.Cursor(after), batches)
 	}
-	notes := followHub(d.Hub.Events(ctx))
+	notes, loaded := followHub(d.Hub.Events(ctx)), d.configSet()
 	w.Header().Set("Content-Type", "application/x-ndjson")
 	out := json.NewEncoder(w)
 	out.SetEscapeHTML(false)
@@ -86,6 +88,8 @@ func (d Running) serveStream(w http.ResponseWriter, r *http.Request) {
 	_, logged := d.Audit.state()
 	poll := time.NewTicker(auditInterval)
 	defer poll.Stop()
+	configPoll := time.NewTicker(configInterval)
+	defer configPoll.Stop()
 	beat := time.NewTicker(beatInterval)
 	defer beat.Stop()
 	for {
@@ -101,6 +105,12 @@ func (d Running) serveStream(w http.ResponseWriter, r *http.Request) {
 			err = out.Encode(noteLine{K: "asks", Asks: &open})
 		case <-poll.C:
 			d.Audit.poll()
+		case <-configPoll.C:
+			now := d.configSet()
+			if now == loaded {
+				continue
+			}
+			loaded, err = now, out.Encode(noteLine{K: "config"})
 		case <-logged:
 			var size int64
 			size, logged = d.Audit.state()

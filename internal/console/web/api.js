@@ -27,7 +27,6 @@ export async function logIn() {
   localStorage.setItem(key + ".read", result.readOnly ? "1" : "0");
 }
 
-/** @param {string} path @param {RequestInit} [init] */
 async function send(path, init = {}) {
   const answer = await fetch(api + path, { ...init, cache: "no-store", headers: { Authorization: "Bearer " + session.token, ...init.headers } });
   if (answer.ok) return answer;
@@ -36,13 +35,11 @@ async function send(path, init = {}) {
   throw answer.status === 401 ? new LoggedOut(reason) : new Error(reason);
 }
 
-/** @param {string} path */
 export const get = async (path) => (await send(path)).json();
 
-/** The text of a document, in which numbers keep their digits. @param {string} path */
+/** The text of a document, in which numbers keep their digits. */
 export const getText = async (path) => (await send(path)).text();
 
-/** @param {string} path @param {any} [body] */
 export async function post(path, body = {}) {
   return (await send(path, { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body) })).json();
 }
@@ -63,9 +60,7 @@ export async function lines(path, init, take) {
   }
 }
 
-/** @param {string} path @param {(lines: any[]) => void} take @param {AbortSignal} signal */
 export const postLines = (path, take, signal) =>
   lines(path, { method: "POST", headers: { "Content-Type": "application/json" }, body: "{}", signal }, take);
 
-/** @param {string} name */
 export const serverPath = (name) => "/v1/servers/" + encodeURIComponent(name);

@@ -4,6 +4,7 @@ import { logIn, prefix, session, post } from "./api.js";
 import { ask, at, command, el, fill, peg, reasonOf } from "./dom.js";
 import { AsksScreen } from "./asks.js";
 import { AuditScreen } from "./audit.js";
+import { ConfigScreen } from "./config.js";
 import { age, shortClock } from "./format.js";
 import { close, dismiss } from "./inspector.js";
 import { changes, go, here, set, visit } from "./route.js";
@@ -18,6 +19,7 @@ const screens = {
   tools: { title: "Tools", make: () => new ToolsScreen(), hint: "Search tools, prompts and resources by name, or by what they do" },
   wire: { title: "Wire", make: () => new WireScreen(), hint: "Filter, such as server:github status:error" },
   asks: { title: "Asks", make: () => new AsksScreen(), hint: "Filter questions" },
+  config: { title: "Config", make: () => new ConfigScreen(), hint: "Words of an entry, such as a server, a file, a field or a variable" },
   audit: { title: "Audit", make: () => new AuditScreen(), hint: "Words that a record has, such as a server, a client or an outcome" },
 };
 
@@ -101,7 +103,6 @@ function onConnection() {
   if (store.connection === "out") showLogin();
 }
 
-/** @param {string} [reason] */
 function showLogin(reason = store.reason) {
   dismiss();
   shown = "";
@@ -111,7 +112,7 @@ function showLogin(reason = store.reason) {
     el("p", { class: "soft" }, `A page stays logged in until dowel ends, or for 12 hours without use. It was ${shortClock(Date.now())} when this was noticed.`)));
 }
 
-const keyHelp = [["g s", "Servers"], ["g t", "Tools"], ["g w", "Wire"], ["g a", "Asks"], ["g u", "Audit"], ["/", "filter"], ["j  k", "next, previous"], ["Enter", "open"], ["→ ←", "unfold, fold an operation"], ["Esc", "close, back"],
+const keyHelp = [["g s", "Servers"], ["g t", "Tools"], ["g w", "Wire"], ["g a", "Asks"], ["g c", "Config"], ["g u", "Audit"], ["/", "filter"], ["j  k", "next, previous"], ["Enter", "open"], ["→ ←", "unfold, fold an operation"], ["Esc", "close, back"],
   ["e  r", "edit arguments or an answer, run"], ["Ctrl Enter", "run or answer from a field"], ["f", "operations or messages"], ["Space", "pause and go on"], ["G", "newest, and follow"], ["y", "copy"], ["?", "this"]];
 
 const filterHelp = [["server:github client:cursor", "who"], ["method:tools/call tool:create_*", "what; * and ? stand for any characters"], ["status:error|tool-error", "ok error tool-error pending asked cancelled late refused lost"],
@@ -136,7 +137,6 @@ function help() {
 
 at("help-button").addEventListener("click", help);
 
-/** @param {string} name */
 function setTheme(name) {
   if (name === "auto") delete document.documentElement.dataset.theme;
   else document.documentElement.dataset.theme = name;
@@ -160,7 +160,7 @@ document.addEventListener("keydown", (e) => {
   const key = prefixKey + e.key;
   prefixKey = "";
   /** @type {Record<string, () => void>} */
-  const keys = { "/": () => query.select(), "?": help, gs: () => go("servers"), gt: () => go("tools"), gw: () => go("wire"), ga: () => go("asks"), gu: () => go("audit"), g: () => { prefixKey = "g"; }, j: () => screen?.move(1), k: () => screen?.move(-1) };
+  const keys = { "/": () => query.select(), "?": help, gs: () => go("servers"), gt: () => go("tools"), gw: () => go("wire"), ga: () => go("asks"), gc: () => go("config"), gu: () => go("audit"), g: () => { prefixKey = "g"; }, j: () => screen?.move(1), k: () => screen?.move(-1) };
   if (keys[key]) {
     e.preventDefault();
     keys[key]();

@@ -14,10 +14,10 @@ const maxMessage = 4000;
 export class Question {
   #fault = el("p", { class: "bad", role: "alert" });
   #time = el("span", { class: "soft number" });
-  /** @type {Form|null} */ #form = null;
+  #form = null;
   isSent = false; // an answer, by this page
 
-  /** @param {any} ask @param {boolean} [isAlone] shows where it comes from */
+  /** @param {boolean} [isAlone] shows where it comes from */
   constructor(ask, isAlone) {
     this.ask = ask;
     if (ask.form && ask.kind === "form") this.#form = new Form(ask.form, initial(ask.form, true) ?? new Map(), { changed: () => {}, open: () => Promise.reject(new Error("forms of questions are flat")) });
@@ -49,7 +49,6 @@ export class Question {
     stays ? el("p", { class: "soft note-below" }, `${oneLine(client || "The client")} asks too. It gets the result when its own question is closed.`) : null];
   }
 
-  /** @param {string} action */
   async answer(action) {
     this.isSent = true;
     try {
@@ -82,7 +81,7 @@ export class AsksScreen extends Screen {
   #list = el("div", { class: "asks-list" });
   #empty = el("div", { class: "empty" });
   #closed = el("section", { class: "closed", "aria-label": "Closed" });
-  /** @type {Map<number, Question>} */ #open = new Map();
+  #open = new Map();
   #all = null;
   #filter = "";
 

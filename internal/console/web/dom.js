@@ -21,34 +21,34 @@ export function el(tag, props, ...children) {
   return node;
 }
 
-/** @param {Array<any>} children @returns {Array<Node|string>} */
+/** @returns {Array<Node|string>} */
 function flat(children) {
   return children.flat(9).filter((c) => c !== null && c !== undefined && c !== false).map((c) => (c instanceof Node ? c : String(c)));
 }
 
-/** Replaces the children of a node. @param {Element} node @param {...any} children */
+/** Replaces the children of a node. */
 export function fill(node, ...children) {
   node.replaceChildren(...flat(children));
 }
 
-/** Focuses the first element of a selector. @param {Element} node @param {string} selector */
+/** Focuses the first element of a selector. */
 export function focusOn(node, selector) { /** @type {HTMLElement|null} */ (node.querySelector(selector))?.focus(); }
 
-/** Replaces the children of a node. The focus stays on the element with the same key. @param {Element} node @param {...any} children */
+/** Replaces the children of a node. The focus stays on the element with the same key. */
 export function redraw(node, ...children) {
   const key = /** @type {HTMLElement} */ (document.activeElement)?.dataset?.key;
   fill(node, ...children);
   if (key) focusOn(node, `[data-key="${CSS.escape(key)}"]`);
 }
 
-/** Moves the focus along the elements of a selector. @param {Element} node @param {string} selector @param {number} by */
+/** Moves the focus along the elements of a selector. */
 export function moveFocus(node, selector, by) {
   const all = /** @type {HTMLElement[]} */ ([...node.querySelectorAll(selector)]), i = all.findIndex((a) => a.contains(document.activeElement));
   const from = i >= 0 ? i : all.findIndex((a) => a.hasAttribute("aria-current"));
   all[Math.min(all.length - 1, Math.max(0, from + by))]?.focus();
 }
 
-/** Text of which the beginning is shown first. @param {string} name of its class @param {string} text @param {number} short */
+/** Text of which the beginning is shown first. @param {string} name of its class */
 export function cutText(name, text, short) {
   const p = el("p", { class: name }, reveal(text.slice(0, short)));
   if (text.length <= short) return p;
@@ -56,51 +56,50 @@ export function cutText(name, text, short) {
   return [p, more];
 }
 
-/** Details that are made when they are opened. @param {string} name of their class @param {string} summary @param {() => any} make */
+/** Details that are made when they are opened. @param {string} name of their class */
 export function later(name, summary, make) {
   const details = el("details", { class: name, toggle: () => { if (details.open && details.childElementCount === 1) details.append(...[make()].flat()); } }, el("summary", {}, summary));
   return details;
 }
 
-/** The sign of a state. @param {string} glyph @param {string} kind */
+/** The sign of a state. */
 export const peg = (glyph, kind) => el("span", { class: "peg " + kind, "aria-hidden": "true" }, glyph);
 
-/** The text of an error. @param {unknown} e */
+/** The text of an error. */
 export const reasonOf = (e) => /** @type {Error} */ (e).message;
 
-/** Does something, and shows its error. @param {() => any} action */
+/** Does something, and shows its error. */
 export async function attempt(action) {
   try { return await action(); } catch (e) { toast(reasonOf(e), true); }
 }
 
-/** An address, of which the site is seen first. @param {string} text */
+/** An address, of which the site is seen first. */
 export function webAddress(text) {
   const url = URL.parse(text);
   return el("p", { class: "mono url" }, url ? [url.protocol, url.host ? "//" : "", reveal(url.username && url.username + "@"), el("strong", {}, reveal(url.host)), reveal(url.pathname + url.search + url.hash)] : reveal(text));
 }
 
-/** @param {string} id @returns {any} */
 export const at = (id) => document.getElementById(id);
 
 // Characters that draw nothing, move the cursor, or change the direction of other text.
 const hidden = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]/g;
 
-/** Shows hidden characters, so that text cannot look like other text. @param {string} text */
+/** Shows hidden characters, so that text cannot look like other text. */
 export function reveal(text) {
   return String(text ?? "").replace(hidden, (c) => (c === "\u001b" ? "␛" : `⟨${c.charCodeAt(0).toString(16)}⟩`));
 }
 
-/** Returns text as one line. @param {string} text */
+/** Returns text as one line. */
 export function oneLine(text) {
   return reveal(text).replace(/[\n\t]+/g, " ");
 }
 
-/** A code that a click copies. @param {string} text */
+/** A code that a click copies. */
 export function command(text) {
   return el("button", { class: "command", title: "Copy", click: () => copy(text) }, el("code", {}, text));
 }
 
-/** Copies text, also without a secure context. @param {string} text */
+/** Copies text, also without a secure context. */
 export async function copy(text) {
   try {
     await navigator.clipboard.writeText(text);
@@ -115,7 +114,7 @@ export async function copy(text) {
 }
 
 let toastTimer = 0;
-/** Shows a short message. @param {string} text @param {boolean} [isError] */
+/** Shows a short message. */
 export function toast(text, isError) {
   const node = at("toast");
   node.textContent = oneLine(text);

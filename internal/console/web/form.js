@@ -12,10 +12,10 @@ import { Num, isNumber, parse, write } from "./value.js";
 let ids = 0;
 const newID = () => `field-${++ids}`;
 
-/** A JSON pointer. @param {string} path @param {string|number} name */
+/** A JSON pointer. */
 const below = (path, name) => `${path}/${String(name).replaceAll("~", "~0").replaceAll("/", "~1")}`;
 
-/** The value that a new field has: undefined is absent. @param {Field} f @param {boolean} must */
+/** The value that a new field has: undefined is absent. */
 export function initial(f, must) {
   if (!must) return undefined;
   if (f.default !== undefined) return parse(JSON.stringify(f.default));
@@ -33,7 +33,7 @@ export function initial(f, must) {
   return undefined;
 }
 
-/** A value for an item of a list, which cannot be absent. @param {Field} f @returns {any} */
+/** A value for an item of a list, which cannot be absent. */
 function seed(f) {
   const value = initial(f, true);
   if (value !== undefined) return value;
@@ -47,7 +47,7 @@ function seed(f) {
   return null;
 }
 
-/** How well a value fits a field, 0 for not at all. @param {Field} f @param {any} v @returns {number} */
+/** How well a value fits a field, 0 for not at all. @returns {number} */
 function fit(f, v) {
   switch (f.kind) {
     case "string": return typeof v === "string" ? 2 : 0;
@@ -75,7 +75,7 @@ const typeWords = { string: "text", boolean: "yes or no", any: "JSON", choice: "
 
 export class Form {
   node = el("div", { class: "form" });
-  /** @type {Map<string, string[]>} */ #issues = new Map();
+  #issues = new Map();
 
   /**
    * @param {Field} field @param {any} value
@@ -91,21 +91,21 @@ export class Form {
   /** The value as JSON. */
   get text() { return write(this.value); }
 
-  /** Draws the whole form. @param {any} [value] */
+  /** Draws the whole form. */
   draw(value = this.value) {
     this.value = value;
     fill(this.node, this.#control({ field: this.field, path: "", label: "", get: () => this.value, set: (v) => { this.value = v; this.on.changed(); } }));
     this.#drawIssues();
   }
 
-  /** Shows the faults of the value. @param {Array<{path: string, message: string}>} all @returns {string[]} the ones without a field */
+  /** Shows the faults of the value. @returns {string[]} the ones without a field */
   show(all) {
     const issues = all.map((i) => ({ ...i, path: this.#placeOf(i) }));
     this.#issues = new Map([...Map.groupBy(issues, (i) => i.path)].map(([path, all]) => [path, all.map((i) => i.message)]));
     return this.#drawIssues();
   }
 
-  /** The path of a fault; that of the property where one is missing. @param {{path: string, message: string}} issue */
+  /** The path of a fault; that of the property where one is missing. */
   #placeOf({ path, message }) {
     const name = /^missing required property (".*")$/.exec(message)?.[1], at = name ? below(path, JSON.parse(name)) : path;
     return this.node.querySelector(`.issue[data-path="${CSS.escape(at)}"]`) ? at : path;
@@ -124,7 +124,7 @@ export class Form {
     return [...rest].flatMap(([path, all]) => all.map((m) => (path ? path + ": " : "") + m));
   }
 
-  /** A field with its name, state, control and fault. @param {Slot} s @returns {HTMLElement} */
+  /** A field with its name, state, control and fault. @returns {HTMLElement} */
   #row(s) {
     const node = el("div", { class: "field kind-" + s.field.kind });
     let slot = s;
@@ -167,7 +167,6 @@ export class Form {
       el("p", { class: "issue bad", id: id + "-issue", "aria-live": "polite", data: { path: s.path } }));
   }
 
-  /** @param {Slot} s @param {string} [id] @param {() => void} [redraw] @returns {any} */
   #control(s, id = newID(), redraw = () => this.draw()) {
     switch (s.field.kind) {
       case "string": return this.#text(s, id);
@@ -214,7 +213,7 @@ export class Form {
     }, { placeholder: "JSON, or text" });
   }
 
-  /** Buttons, or a menu of many values. @param {Slot} s @param {string} id @param {Array<[any, string]>} options */
+  /** Buttons, or a menu of many values. */
   #pick(s, id, options) {
     /** @type {Array<[any, string]>} */
     const all = [...options];
@@ -234,7 +233,7 @@ export class Form {
     return group;
   }
 
-  /** The place of a member. @param {Slot} s @param {Field} field @param {string} name @returns {Slot} */
+  /** The place of a member. @returns {Slot} */
   #member(s, field, name) {
     return { field, label: name, path: below(s.path, name), get: () => s.get()?.get(name), set: (v) => {
       const map = s.get() instanceof Map ? s.get() : new Map();

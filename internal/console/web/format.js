@@ -1,18 +1,17 @@
 // @ts-check
 
-/** @param {number} n */
 const two = (n) => String(n).padStart(2, "0");
 
-/** The time of day, with milliseconds. @param {string|number|Date} t */
+/** The time of day, with milliseconds. */
 export function clock(t) {
   const d = new Date(t);
   return `${two(d.getHours())}:${two(d.getMinutes())}:${two(d.getSeconds())}.${String(d.getMilliseconds()).padStart(3, "0")}`;
 }
 
-/** The time of day. @param {string|number|Date} t */
+/** The time of day. */
 export const shortClock = (t) => clock(t).slice(0, 8);
 
-/** A duration in at most 6 characters. @param {number|undefined} ms */
+/** A duration in at most 6 characters. */
 export function took(ms) {
   if (ms === undefined || ms === null) return "";
   if (ms < 1) return `${Math.round(ms * 1000)}µs`;
@@ -23,7 +22,7 @@ export function took(ms) {
   return `${Math.floor(ms / 3_600_000)}h${two(Math.floor(ms / 60_000) % 60)}`;
 }
 
-/** A size in at most 6 characters. @param {number|undefined} bytes */
+/** A size in at most 6 characters. */
 export function size(bytes) {
   if (!bytes) return "0 B";
   if (bytes < 1000) return `${bytes} B`;
@@ -32,7 +31,7 @@ export function size(bytes) {
   return `${(bytes / 1048576).toFixed(bytes < 10_000_000 ? 1 : 0)} MB`;
 }
 
-/** How long ago, in words. @param {string|number|Date} t @param {number} [now] */
+/** How long ago, in words. */
 export function age(t, now = Date.now()) {
   const s = Math.max(0, Math.round((now - new Date(t).getTime()) / 1000));
   if (s < 60) return `${s} s`;
@@ -41,15 +40,13 @@ export function age(t, now = Date.now()) {
   return `${Math.floor(s / 86_400)} days`;
 }
 
-/** @param {number} n @param {string} one */
 export const plural = (n, one) => `${n.toLocaleString("en")} ${one}${n === 1 ? "" : "s"}`;
 
-/** Cuts or pads text to n characters. @param {string} text @param {number} n */
+/** Cuts or pads text to n characters. */
 export function pad(text, n) {
   return text.length > n ? text.slice(0, Math.max(0, n - 1)) + "…" : text.padEnd(n);
 }
 
-/** @param {string} text @param {number} n */
 export function padLeft(text, n) {
   return text.length > n ? text.slice(0, Math.max(0, n - 1)) + "…" : text.padStart(n);
 }
@@ -61,7 +58,6 @@ export const pegs = {
   cancelled: ["◌", "soft", "cancelled"], late: ["◌", "soft", "came too late"], lost: ["◌", "soft", "lost"],
 };
 
-/** @param {string} status */
 export const pegOf = (status) => pegs[status] ?? ["·", "soft", status];
 
 /** The glyph and class of each state of a server. @type {Record<string, [string, string]>} */

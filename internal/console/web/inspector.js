@@ -6,7 +6,7 @@ const panel = at("inspector");
 let current = "";
 let onClose = () => {};
 
-/** Shows a thing. @param {string} id of the thing @param {any} title @param {any} body @param {() => void} closed */
+/** Shows a thing. @param {string} id of the thing */
 export function inspect(id, title, body, closed) {
   onClose = closed;
   const scroll = current === id ? panel.scrollTop : 0;
@@ -34,10 +34,9 @@ export function close() {
   return true;
 }
 
-/** @param {string} id */
 export const isShown = (id) => current === id && !panel.hidden;
 
-/** Facts as a list; those without a value are left out. @param {Array<[string, any]>} all */
+/** Facts as a list; those without a value are left out. */
 export function facts(all) {
   return el("dl", { class: "facts" }, all.filter(([, value]) => value !== undefined && value !== null && value !== "" && value !== false)
     .map(([name, value]) => [el("dt", {}, name), el("dd", {}, value)]));

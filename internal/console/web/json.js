@@ -7,11 +7,10 @@ const firstLevels = 5, maxChildren = 200, maxString = 2000;
 
 /** A number as it was written. */
 class Written {
-  /** @param {string} text */
   constructor(text) { this.text = text; }
 }
 
-/** Parses JSON. Numbers that JavaScript cannot hold keep their digits. @param {string} text */
+/** Parses JSON. Numbers that JavaScript cannot hold keep their digits. */
 export function parse(text) {
   try {
     return JSON.parse(text, /** @type {any} */ ((_, value, context) =>
@@ -24,12 +23,12 @@ export function parse(text) {
 
 const isContainer = (value) => typeof value === "object" && value !== null && !(value instanceof Written);
 
-/** Shows a value. @param {any} value */
+/** Shows a value. */
 export function tree(value) {
   return el("div", { class: "json" }, line(undefined, value, 0));
 }
 
-/** @param {string|undefined} name @param {any} value @param {number} level @returns {HTMLElement} */
+/** @returns {HTMLElement} */
 function line(name, value, level) {
   const label = name === undefined ? null : el("span", { class: "key" }, reveal(name), ": ");
   if (!isContainer(value)) return el("div", { class: "leaf" }, label, scalar(value));
@@ -46,7 +45,7 @@ function line(name, value, level) {
   return details;
 }
 
-/** Adds the next entries. @param {Element} inside @param {Array<[string, any]>} entries @param {number} from @param {number} level */
+/** Adds the next entries. */
 function more(inside, entries, from, level) {
   const to = Math.min(entries.length, from + maxChildren);
   inside.append(...entries.slice(from, to).map(([name, value]) => line(name, value, level + 1)));

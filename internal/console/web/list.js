@@ -11,13 +11,13 @@ export const rowHeight = 22;
  */
 
 export class List {
-  /** @type {any[]} */ rows = [];
-  /** @type {any} */ selected = null;
+  rows = [];
+  selected = null;
   follows = true; // new rows at the end
 
   #rowsNode = el("div", { class: "pool", role: "presentation" });
   #space = el("div", { class: "space", role: "presentation" }, this.#rowsNode);
-  /** @type {HTMLElement[]} */ #pool = [];
+  #pool = [];
   #pending = false;
 
   /**
@@ -136,7 +136,7 @@ export class List {
     else if (top + rowHeight > scrollTop + clientHeight) this.node.scrollTop = top + rowHeight - clientHeight;
   }
 
-  /** Selects the row that is some rows further. @param {number} by */
+  /** Selects the row that is some rows further. */
   move(by) {
     const index = this.rows.indexOf(this.selected);
     const last = this.rows.length - 1;

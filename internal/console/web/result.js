@@ -8,7 +8,7 @@ const maxShown = 20_000, maxBlocks = 200;
 // Pictures that are only pixels. SVG is a document, so it is shown as text.
 const pictures = /^image\/(png|jpeg|gif|webp|avif|bmp)$/i, sounds = /^audio\/[\w.+-]+$/i;
 
-/** @type {string[]} */ let urls = [];
+let urls = [];
 
 /** Frees the pictures of the results before. */
 export function forget() {
@@ -16,7 +16,6 @@ export function forget() {
   urls = [];
 }
 
-/** @param {string} base64 */
 function decode(base64) {
   try {
     return Uint8Array.from(atob(base64), (c) => c.charCodeAt(0));
@@ -25,14 +24,13 @@ function decode(base64) {
   }
 }
 
-/** @param {Uint8Array} bytes @param {string} type */
 function blobURL(bytes, type) {
   const url = URL.createObjectURL(new Blob([bytes], { type }));
   urls.push(url);
   return url;
 }
 
-/** Text of which the beginning is shown first. @param {string} text */
+/** Text of which the beginning is shown first. */
 export function longText(text) {
   const pre = el("pre", { class: "text", tabindex: 0 }, reveal(text.slice(0, maxShown)));
   if (text.length <= maxShown) return pre;
@@ -40,7 +38,7 @@ export function longText(text) {
   return el("div", {}, pre, all, " ", el("button", { class: "quiet", click: () => copy(text) }, "Copy"));
 }
 
-/** Bytes as a hex dump. @param {Uint8Array} bytes */
+/** Bytes as a hex dump. */
 function hex(bytes) {
   const rows = [];
   for (let i = 0; i < Math.min(bytes.length, 4096); i += 16) {
@@ -50,7 +48,7 @@ function hex(bytes) {
   return el("details", {}, el("summary", {}, `Bytes, ${size(bytes.length)}${bytes.length > 4096 ? ", the first 4 KB" : ""}`), el("pre", { class: "text hex", tabindex: 0 }, rows.join("\n")));
 }
 
-/** Data of a type. @param {string} base64 @param {string} type @param {string} label */
+/** Data of a type. */
 function binary(base64, type, label) {
   const bytes = decode(base64 ?? "");
   if (!bytes) return el("p", { class: "bad" }, "The data are not base64.");
@@ -58,7 +56,7 @@ function binary(base64, type, label) {
   return el("div", { class: "binary" }, shown, hex(bytes));
 }
 
-/** An address that opens after a question; other schemes are only text. @param {string} uri */
+/** An address that opens after a question; other schemes are only text. */
 function address(uri) {
   if (!/^https?:\/\//i.test(uri)) return el("code", {}, reveal(uri));
   return el("button", { class: "quiet linkish", click: async () => {
@@ -73,7 +71,6 @@ function resource(r, read) {
     typeof r.blob === "string" ? binary(r.blob, String(r.mimeType ?? ""), String(r.uri)) : longText(String(r.text ?? "")));
 }
 
-/** @param {any} block @param {(uri: string) => any} read @returns {any} */
 function content(block, read) {
   const type = String(block?.type);
   const head = (text) => el("p", { class: "block-head soft" }, text);

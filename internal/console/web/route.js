@@ -2,7 +2,7 @@
 // The address holds the state of the page: the screen, what is selected, the filter.
 import { prefix } from "./api.js";
 
-/** The address of a screen. @param {string} path @param {Record<string, string|undefined>} [query] */
+/** The address of a screen. */
 export function link(path, query = {}) {
   const q = new URLSearchParams();
   for (const [name, value] of Object.entries(query)) if (value) q.set(name, value);
@@ -16,25 +16,23 @@ export function here() {
   return { screen: screen || "servers", path: path.filter(Boolean), query: new URLSearchParams(location.search) };
 }
 
-/** @param {string} text */
 function decode(text) {
   try { return decodeURIComponent(text); } catch { return text; }
 }
 
 export const changes = new EventTarget();
 
-/** Goes to an address. @param {string} path @param {Record<string, string|undefined>} [query] @param {boolean} [replace] */
+/** Goes to an address. */
 export function go(path, query, replace) {
   visit(link(path, query), replace);
 }
 
-/** @param {string} url @param {boolean} [replace] */
 export function visit(url, replace) {
   if (url !== location.pathname + location.search) history[replace ? "replaceState" : "pushState"](null, "", url);
   changes.dispatchEvent(new Event("change"));
 }
 
-/** Changes the query of the address, and keeps the rest. @param {Record<string, string|undefined>} changed @param {boolean} [replace] */
+/** Changes the query of the address, and keeps the rest. */
 export function set(changed, replace) {
   const { screen, path, query } = here();
   const all = { ...Object.fromEntries(query), ...changed };

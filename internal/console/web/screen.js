@@ -11,24 +11,24 @@ export class Screen extends HTMLElement {
 
   disconnectedCallback() { this.#end.abort(); }
 
-  /** Adds the parts of the screen, below its title. @param {string} title @param {...Node} parts */
+  /** Adds the parts of the screen, below its title. */
   build(title, ...parts) { this.append(el("h1", { class: "sr" }, title), ...parts); }
 
-  /** Listens to the store. @param {string} name @param {(e: any) => void} listen */
+  /** Listens to the store. */
   on(name, listen) { store.addEventListener(name, listen, { signal: this.signal }); }
 
-  /** Does something every 5 seconds. @param {() => void} action */
+  /** Does something every 5 seconds. */
   tick(action) {
     const timer = setInterval(action, 5000);
     this.signal.addEventListener("abort", () => clearInterval(timer));
   }
 
-  /** Shows what the address names. @param {string[]} path @param {URLSearchParams} query */
+  /** Shows what the address names. */
   show(path, query) {}
 
-  /** Moves along the list. @param {number} by */
+  /** Moves along the list. */
   move(by) {}
 
-  /** Takes a key. @param {string} key @returns {boolean} whether it was used */
+  /** Takes a key. @returns {boolean} whether it was used */
   key(key) { return false; }
 }

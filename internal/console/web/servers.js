@@ -17,14 +17,13 @@ function groupOf(s) {
 
 const groups = ["Need you", "Running", "Off"];
 
-/** @param {any} s @param {number} now */
 function stateWord(s, now) {
   if (s.installing) return `installing, ${age(s.installing, now)}`;
   if (groupOf(s) === 0 && s.status === "starting") return "failed";
   return s.status;
 }
 
-/** The reason for a state that needs the user, and advice. @param {any} s */
+/** The reason for a state that needs the user, and advice. */
 function trouble(s) {
   if (groupOf(s) !== 0) return { reason: "", advice: "" };
   return { reason: s.problem || s.cause || "", advice: s.advice || "" };
@@ -36,8 +35,8 @@ export class ServersScreen extends Screen {
   #name = "";
   #tab = "";
   #filter = "";
-  /** @type {Map<string, any>} */ #walks = new Map();
-  /** @type {any[]} */ #log = [];
+  #walks = new Map();
+  #log = [];
   #clientsDue = 0;
 
   connectedCallback() {
@@ -132,7 +131,7 @@ export class ServersScreen extends Screen {
     if (answer === "open") window.open(s.login, "_blank", "noopener,noreferrer");
   }
 
-  /** Shows what would run, and asks. @param {any} s */
+  /** Shows what would run, and asks. */
   #trust(s) {
     return attempt(async () => {
       const q = await get(serverPath(s.name) + "/trust");
@@ -232,7 +231,7 @@ export class ServersScreen extends Screen {
 
   async #loadLog() {
     const name = this.#name;
-    /** @type {any[]} */ const log = [];
+    const log = [];
     try {
       await lines(serverPath(name) + "/logs", { signal: this.signal }, (batch) => log.push(...batch));
     } catch { return; }
@@ -259,10 +258,10 @@ export class ServersScreen extends Screen {
   }
 }
 
-/** Differences. @param {string[]} lines */
+/** Differences. */
 export const diff = (lines) => el("pre", { class: "diff", tabindex: 0 }, lines.map((l) => el("span", { class: l[0] === "+" ? "added" : l[0] === "-" ? "removed" : "" }, reveal(l), "\n")));
 
-/** A value of a filter. @param {string} text */
+/** A value of a filter. */
 export const quote = (text) => (/^[\w.@/#-]+$/.test(text) ? text : `"${text.replace(/["\\]/g, "\\$&")}"`);
 
 customElements.define("dowel-servers", ServersScreen);

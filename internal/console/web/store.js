@@ -9,12 +9,12 @@ const maxRows = 100_000, dropStep = 5_000;
 const hiddenDelay = 30_000;
 
 class Store extends EventTarget {
-  /** @type {any} */ status = null;
+  status = null;
   /** live, waiting, hidden, out */
   connection = "waiting";
   reason = "";
   /** Rows in the order of their first record. @type {any[]} */ rows = [];
-  /** @type {Map<number, any>} */ operations = new Map();
+  operations = new Map();
   dropped = 0;
   filter = "";
   frames = false;
@@ -23,15 +23,14 @@ class Store extends EventTarget {
   rate = 0;
   paused = false;
   asks = 0; // open questions
-  /** @type {any[]} */ held = [];
+  held = [];
 
   boot = "";
   seq = 0;
-  /** @type {AbortController|null} */ #abort = null;
+  #abort = null;
   #runs = false;
-  /** @type {number[]} */ #arrivals = [];
+  #arrivals = [];
 
-  /** @param {string} name @param {any} [detail] */
   emit(name, detail) { this.dispatchEvent(new CustomEvent(name, { detail })); }
 
   /** Begins to follow dowel. */
@@ -41,7 +40,7 @@ class Store extends EventTarget {
     this.#run();
   }
 
-  /** Chooses the rows. @param {string} filter @param {boolean} frames */
+  /** Chooses the rows. */
   choose(filter, frames) {
     if (filter === this.filter && frames === this.frames) return;
     this.filter = filter;
@@ -50,7 +49,6 @@ class Store extends EventTarget {
     this.#abort?.abort();
   }
 
-  /** @param {boolean} paused */
   pause(paused) {
     this.paused = paused;
     if (!paused) {
@@ -142,7 +140,7 @@ class Store extends EventTarget {
       } else if (line.k === "asks") {
         this.asks = line.asks;
         this.emit("asks");
-      } else if (line.k === "audit") this.emit("audit");
+      } else if (line.k === "audit" || line.k === "config") this.emit(line.k);
       else if (line.k === "log") this.emit("log", line.server);
       else if (line.k !== "beat") rows.push(line);
     }

@@ -23,19 +23,19 @@ const itemQuery = (i) => new URLSearchParams({ server: i.server, kind: i.kind, n
 export class ToolsScreen extends Screen {
   #list = el("nav", { class: "items-list", "aria-label": "Tools, prompts and resources" });
   #pane = el("section", { class: "item-pane", "aria-label": "Item" });
-  /** @type {any[]} */ #items = [];
+  #items = [];
   #item = null; // its detail
   #loading = "";
   #query = "";
   #call = "";
   #error = "";
   #loaded = false;
-  /** @type {any[]} */ #history = [];
+  #history = [];
   #following = new AbortController();
   #listed = "";
 
   // of the item that is shown
-  /** @type {Form|null} */ #form = null;
+  #form = null;
   #text = el("textarea");
   #isText = false;
   #verdict = el("div", { class: "issues", "aria-live": "polite" });
@@ -105,7 +105,7 @@ export class ToolsScreen extends Screen {
   }
 
   #drawList() {
-    /** @type {Map<string, any[]>} */ const groups = Map.groupBy(this.#items, (i) => i.server);
+    const groups = Map.groupBy(this.#items, (i) => i.server);
     const current = this.#item ?? (this.#loading ? null : undefined);
     redraw(this.#list, this.#error ? el("p", { class: "empty bad" }, reveal(this.#error)) : null,
       !this.#items.length && this.#loaded ? el("p", { class: "empty" }, this.#query ? "Nothing matches this search." : "No server offers anything now.") : null,
@@ -191,7 +191,7 @@ export class ToolsScreen extends Screen {
       el("details", { class: "meta" }, el("summary", {}, "_meta"), this.#meta));
   }
 
-  /** Shows the form or the JSON; both have the same value. @param {boolean} isText */
+  /** Shows the form or the JSON; both have the same value. */
   #setMode(isText) {
     if (isText === this.#isText || !this.#form) return;
     if (!isText) {
@@ -249,7 +249,7 @@ export class ToolsScreen extends Screen {
 
   #cancel() { return attempt(() => post(`/v1/calls/${this.#running}/cancel`)); }
 
-  /** Shows a call as it goes on. @param {number} id */
+  /** Shows a call as it goes on. */
   async #follow(id) {
     this.#following.abort();
     this.#running = 0;
@@ -294,7 +294,7 @@ export class ToolsScreen extends Screen {
       el("a", { class: "to-wire", href: link("wire", { q: `client:console tool:${JSON.stringify(info.name)}` }) }, "messages"));
   }
 
-  /** A link to a resource that a server lists. @param {string} uri */
+  /** A link to a resource that a server lists. */
   #resourceLink(uri) {
     const found = this.#items.find((i) => i.kind === "resource" && i.server === this.#item?.server && i.name === uri);
     return found ? el("a", { href: link(pathOf(found)) }, reveal(uri)) : null;
@@ -314,7 +314,7 @@ export class ToolsScreen extends Screen {
     }))];
   }
 
-  /** Fills in the arguments of a call, and runs it. @param {any} c @param {boolean} runs */
+  /** Fills in the arguments of a call, and runs it. */
   #again(c, runs) {
     this.#text.value = c.arguments;
     try {

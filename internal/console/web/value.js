@@ -4,16 +4,14 @@
 
 /** A number as it is written. */
 export class Num {
-  /** @param {string} text */
   constructor(text) { this.text = text; }
 }
 
 const token = /[\s]*(?:([{}[\],:])|("(?:[^"\\\u0000-\u001f]|\\.)*")|(-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?)|(true|false|null))/y;
 
-/** @param {string} text */
 export const isNumber = (text) => /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/.test(text);
 
-/** Parses JSON. @param {string} text @returns {any} */
+/** Parses JSON. */
 export function parse(text) {
   const at = new RegExp(token);
   const next = () => {
@@ -21,7 +19,6 @@ export function parse(text) {
     if (!m) throw new Error(`not JSON at character ${from + 1}`);
     return m;
   };
-  /** @param {RegExpExecArray} m @param {number} level @returns {any} */
   const value = (m, level) => {
     if (level > 128) throw new Error("more than 128 levels");
     if (m[2]) return JSON.parse(m[2]);
@@ -48,7 +45,7 @@ export function parse(text) {
   return whole;
 }
 
-/** Writes JSON. What is undefined is left out of objects. @param {any} value @param {string} [indent] @param {string} [now] @returns {string} */
+/** Writes JSON. What is undefined is left out of objects. @returns {string} */
 export function write(value, indent = "", now = "") {
   if (value instanceof Num) return value.text;
   if (value instanceof Map || Array.isArray(value)) {

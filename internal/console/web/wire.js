@@ -11,16 +11,16 @@ import { quote } from "./servers.js";
 import { Screen } from "./screen.js";
 import { store } from "./store.js";
 
-/** What dowel does with a frame, from its side. @param {any} f */
+/** What dowel does with a frame, from its side. */
 const arrow = (f) => (f.wire === "stray" ? "✗" : (f.wire === "sent") === (f.leg === "server") ? "→" : "←");
 
-/** The words of a row behind the server: its method, and its text. @param {any} row @returns {[string, string]} */
+/** The words of a row behind the server: its method, and its text. @returns {[string, string]} */
 function words(row) {
   const name = row.name && row.method === "tools/call" ? row.name : [row.method, row.name].filter(Boolean).join(" ");
   return [oneLine(name ?? ""), oneLine(row.error || row.what || "")];
 }
 
-/** Splits the line: what has no room is left out, the least important first. @param {number} columns */
+/** Splits the line: what has no room is left out, the least important first. */
 function layout(columns) {
   if (columns >= 110) return { time: 12, client: 14, server: 16, tail: true };
   if (columns >= 80) return { time: 12, client: 10, server: 12, tail: true };
@@ -28,7 +28,7 @@ function layout(columns) {
   return { time: 8, client: 0, server: 0, tail: true };
 }
 
-/** @param {any} row @param {number} columns @returns {import("./list.js").Drawn} */
+/** @returns {import("./list.js").Drawn} */
 function draw(row, columns) {
   if (row.k === "gap") {
     const n = row.to - row.from + 1, text = ` ${plural(n, "record")} ${row.from === 1 ? "before this are" : "were lost here: they are"} not kept `;
@@ -38,7 +38,7 @@ function draw(row, columns) {
   return row.k === "op" ? drawOperation(row, columns) : drawFrame(row, columns);
 }
 
-/** @param {any} op @param {number} columns @returns {import("./list.js").Drawn} */
+/** @returns {import("./list.js").Drawn} */
 function drawOperation(op, columns) {
   const l = layout(columns), [glyph, kind, word] = pegOf(op.status), [name, text] = words(op);
   const tail = padLeft(size((op.received ?? 0) + (op.sent ?? 0)), 6) + padLeft(op.ms === undefined ? "" : took(op.ms), 8);
@@ -53,7 +53,7 @@ function drawOperation(op, columns) {
   };
 }
 
-/** @param {any} f @param {number} columns @returns {import("./list.js").Drawn} */
+/** @returns {import("./list.js").Drawn} */
 function drawFrame(f, columns) {
   const l = layout(columns), isChild = !!f.parent, isStray = f.kind === "stray";
   const peer = oneLine((f.leg === "server" ? f.server : f.client) ?? "–");
@@ -231,7 +231,7 @@ export class WireScreen extends Screen {
     if (selection === this.#selection) inspect(selection, "Not kept", el("p", { class: "part" }, reveal(e.message)), this.#closed);
   }
 
-  /** Folds or unfolds an operation. @param {any} row @param {boolean} open */
+  /** Folds or unfolds an operation. */
   #toggle(row, open) {
     const list = this.list;
     if (!list) return;
@@ -262,7 +262,6 @@ export class WireScreen extends Screen {
 
 const idOf = (row) => (row.k === "op" ? "op:" + row.op : row.k === "frame" ? "frame:" + row.seq : "");
 
-/** @param {string} key @param {string} value */
 const filterLink = (key, value) => el("a", { href: link("wire", { q: `${key}:${quote(value)}` }), title: "Show only this" }, oneLine(value));
 
 function frameLink(f) {
@@ -272,7 +271,7 @@ function frameLink(f) {
     el("span", { class: f.status ? pegOf(f.status)[1] : "" }, f.status || oneLine(f.method ?? f.kind)), el("span", { class: "soft number" }, f.ms === undefined ? size(f.size) : took(f.ms))));
 }
 
-/** The time of an operation, split. @param {any} op */
+/** The time of an operation, split. */
 function timeBar(op) {
   const all = [["server", op.serverMs ?? 0], ["user", op.userMs ?? 0], ["dowel", op.dowelMs ?? 0]].filter(([, ms]) => ms > 0);
   if (all.length === 0) return null;
