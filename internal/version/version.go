@@ -86,3 +86,11 @@ func Number() string {
 	}
 	return "devel"
 }
+
+// Title names the program with its version, unless it was built without one.
+func Title(number string) string {
+	if number == "devel" {
+		return "dowel"
+	}
+	return "dowel " + number
+}

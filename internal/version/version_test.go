@@ -10,3 +10,13 @@ func TestWords(t *testing.T) {
 		}
 	}
 }
+
+// A title has the version, but not the word for a build without one.
+func TestTitle(t *testing.T) {
+	t.Parallel()
+	for number, want := range map[string]string{"devel": "dowel", "v1.2.3": "dowel v1.2.3", "devel-0123456789ab": "dowel devel-0123456789ab"} {
+		if got := Title(number); got != want {
+			t.Errorf("%s: %q, want %q", number, got, want)
+		}
+	}
+}

@@ -155,7 +155,7 @@ func New(opts ...Options) (*Server, error) {
 		o = opts[0]
 	}
 	if !supported {
-		return nil, fmt.Errorf("shell: this system has no POSIX shell; the server runs on Unix systems, such as Linux and macOS: %w", errors.ErrUnsupported)
+		return nil, fmt.Errorf("shell: this system has no POSIX shell; the server runs on Linux, macOS and other Unix systems. On Windows, run dowel in WSL, or add a server that runs PowerShell commands: %w", errors.ErrUnsupported)
 	}
 	if err := o.setDefaults(); err != nil {
 		return nil, fmt.Errorf("shell: %w", err)

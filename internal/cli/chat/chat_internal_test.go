@@ -182,13 +182,3 @@ func TestChatNotBegun(t *testing.T) {
 		}
 	}
 }
-
-// The greeting has the version, but not the word for a build without one.
-func TestProgramTitle(t *testing.T) {
-	t.Parallel()
-	for number, want := range map[string]string{"devel": "dowel", "v1.2.3": "dowel v1.2.3", "devel-0123456789ab": "dowel devel-0123456789ab"} {
-		if got := programTitle(number); got != want {
-			t.Errorf("%s: %q, want %q", number, got, want)
-		}
-	}
-}

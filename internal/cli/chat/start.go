@@ -163,7 +163,7 @@ func (c *conversation) startRuntime() error {
 	}
 	if c.isInteractive() {
 		options.Approve = c.askApproval
-		c.view.Note("%s: what you type goes to the model; /help lists commands, Ctrl-D ends.", programTitle(version.Number()))
+		c.view.Note("%s: what you type goes to the model; /help lists commands, Ctrl-D ends.", version.Title(version.Number()))
 	}
 	c.showLastExchange()
 	c.background.Go(func() {
@@ -185,14 +185,6 @@ func (c *conversation) startRuntime() error {
 		}
 	})
 	return nil
-}
-
-// programTitle names dowel with its version, unless it was built without one.
-func programTitle(number string) string {
-	if number == "devel" {
-		return "dowel"
-	}
-	return "dowel " + number
 }
 
 // startError is the cause of a conversation that ended because its agent could not start.

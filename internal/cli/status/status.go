@@ -18,6 +18,7 @@ import (
 	"github.com/dowel-mcp/dowel/internal/control"
 	"github.com/dowel-mcp/dowel/internal/daemon"
 	"github.com/dowel-mcp/dowel/internal/term"
+	"github.com/dowel-mcp/dowel/internal/version"
 	"github.com/spf13/cobra"
 )
 
@@ -83,7 +84,7 @@ func runStatus(ctx context.Context, f *factory.Factory) error {
 	if f.JSON {
 		return f.WriteValue(s)
 	}
-	fmt.Fprintf(f.Stdout, "dowel %s, process %d, has been running for %s\n", term.Line(s.Version), s.PID, display.Age(time.Since(s.Started)))
+	fmt.Fprintf(f.Stdout, "%s, process %d, has been running for %s\n", term.Line(version.Title(s.Version)), s.PID, display.Age(time.Since(s.Started)))
 	if s.Gateway != "" {
 		fmt.Fprintf(f.Stdout, "The gateway is at %s; dowel console shows it\n", s.Gateway)
 	}
