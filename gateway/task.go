@@ -46,8 +46,12 @@ func checkTasksDeclared(req *mcp.Request) error {
 	return &mcp.CapabilityError{Required: mcpwire.NeedsTasks()}
 }
 
-// shareTask replaces the id in a result that is a task of the upstream.
+// shareTask replaces the id in a result that is a task of the upstream. A relay keeps the id: the other
+// gateway has sealed it, and its client may use it with another relay later.
 func (g *Gateway) shareTask(u *hub.Upstream, req *mcp.Request, tool string, res *mcp.Result) (*mcp.Result, error) {
+	if g.relays {
+		return res, nil
+	}
 	id, ok := rawjson.String(rawjson.Lookup(res.Raw, "taskId"))
 	if !ok {
 		return nil, mcp.Errorf(jsonrpc.CodeInternal, "the server %s has answered with a task without an id", u.Name())
@@ -63,10 +67,7 @@ func (g *Gateway) shareTask(u *hub.Upstream, req *mcp.Request, tool string, res 
 // openTask returns the upstream of a task and the content of its id. It returns an error if the id is
 // not one of this gateway's for the principal, or the gateway does not show the upstream any more.
 func (g *Gateway) openTask(p mcp.Principal, id string) (t sealedTask, u *hub.Upstream, err error) {
-	plain, err := g.tasks.Open(id, []byte(p.ID))
-	if err == nil {
-		err = mcp.Decode(plain, &t)
-	}
+	t, err = g.readTaskID(p, id)
 	if err == nil && g.showsUpstream(t.Upstream) {
 		u = g.hub.Upstream(t.Upstream)
 	}
@@ -74,6 +75,18 @@ func (g *Gateway) openTask(p mcp.Principal, id string) (t sealedTask, u *hub.Ups
 		return t, nil, mcp.InvalidParams("there is no task with this id, or it has expired")
 	}
 	return t, u, nil
+}
+
+// readTaskID returns the content of a task's id.
+func (g *Gateway) readTaskID(p mcp.Principal, id string) (t sealedTask, err error) {
+	if g.relays {
+		return sealedTask{Upstream: g.upstreamName, ID: id}, nil
+	}
+	plain, err := g.tasks.Open(id, []byte(p.ID))
+	if err == nil {
+		err = mcp.Decode(plain, &t)
+	}
+	return t, err
 }
 
 // serveTask answers tasks/get, tasks/update and tasks/cancel.

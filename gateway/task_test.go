@@ -225,3 +225,25 @@ func TestTasksAreFollowed(t *testing.T) {
 		}
 	}
 }
+
+// The id of a task outlives a relay: it is the id of the gateway behind it.
+func TestTasksThroughRelays(t *testing.T) {
+	t.Parallel()
+	behind, _ := over(t, hub.Definition{Name: "up", Target: taskServer(t)})
+	relay := func() *client.Client {
+		h := hubOf(t, hub.Options{}, hub.Definition{Name: "dowel", Target: behind})
+		settle(t, h)
+		return dial(t, gatewayOf(t, h, gateway.Options{}).Relay("dowel"), client.Options{})
+	}
+	id := startTask(t, relay(), "up__hang").ID()
+	task := relay().Resume(id)
+	if state, err := task.State(t.Context()); err != nil || state.Status != "working" {
+		t.Errorf("%+v, %v", state, err)
+	}
+	if err := task.Cancel(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if state, err := relay().Resume(id).State(t.Context()); err != nil || state.Status != "cancelled" {
+		t.Errorf("%+v, %v", state, err)
+	}
+}
