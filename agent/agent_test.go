@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -159,8 +160,11 @@ func TestInterrupted(t *testing.T) {
 		b := newBench("read", "write")
 		ctx, cancel := context.WithCancelCause(t.Context())
 		stop := errors.New("Ctrl-C")
+		var running atomic.Int32
 		b.run = func(ctx context.Context, _ mcp.ToolUse, _ func(mcp.ProgressParams)) (*mcp.CallToolResult, error) {
-			cancel(stop)
+			if running.Add(1) == 2 { // both calls of read run at once
+				cancel(stop)
+			}
 			<-ctx.Done()
 			return nil, ctx.Err()
 		}
