@@ -63,11 +63,7 @@ func (g *Gateway) forwardRound(ctx context.Context, u *hub.Upstream, req *mcp.Re
 		}
 		params = rawjson.Replace(params, "requestState", rawjson.AppendString(nil, string(state)))
 	}
-	out := upstreamRequest(req, params, notifier(ctx, req))
-	if req.Method == mcp.MethodCallTool && mayHaveTasks(req) && offersTasks(u) {
-		out.ClientCapabilities = req.ClientCapabilities
-	}
-	resp, err := u.RoundTrip(ctx, callerOf(req), out)
+	resp, err := u.RoundTrip(ctx, callerOf(req), upstreamRequest(req, params, notifier(ctx, req)))
 	res, err := clientResult(resp, err)
 	if err == nil && res.Type == mcpwire.ResultTask {
 		return g.shareTask(u, req, nameOf(params), res)
@@ -83,11 +79,14 @@ func (g *Gateway) forwardRound(ctx context.Context, u *hub.Upstream, req *mcp.Re
 	return res, nil
 }
 
-// upstreamRequest returns the request to an upstream for a client's request. The upstream may not
-// answer it with a task.
+// upstreamRequest returns the request to an upstream for a client's request.
 func upstreamRequest(req *mcp.Request, params json.RawMessage, notify func(mcp.Notification)) *mcp.Request {
+	capabilities := req.ClientCapabilities
+	if !mayHaveTasks(req) {
+		capabilities = withoutTasks(capabilities)
+	}
 	return &mcp.Request{
-		Method: req.Method, Params: params, LogLevel: req.LogLevel, ClientCapabilities: withoutTasks(req.ClientCapabilities),
+		Method: req.Method, Params: params, LogLevel: req.LogLevel, ClientCapabilities: capabilities,
 		Notify: notify, NoProgress: req.ProgressToken == nil, Header: req.Header,
 	}
 }

@@ -32,12 +32,6 @@ func (c *core) Extensions() []mcp.Extension { return []mcp.Extension{mcpwire.Tas
 // revision is a caller within the process.
 func mayHaveTasks(req *mcp.Request) bool { return req.Revision == "" || req.Revision.Modern() }
 
-// offersTasks reports whether an upstream may answer calls with tasks.
-func offersTasks(u *hub.Upstream) bool {
-	_, offered := u.Server().Capabilities.Extensions[mcpwire.ExtensionTasks]
-	return offered
-}
-
 // checkTasksDeclared returns an error unless the client has declared the extension with the request.
 func checkTasksDeclared(req *mcp.Request) error {
 	if rawjson.Lookup(rawjson.Lookup(req.ClientCapabilities, "extensions"), mcpwire.ExtensionTasks) != nil {
@@ -106,9 +100,7 @@ func (g *Gateway) serveTask(ctx context.Context, req *mcp.Request) (*mcp.Result,
 		return nil, err
 	}
 	noteTarget(ctx, audit.Target{Server: u.Name(), Name: t.Tool})
-	out := upstreamRequest(req, renameMember(req.Params, "taskId", id, t.ID), nil)
-	out.ClientCapabilities = req.ClientCapabilities
-	resp, err := u.RoundTrip(ctx, callerOf(req), out)
+	resp, err := u.RoundTrip(ctx, callerOf(req), upstreamRequest(req, renameMember(req.Params, "taskId", id, t.ID), nil))
 	if why := describeFailure(ctx, u, err); why != "" {
 		return nil, mcp.Errorf(jsonrpc.CodeInternal, "%s", why)
 	}
