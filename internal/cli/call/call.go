@@ -49,7 +49,6 @@ see dowel task. A tool that answers at once makes no task, and its result is pri
 
 ` + connect.NamingHelp,
 		Example: `  dowel call everything.echo message=hello
-  dowel call everything.echo --args '{"message":"hello"}' --json
   echo '{"message":"hello"}' | dowel call everything.echo --args @-
   dowel call films.transcode file=a.mkv --task
   dowel call get-sum a=19 b=23 -- npx -y @modelcontextprotocol/server-everything`,

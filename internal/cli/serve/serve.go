@@ -49,7 +49,6 @@ signed tokens without the type at+jwt. Repeat issuer, audience and scope for mor
 
 ` + describeBuiltins(),
 		Example: `  dowel serve files roots=. read-only=true
-  dowel serve shell sandbox=true
   dowel serve skills --dir ./skills
   dowel serve everything --http 8080
   dowel serve kv --http 8080 --auth issuer=https://login.example.com,url=https://kv.example.com`,
