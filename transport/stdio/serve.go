@@ -49,7 +49,7 @@ var stdout struct {
 
 // takeStdout returns the standard output of the process and replaces it by standard error. It
 // returns nil if it was called before.
-func takeStdout() *os.File {
+func takeStdout() io.WriteCloser {
 	stdout.Lock()
 	defer stdout.Unlock()
 	if stdout.taken {

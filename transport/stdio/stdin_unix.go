@@ -6,12 +6,16 @@ import (
 	"io"
 	"os"
 	"syscall"
+	"time"
 )
 
 // standardInput returns standard input as a reader whose Close interrupts Read. A pipe or socket
 // uses the runtime's poller. A terminal or file may be shared with other processes and is read by
 // [readInGoroutine].
 func standardInput() io.ReadCloser {
+	if os.Stdin.SetReadDeadline(time.Time{}) == nil {
+		return os.Stdin // a parent, such as Node, made it non-blocking: the poller has it already
+	}
 	info, err := os.Stdin.Stat()
 	if err != nil || info.Mode()&(os.ModeNamedPipe|os.ModeSocket) == 0 || syscall.SetNonblock(0, true) != nil {
 		return readInGoroutine(os.Stdin)

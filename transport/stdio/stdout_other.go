@@ -2,7 +2,10 @@
 
 package stdio
 
-import "os"
+import (
+	"io"
+	"os"
+)
 
 // divertStdout returns standard output. Code that holds the old os.Stdout still writes to it.
-func divertStdout() *os.File { return os.Stdout }
+func divertStdout() io.WriteCloser { return os.Stdout }
