@@ -111,8 +111,9 @@ fuzz: ## each fuzz target for $(FUZZTIME)
 	done < <(grep -roE '^func Fuzz\w+' --include='*_test.go' . | grep -vE '^./(attack|browser|interop|bench|servers)/' | sed -E 's#/[^/]*:func # #' | sort -u)
 	[ -z "$$failed" ]
 
+# The servers need minutes for each platform. make release builds them for all.
 archives: bin/gotestsum ## what a release ships, in dist/: archives, checksums, SBOM, completions, man pages, npm packages; npx is tried
-	@cd tools && go run ./release -platforms "$(PLATFORMS)" ../dist
+	@cd tools && go run ./release -platforms "$(PLATFORMS)" -servers "$$(go env GOOS)/$$(go env GOARCH)" ../dist
 	../bin/gotestsum --format testname --jsonfile "$${DOWEL_TEST_EVENTS:-$$(mktemp -d)}/archives.json" -- ./release
 
 release: bin/gotestsum ## the same, and how long the first go run takes with empty caches

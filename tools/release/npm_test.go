@@ -53,7 +53,27 @@ func TestNPX(t *testing.T) {
 	if err := unknown.Run(); unknown.ProcessState.ExitCode() != 2 {
 		t.Errorf("npx dowel nonsense: %v, want exit status 2 for a usage error", err)
 	}
+	checkServers(t, folder, env)
 	checkUp(t, folder, env)
+}
+
+// checkServers lists the tools of a server program in two ways: by its own command, and by dowel
+// serve, which finds the command that npm has installed.
+func checkServers(t *testing.T, folder string, env []string) {
+	install := exec.CommandContext(t.Context(), "npm", "install", "--ignore-scripts", "--loglevel=error", "dowel", "@dowel-mcp/servers")
+	install.Dir, install.Env = folder, env
+	if out, err := install.CombinedOutput(); err != nil {
+		t.Fatalf("npm install: %v\n%s", err, out)
+	}
+	bin := filepath.Join(folder, "node_modules", ".bin")
+	env = append(slices.Clip(env), "PATH="+bin+string(os.PathListSeparator)+os.Getenv("PATH"))
+	for _, server := range [][]string{{"dowel-data"}, {"dowel", "serve", "data"}} {
+		list := exec.CommandContext(t.Context(), filepath.Join(bin, "dowel"), append([]string{"tools", "--"}, server...)...)
+		list.Dir, list.Env = folder, env
+		if out, err := list.Output(); err != nil || !strings.Contains(string(out), "analyze_csv") {
+			t.Errorf("tools of %q: %v\n%s%s", server, err, out, exitStderr(err))
+		}
+	}
 }
 
 // checkUp starts the gateway through npx, waits for its answer and ends it with SIGTERM.
@@ -98,11 +118,12 @@ func checkUp(t *testing.T, folder string, env []string) {
 func TestLauncherWithoutBinary(t *testing.T) {
 	requireNPM(t)
 	folder := t.TempDir()
-	launcher := filepath.Join(folder, "dowel.js")
-	if err := os.WriteFile(launcher, npmLauncher, 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(folder, "launch.js"), npmLauncher, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	out, err := exec.CommandContext(t.Context(), "node", launcher, "version").CombinedOutput()
+	node := exec.CommandContext(t.Context(), "node", "-e", `require("./launch.js").launch("dowel", "@dowel-mcp/")`)
+	node.Dir = folder
+	out, err := node.CombinedOutput()
 	if err == nil || !strings.Contains(string(out), "is not installed") || !strings.Contains(string(out), "--omit=optional") {
 		t.Errorf("want an error that says which package is missing and what to do: %v\n%s", err, out)
 	}
@@ -134,19 +155,23 @@ func requireNPM(t *testing.T) {
 // install.
 func buildPackages(t *testing.T) []string {
 	requireNPM(t)
-	r := &release{root: "../..", version: "1.2.3", out: t.TempDir(), log: t.Output()}
 	host := target{goos: runtime.GOOS, goarch: runtime.GOARCH}
-	host.binary = filepath.Join(t.TempDir(), host.binaryName())
-	if err := r.compile(t.Context(), host); err != nil {
+	r := &release{root: "../..", version: "1.2.3", out: t.TempDir(), log: t.Output(), servers: []string{host.String()}}
+	host.binary = filepath.Join(t.TempDir(), host.fileName("dowel"))
+	err := r.compile(t.Context(), host)
+	if err == nil {
+		host.servers, err = r.compileServers(t.Context(), host, t.TempDir())
+	}
+	if err != nil {
 		t.Fatal(err)
 	}
-	other := target{goos: "windows", goarch: "arm64", binary: host.binary} // never runs
+	other := target{goos: "windows", goarch: "arm64", binary: host.binary, servers: host.servers} // never runs
 	if err := r.writeNPM(t.Context(), []target{host, other}, t.TempDir()); err != nil {
 		t.Fatal(err)
 	}
 	tarballs, err := filepath.Glob(filepath.Join(r.out, "npm", "*.tgz"))
-	if err != nil || len(tarballs) != 3 {
-		t.Fatalf("%v %v, want three packages", tarballs, err)
+	if err != nil || len(tarballs) != 6 {
+		t.Fatalf("%v %v, want six packages", tarballs, err)
 	}
 	return tarballs
 }

@@ -21,7 +21,8 @@ import (
 type release struct {
 	root    string // folder of the main module
 	version string
-	out     string // folder of the results; build deletes it first
+	servers []string // platforms, as GOOS/GOARCH, for which the servers are built too
+	out     string   // folder of the results; build deletes it first
 	log     io.Writer
 
 	time time.Time // of the commit; the modification time of every archived file
@@ -30,17 +31,18 @@ type release struct {
 // A target is one platform and its binary.
 type target struct {
 	goos, goarch string
-	binary       string // path of the stripped binary
+	binary       string        // path of the stripped binary
+	servers      []archiveFile // the programs of the module servers, if they are built
 }
 
 func (t target) String() string { return t.goos + "/" + t.goarch }
 
-// binaryName is the file name that users see.
-func (t target) binaryName() string {
+// fileName returns the name of a program's file, as users see it.
+func (t target) fileName(program string) string {
 	if t.goos == "windows" {
-		return "dowel.exe"
+		return program + ".exe"
 	}
-	return "dowel"
+	return program
 }
 
 func (r *release) build(ctx context.Context, platforms []string) error {
@@ -68,8 +70,8 @@ func (r *release) build(ctx context.Context, platforms []string) error {
 	}
 	for i := range targets {
 		t := &targets[i]
-		t.binary = filepath.Join(scratch, t.goos+"-"+t.goarch, t.binaryName())
-		if err := r.buildTarget(ctx, *t, extras); err != nil {
+		t.binary = filepath.Join(scratch, t.goos+"-"+t.goarch, t.fileName("dowel"))
+		if err := r.buildTarget(ctx, t, extras); err != nil {
 			return fmt.Errorf("%s: %w", t, err)
 		}
 	}
@@ -114,9 +116,13 @@ func (r *release) commitTime(ctx context.Context) (time.Time, error) {
 }
 
 // buildTarget compiles one binary and writes its archive and its bill of materials.
-func (r *release) buildTarget(ctx context.Context, t target, extras []archiveFile) error {
+func (r *release) buildTarget(ctx context.Context, t *target, extras []archiveFile) error {
 	start := time.Now()
-	if err := r.compile(ctx, t); err != nil {
+	if err := r.compile(ctx, *t); err != nil {
+		return err
+	}
+	var err error
+	if t.servers, err = r.compileServers(ctx, *t, filepath.Join(filepath.Dir(t.binary), "servers")); err != nil {
 		return err
 	}
 	info, err := os.Stat(t.binary)
@@ -124,7 +130,8 @@ func (r *release) buildTarget(ctx context.Context, t target, extras []archiveFil
 		return err
 	}
 	name := fmt.Sprintf("dowel_%s_%s_%s", r.version, t.goos, t.goarch)
-	files := append([]archiveFile{{name: t.binaryName(), path: t.binary, executable: true}}, extras...)
+	files := append([]archiveFile{{name: t.fileName("dowel"), path: t.binary, executable: true}}, t.servers...)
+	files = append(files, extras...)
 	archive := filepath.Join(r.out, name+".tar.gz")
 	if t.goos == "windows" {
 		archive = filepath.Join(r.out, name+".zip")
@@ -132,7 +139,10 @@ func (r *release) buildTarget(ctx context.Context, t target, extras []archiveFil
 	if err := writeArchive(archive, name, files, r.time); err != nil {
 		return err
 	}
-	if err := r.writeSBOM(t, filepath.Join(r.out, name+".cdx.json")); err != nil {
+	if err := r.writeSBOM("dowel", t.binary, filepath.Join(r.out, name+".cdx.json")); err != nil {
+		return err
+	}
+	if err := r.writeServerSBOMs(*t, t.servers); err != nil {
 		return err
 	}
 	packed, err := os.Stat(archive)
@@ -185,7 +195,7 @@ func (r *release) collectExtras(ctx context.Context, folder string) ([]archiveFi
 // writeCompletions asks a binary for this machine for the completion script of each shell.
 func (r *release) writeCompletions(ctx context.Context, folder string) error {
 	host := target{goos: runtime.GOOS, goarch: runtime.GOARCH}
-	host.binary = filepath.Join(folder, "host", host.binaryName())
+	host.binary = filepath.Join(folder, "host", host.fileName("dowel"))
 	if err := r.compile(ctx, host); err != nil {
 		return err
 	}

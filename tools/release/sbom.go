@@ -10,10 +10,13 @@ import (
 	"github.com/CycloneDX/cyclonedx-go"
 )
 
-// writeSBOM writes the CycloneDX bill of materials of one binary. It lists the modules that the
-// linker recorded in the binary, not everything in go.mod.
-func (r *release) writeSBOM(t target, name string) (err error) {
-	info, err := buildinfo.ReadFile(t.binary)
+// dowelModule is the path of the main module.
+const dowelModule = "github.com/dowel-mcp/dowel"
+
+// writeSBOM writes the CycloneDX bill of materials of one binary to the file name. It lists the modules
+// that the linker recorded in the binary, not everything in go.mod.
+func (r *release) writeSBOM(program, binary, name string) (err error) {
+	info, err := buildinfo.ReadFile(binary)
 	if err != nil {
 		return err
 	}
@@ -21,8 +24,8 @@ func (r *release) writeSBOM(t target, name string) (err error) {
 	bom.Metadata = &cyclonedx.Metadata{
 		Timestamp: r.time.Format(time.RFC3339),
 		Component: &cyclonedx.Component{
-			BOMRef: "dowel", Type: cyclonedx.ComponentTypeApplication, Name: "dowel", Version: r.version,
-			PackageURL: "pkg:golang/github.com/dowel-mcp/dowel@" + r.version,
+			BOMRef: program, Type: cyclonedx.ComponentTypeApplication, Name: program, Version: r.version,
+			PackageURL: "pkg:golang/" + info.Main.Path + "@" + r.version,
 			Licenses:   &cyclonedx.Licenses{{License: &cyclonedx.License{ID: "MIT"}}},
 		},
 	}
@@ -32,7 +35,10 @@ func (r *release) writeSBOM(t target, name string) (err error) {
 	}}
 	refs := []string{"std"}
 	for _, module := range info.Deps {
-		if module.Replace != nil {
+		switch {
+		case module.Path == dowelModule:
+			module.Version = r.version // the servers use the dowel of their checkout
+		case module.Replace != nil:
 			module = module.Replace
 		}
 		url := "pkg:golang/" + module.Path + "@" + module.Version
@@ -40,7 +46,7 @@ func (r *release) writeSBOM(t target, name string) (err error) {
 		refs = append(refs, url)
 	}
 	bom.Components = &components
-	bom.Dependencies = &[]cyclonedx.Dependency{{Ref: "dowel", Dependencies: &refs}}
+	bom.Dependencies = &[]cyclonedx.Dependency{{Ref: program, Dependencies: &refs}}
 	out, err := os.Create(name)
 	if err != nil {
 		return err

@@ -47,9 +47,9 @@ behind a proxy with TLS; tokens must be for that address, or for an audience tha
 that you name with scope. dpop=offered or dpop=required binds tokens to a key of the client, and requireType=true refuses
 signed tokens without the type at+jwt. Repeat issuer, audience and scope for more than one, separated by commas.
 
-` + describeBuiltins(),
+` + describeBuiltins() + "\n\n" + describePrograms(),
 		Example: `  dowel serve files roots=. read-only=true
-  dowel serve skills --dir ./skills
+  dowel serve data roots=./tables
   dowel serve everything --http 8080
   dowel serve kv --http 8080 --auth issuer=https://login.example.com,url=https://kv.example.com`,
 		Args: cobra.ArbitraryArgs,
@@ -66,6 +66,7 @@ signed tokens without the type at+jwt. Repeat issuer, audience and scope for mor
 	cmd.Flags().StringSliceVar(&opts.Origins, "origin", nil, "with --http, an `origin` of web pages that may use the server, such as https://app.example.com; * allows any")
 	cmd.Flags().BoolVar(&opts.open, "open", false, "with --http, serve every program and user of this machine, without a token")
 	cmd.Flags().StringVar(&opts.dir, "dir", "", "the `folder` of the server, the same as its option dir=")
+	cmd.Flags().BoolVar(&opts.allow, "allow", false, "with screen, take pictures without asking")
 	cmd.Flags().StringVar(&opts.auth, "auth", "", "with --http, accept access tokens of an authorization server: `issuer=URL`[,url=URL][,audience=AUD][,scope=NAME][,dpop=offered][,requireType=true]")
 	return cmd
 }
@@ -73,9 +74,10 @@ signed tokens without the type at+jwt. Repeat issuer, audience and scope for mor
 // options are the flags of dowel serve.
 type options struct {
 	daemon.ListenOptions
-	open bool
-	auth string
-	dir  string
+	open  bool
+	auth  string
+	dir   string
+	allow bool // of screen
 }
 
 // isLoopback reports whether only this machine can reach an address. The address must have a port.
@@ -100,7 +102,7 @@ func describeBuiltins() string {
 // completeArgs returns completions for the words after dowel serve.
 func completeArgs(args []string) []string {
 	if len(args) == 0 {
-		return builtinNames()
+		return append(builtinNames(), programNames()...)
 	}
 	var all []string
 	for _, d := range builtin.Describe() {
@@ -115,7 +117,13 @@ func completeArgs(args []string) []string {
 
 func runServe(ctx context.Context, f *factory.Factory, args []string, opts *options) error {
 	if len(args) == 0 {
-		return exit.Usagef("no server is named: there are %s", strings.Join(builtinNames(), ", "))
+		return exit.Usagef("no server is named: there are %s", strings.Join(append(builtinNames(), programNames()...), ", "))
+	}
+	if builtin.IsProgram(args[0]) {
+		return runProgram(ctx, f, args[0], args[1:], opts)
+	}
+	if opts.allow {
+		return exit.Usagef("--allow is for the server screen")
 	}
 	if opts.open && opts.Address != "" && daemon.IsLocal(args[0]) && !isLoopback(daemon.LocalAddress(opts.Address)) {
 		return exit.Usagef("--open at %s: %s acts on this machine, and other machines could use it: serve it at 127.0.0.1, or without --open", opts.Address, args[0])

@@ -230,6 +230,8 @@ func parseNewServer(f *factory.Factory, w *connect.TargetFlags, cmd *cobra.Comma
 		err = fillCommandEntry(w, s, command)
 	case builtIn:
 		err = fillBuiltInEntry(f, w, s, name, dry)
+	case builtin.IsProgram(name):
+		err = exit.Usagef("%[1]s is a program of its own: dowel servers add %[1]s -- dowel serve %[1]s", name)
 	default:
 		err = exit.Usagef("give the command of %s after --, or its --url; built-in servers are %s; for a published server: dowel search %[1]s", name, strings.Join(builtin.Names(), ", "))
 	}
