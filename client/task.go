@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/dowel-mcp/dowel/internal/mcpwire"
@@ -232,20 +231,7 @@ func describeTask(t *mcpwire.Task) (*TaskState, error) {
 		s.Result = new(mcp.CallToolResult)
 		return s, mcp.Decode(t.Result, s.Result)
 	case taskFailed:
-		s.Err = taskError(t)
+		s.Err = mcpwire.TaskError(t)
 	}
 	return s, nil
-}
-
-// taskError returns the error of a failed task.
-func taskError(t *mcpwire.Task) error {
-	var e struct {
-		Code    int             `json:"code"`
-		Message string          `json:"message"`
-		Data    json.RawMessage `json:"data"`
-	}
-	if err := mcp.Decode(t.Error, &e); err != nil {
-		return fmt.Errorf("the task failed, and its error cannot be read: %w", err)
-	}
-	return &mcp.Error{Code: e.Code, Message: e.Message, Data: e.Data}
 }

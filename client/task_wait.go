@@ -85,7 +85,7 @@ func (w *taskWait) pollUntilEnd(ctx context.Context) (resp *mcp.Response, isOver
 		case taskCompleted:
 			return &mcp.Response{Type: mcp.ResultComplete, Raw: task.Result, Revision: resp.Revision}, true, nil
 		case taskFailed:
-			return nil, true, taskError(task)
+			return nil, true, mcpwire.TaskError(task)
 		case taskCancelled:
 			return nil, true, ErrTaskCancelled
 		}

@@ -115,6 +115,12 @@ func TestTasksOfLegacyUpstreams(t *testing.T) {
 		g, _ := over(t, hub.Definition{Name: "up", Target: taskServer(t), Options: client.Options{Wire: client.Wire{Revision: revision}}})
 		c := dial(t, g, client.Options{Extensions: []mcp.Extension{{ID: "com.example/other"}}})
 		got, err := client.Call[string](t.Context(), c, "up__declared", nil)
+		if !revision.Modern() {
+			if err == nil || !strings.Contains(err.Error(), "unknown tool") {
+				t.Errorf("a tool that can only be called as a task of 2025-11-25: %s, %v", got, err)
+			}
+			continue
+		}
 		if err != nil || strings.Contains(got, "tasks") != revision.Modern() || strings.Contains(got, "com.example/other") != revision.Modern() {
 			t.Errorf("%s: %s, %v", revision, got, err)
 		}

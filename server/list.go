@@ -42,13 +42,17 @@ func (s *Server) serveList(ctx context.Context, req *mcp.Request, kind Kind, mem
 	result := &mcp.Result{Cache: s.listScope(cache, computed), ServerInfo: s.info}
 	start, _ := slices.BinarySearchFunc(view.slots, from.seq+1, func(sl listSlot, seq uint64) int { return int(sl.seq) - int(seq) })
 	shared := s.opts.Visible == nil && !computed && start%s.opts.PageSize == 0
+	page := start
+	if kind == KindTool && s.showsExecution(req) {
+		page = -1 - start
+	}
 	if shared {
-		if result.Raw = view.pages.lookupPage(start); result.Raw != nil {
+		if result.Raw = view.pages.lookupPage(page); result.Raw != nil {
 			return result, nil
 		}
 	}
 	if result.Raw, err = s.encodePage(req, member, s.visibleEntries(ctx, req, kind, view, from, start)); err == nil && shared {
-		view.pages.storePage(start, result.Raw)
+		view.pages.storePage(page, result.Raw)
 	}
 	if err != nil {
 		return nil, s.newCall(ctx, req, callParams{}).handlerError(err)
@@ -84,8 +88,13 @@ type listEntry struct {
 func (s *Server) visibleEntries(ctx context.Context, req *mcp.Request, kind Kind, v listView, from position, start int) iter.Seq2[listEntry, error] {
 	return func(yield func(listEntry, error) bool) {
 		if from.provider == 0 {
+			legacy := kind == KindTool && s.showsExecution(req)
 			for _, sl := range v.slots[start:] {
-				if s.isVisible(ctx, req, sl.item) && !yield(listEntry{position{seq: sl.seq, name: sl.item.Name}, sl.item.encoded}, nil) {
+				encoded := sl.item.encoded
+				if legacy {
+					encoded = withExecution(sl.item)
+				}
+				if s.isVisible(ctx, req, sl.item) && !yield(listEntry{position{seq: sl.seq, name: sl.item.Name}, encoded}, nil) {
 					return
 				}
 			}
@@ -121,7 +130,8 @@ func (s *Server) encodePage(req *mcp.Request, member string, items iter.Seq2[lis
 	return append(raw, '}'), nil
 }
 
-// pageCache holds the encoded pages of one state of a list, by the index of their first item. Only
+// pageCache holds the encoded pages of one state of a list, by the index of their first item, or by
+// -1 minus the index for pages in the form of 2025-11-25. Only
 // pages that are equal for all principals are cached.
 type pageCache struct {
 	mu sync.RWMutex

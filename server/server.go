@@ -162,8 +162,12 @@ func (s *Server) dispatch(ctx context.Context, req *mcp.Request) (*mcp.Result, e
 	case mcp.MethodDiscover:
 		return s.serveDiscover(req)
 	case mcpwire.MethodGetTask, mcpwire.MethodUpdateTask, mcpwire.MethodCancelTask:
-		if s.offersTasks(req) {
+		if s.servesTasks(req) {
 			return s.serveTask(ctx, req)
+		}
+	case mcpwire.MethodListTasks:
+		if s.listsTasks(req) {
+			return s.listTasks(ctx, req)
 		}
 	}
 	return s.methods.serveMethod(ctx, s, req)
@@ -191,6 +195,7 @@ func (s *Server) offeredCapabilities(req *mcp.Request) mcp.ServerCapabilities {
 	c := mcp.ServerCapabilities{Extensions: mcpwire.Vocabulary(s.opts.Extensions).Declare(), Experimental: s.opts.Experimental}
 	if s.offersTasks(req) {
 		c.Extensions = s.vocabulary.Declare()
+		c.Extensions[mcpwire.ExtensionTasks] = s.taskSettings(req)
 	}
 	s.declareSkills(&c)
 	if s.catalog.offers(KindTool) {

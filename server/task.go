@@ -5,11 +5,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"time"
 
 	"github.com/dowel-mcp/dowel/internal/mcpwire"
 	"github.com/dowel-mcp/dowel/internal/rawjson"
 	"github.com/dowel-mcp/dowel/internal/tasks"
+	"github.com/dowel-mcp/dowel/jsonrpc"
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
@@ -22,6 +24,10 @@ import (
 // A question of a task runs the function again from the top, as in a call. Its context is then the
 // context of the tasks/update request that brought the last answer. Log messages of a task are
 // dropped, because the protocol has no way to send them.
+//
+// Clients of 2025-11-25 get the experimental tasks of that revision: a call that asks for a task
+// becomes one at once, whatever After says, and lives for the time that the client asks for, at most
+// TTL. Such a client can list its tasks if the transport knows its user.
 type TaskOptions struct {
 	Mode TaskMode
 	// After is the time after which a call becomes a task. A call that ends before that is answered
@@ -43,8 +49,8 @@ const (
 	TaskNever TaskMode = ""
 	// TaskMay makes tasks for clients that understand them.
 	TaskMay TaskMode = "may"
-	// TaskMust also refuses clients of 2026-07-28 that do not understand tasks. Clients of earlier
-	// revisions have no way to, so their calls do all work within the call.
+	// TaskMust also refuses calls of 2026-07-28 without the extension, and calls of 2025-11-25 that do
+	// not ask for a task. Earlier revisions have no tasks, so their calls do all work within the call.
 	TaskMust TaskMode = "must"
 )
 
@@ -70,18 +76,31 @@ func (o TaskOptions) withDefaults() (TaskOptions, error) {
 
 // offersTasks reports whether the server has tasks for the sender of a request.
 func (s *Server) offersTasks(req *mcp.Request) bool {
-	return s.catalog.hasTasks.Load() && !isLegacy(req)
+	return s.catalog.hasTasks.Load() && (!isLegacy(req) || req.Revision == mcp.Revision20251125)
 }
 
-// canHaveTask reports whether a call of a tool with tasks may become one. It returns an error if the
-// client lacks the extension and the tool needs it.
-func canHaveTask(req *mcp.Request, t *registeredTool) (bool, error) {
-	if isLegacy(req) {
+// servesTasks reports whether the server serves the methods of tasks for the sender of a request. The
+// transport declares the extension for clients of 2025-11-25.
+func (s *Server) servesTasks(req *mcp.Request) bool {
+	return s.offersTasks(req) && (!isLegacy(req) || checkTasksDeclared(req) == nil)
+}
+
+// checkTaskUse decides whether a call of a tool may become a task. It returns an error if the client
+// must call the tool differently. Clients of 2025-11-25 ask for the task of a call, and the transport
+// declares the extension with such a call.
+func checkTaskUse(req *mcp.Request, t *registeredTool) (possible bool, err error) {
+	legacy := isLegacy(req)
+	if legacy && req.Revision != mcp.Revision20251125 || !legacy && t.task.Mode == TaskNever {
 		return false, nil
 	}
-	err := checkTasksDeclared(req)
-	if err != nil && t.task.Mode == TaskMay {
+	err = checkTasksDeclared(req)
+	switch {
+	case err != nil && t.task.Mode != TaskMust:
 		return false, nil
+	case t.task.Mode == TaskNever:
+		return false, mcp.Errorf(jsonrpc.CodeMethodNotFound, "the tool %s makes no tasks: call it without params.task", t.item.Name)
+	case legacy && err != nil:
+		return false, mcp.Errorf(jsonrpc.CodeMethodNotFound, "the tool %s can only be called as a task: call it with params.task", t.item.Name)
 	}
 	return err == nil, err
 }
@@ -103,13 +122,14 @@ func (s *Server) callToolAsTask(ctx context.Context, req *mcp.Request, t *regist
 		return nil, err
 	}
 	run := s.newTaskRun(ctx, t)
+	run.options = requestedTask(req, t.task)
 	c := s.newCall(run.ctx, req, p)
 	c.task = run
 	if refused, err := s.checkToolCall(c, t); refused != nil || err != nil {
 		run.cancel(nil)
 		return refused, err
 	}
-	if t.task.After == 0 {
+	if run.options.After == 0 {
 		created, err := run.createTask(c)
 		if err != nil {
 			run.cancel(nil)
@@ -120,6 +140,20 @@ func (s *Server) callToolAsTask(ctx context.Context, req *mcp.Request, t *regist
 	}
 	go run.runHandler(c)
 	return run.awaitCall(ctx, c)
+}
+
+// requestedTask returns the options of the tool's tasks. A client of 2025-11-25 gets a task at once,
+// and may ask for a shorter life.
+func requestedTask(req *mcp.Request, o TaskOptions) TaskOptions {
+	if !isLegacy(req) {
+		return o
+	}
+	o.After = 0
+	asked, err := strconv.ParseInt(string(rawjson.Lookup(rawjson.Lookup(req.Params, "task"), "ttl")), 10, 64)
+	if err == nil && asked > 0 && asked < o.TTL.Milliseconds() {
+		o.TTL = time.Duration(asked) * time.Millisecond
+	}
+	return o
 }
 
 // detachRequest copies a request, because the original is invalid after its answer.
@@ -135,7 +169,7 @@ func detachRequest(req *mcp.Request) *mcp.Request {
 // awaitCall waits for the end of the call, or makes a task of it after the time in the tool's
 // options.
 func (run *taskRun) awaitCall(ctx context.Context, c *call) (*mcp.Result, error) {
-	timer := time.NewTimer(run.tool.task.After)
+	timer := time.NewTimer(run.options.After)
 	defer timer.Stop()
 	for {
 		select {
@@ -151,7 +185,7 @@ func (run *taskRun) awaitCall(ctx context.Context, c *call) (*mcp.Result, error)
 		switch {
 		case err == nil:
 			return created, nil
-		case run.tool.task.Mode == TaskMust && !errors.Is(err, errCallEnded):
+		case run.options.Mode == TaskMust && !errors.Is(err, errCallEnded):
 			run.cancel(err)
 			<-run.outcome
 			return run.server.toolError(err.Error()), nil
@@ -189,10 +223,10 @@ func (run *taskRun) createTask(c *call) (*mcp.Result, error) {
 func (run *taskRun) newRecord(c *call) *tasks.Record {
 	now := time.Now()
 	params, _ := rawjson.AppendMembers([]byte{'{'}, c.req.Params, func(key []byte) bool {
-		return string(key) == "inputResponses" || string(key) == "requestState"
+		return string(key) == "inputResponses" || string(key) == "requestState" || string(key) == "task"
 	})
 	r := &tasks.Record{
-		ID: run.id, Owner: c.req.Principal.ID, Status: tasks.Working, Created: now, Updated: now, TTL: run.tool.task.TTL, Poll: run.tool.task.Poll,
+		ID: run.id, Owner: c.req.Principal.ID, Status: tasks.Working, Created: now, Updated: now, TTL: run.options.TTL, Poll: run.options.Poll,
 		Tool: string(c.params.name), Params: append(params, '}'), Message: run.latestMessage(),
 	}
 	if c.input != nil {

@@ -46,12 +46,18 @@ func (s *Server) serveTask(ctx context.Context, req *mcp.Request) (*mcp.Result, 
 func (s *Server) findTask(ctx context.Context, p mcp.Principal, id string) (*tasks.Record, error) {
 	r, err := s.tasks.store.Load(ctx, id)
 	if err == nil {
-		if _, visible := s.findVisible(ctx, p, KindTool, []byte(r.Tool)); r.Owner == p.ID && (visible || s.opts.Visible == nil) {
+		if s.showsTask(ctx, p, r) {
 			return r, nil
 		}
 		err = tasks.ErrUnknown
 	}
 	return nil, s.taskLookupError(ctx, err)
+}
+
+// showsTask reports whether a principal may see a task.
+func (s *Server) showsTask(ctx context.Context, p mcp.Principal, r *tasks.Record) bool {
+	_, visible := s.findVisible(ctx, p, KindTool, []byte(r.Tool))
+	return r.Owner == p.ID && (visible || s.opts.Visible == nil)
 }
 
 func (s *Server) taskLookupError(ctx context.Context, err error) error {

@@ -48,8 +48,8 @@ func TestTasksOfPrincipals(t *testing.T) {
 	})
 }
 
-// Only modern clients that declare the extension with the request get tasks, and only they are told
-// of them.
+// Clients that declare the extension with the request get tasks, and only clients of revisions with
+// tasks are told of them.
 func TestTaskCapability(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer()
@@ -65,7 +65,7 @@ func TestTaskCapability(t *testing.T) {
 		wantNoPart(t, discover(mcp.LatestRevision), "tasks")
 		server.Tool(s, "t", "", func(context.Context, struct{}) (string, error) { return "x", nil }, must)
 		wantPart(t, discover(mcp.LatestRevision), `"extensions":{"io.modelcontextprotocol/tasks":{}}`)
-		wantNoPart(t, discover(mcp.Revision20251125), "tasks")
+		wantNoPart(t, discover(mcp.Revision20250618), "tasks")
 
 		for _, method := range []string{"tasks/get", "tasks/cancel", "tasks/update", "tools/call"} {
 			_, err := s.ServeMCP(t.Context(), request(method, `{"taskId":"unknown","name":"t"}`))
@@ -73,8 +73,11 @@ func TestTaskCapability(t *testing.T) {
 			if !errors.As(err, &missing) || missing.Required.Extensions["io.modelcontextprotocol/tasks"] == nil {
 				t.Errorf("%s: %v", method, err)
 			}
+			undeclared := request(method, `{"taskId":"unknown","name":"t"}`)
+			undeclared.Revision = mcp.Revision20251125
+			wantPart(t, serve(t, s, undeclared), "error -32601: ")
 			legacy := taskRequest(method, `{"taskId":"unknown","name":"t","task":{"ttl":1}}`)
-			legacy.Revision = mcp.Revision20251125
+			legacy.Revision = mcp.Revision20250618
 			want(t, serve(t, s, legacy), map[bool]string{true: textResult("x"), false: "error -32601: method not found: " + method}[method == "tools/call"])
 		}
 		for _, method := range []string{"tasks/result", "tasks/list"} {

@@ -23,6 +23,7 @@ import (
 type taskRun struct {
 	server  *Server
 	tool    *registeredTool
+	options TaskOptions
 	id      string // of the task
 	ctx     context.Context
 	cancel  context.CancelCauseFunc
@@ -54,7 +55,7 @@ var askedInTask = &mcp.Result{Type: mcp.ResultInputRequired}
 
 // newTaskRun returns a run with the values of ctx. It does not end with ctx.
 func (s *Server) newTaskRun(ctx context.Context, t *registeredTool) *taskRun {
-	run := &taskRun{server: s, tool: t, id: rand.Text(), outcome: make(chan callOutcome, 1)}
+	run := &taskRun{server: s, tool: t, options: t.task, id: rand.Text(), outcome: make(chan callOutcome, 1)}
 	run.ctx, run.cancel = context.WithCancelCause(context.WithoutCancel(ctx))
 	return run
 }

@@ -244,8 +244,8 @@ func (s *Server) callTool(ctx context.Context, req *mcp.Request) (*mcp.Result, e
 		return nil, mcp.InvalidParams("Unknown tool: %s", p.name)
 	}
 	t := item.entry.(*registeredTool)
-	if t.task.Mode != TaskNever {
-		if possible, err := canHaveTask(req, t); err != nil {
+	if s.catalog.hasTasks.Load() {
+		if possible, err := checkTaskUse(req, t); err != nil {
 			return nil, err
 		} else if possible {
 			return s.callToolAsTask(ctx, req, t)

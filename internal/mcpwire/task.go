@@ -2,6 +2,7 @@ package mcpwire
 
 import (
 	"encoding/json"
+	"fmt"
 	"slices"
 
 	"github.com/dowel-mcp/dowel/mcp"
@@ -20,6 +21,16 @@ const (
 	ListenTasks = "taskIds"
 
 	ResultTask mcp.ResultType = "task"
+)
+
+// Names of the experimental tasks of revision 2025-11-25, which has tasks/get and tasks/cancel too.
+const (
+	MethodTaskResult       = "tasks/result"
+	MethodListTasks        = "tasks/list"
+	NotificationTaskStatus = "notifications/tasks/status"
+
+	// MetaRelatedTask is the key of _meta that names the task to which a message belongs.
+	MetaRelatedTask = "io.modelcontextprotocol/related-task"
 )
 
 // TasksExtension returns the extension of tasks.
@@ -64,4 +75,17 @@ type Task struct {
 	InputRequests  map[string]mcp.InputRequest `json:"inputRequests,omitempty"`
 	Result         json.RawMessage             `json:"result,omitempty"`
 	Error          json.RawMessage             `json:"error,omitempty"`
+}
+
+// TaskError returns the error of a failed task.
+func TaskError(t *Task) error {
+	var e struct {
+		Code    int             `json:"code"`
+		Message string          `json:"message"`
+		Data    json.RawMessage `json:"data"`
+	}
+	if err := mcp.Decode(t.Error, &e); err != nil {
+		return fmt.Errorf("the task failed, and its error cannot be read: %w", err)
+	}
+	return &mcp.Error{Code: e.Code, Message: e.Message, Data: e.Data}
 }

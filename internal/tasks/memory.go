@@ -1,8 +1,11 @@
 package tasks
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -64,6 +67,21 @@ func (m *Memory) Replace(_ context.Context, next *Record) error {
 	e.record = next
 	e.expiry.Reset(time.Until(next.Expires()))
 	return nil
+}
+
+// List implements [Lister].
+func (m *Memory) List(_ context.Context, owner string) (own []*Record, err error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for e := range m.entries.Values() {
+		if e.record.Owner == owner && time.Now().Before(e.record.Expires()) {
+			own = append(own, e.record)
+		}
+	}
+	slices.SortFunc(own, func(a, b *Record) int {
+		return cmp.Or(a.Created.Compare(b.Created), strings.Compare(a.ID, b.ID))
+	})
+	return own, nil
 }
 
 // liveEntry returns the entry of a record that has not expired, or nil. The caller holds m.mu.

@@ -27,6 +27,12 @@ type Store interface {
 	Replace(ctx context.Context, next *Record) error
 }
 
+// Lister is a [Store] that can list records.
+type Lister interface {
+	// List returns the newest versions of an owner's records, in the order of their creation.
+	List(ctx context.Context, owner string) ([]*Record, error)
+}
+
 // Update loads a record, lets change modify a copy, and stores the copy, again and again until no
 // other change comes between. If change returns false, nothing is stored. Update returns the newest
 // record and whether it stored it.

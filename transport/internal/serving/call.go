@@ -101,12 +101,17 @@ func (c *call) sendResponse(frame []byte) {
 	}
 }
 
-// runHandler calls the handler and returns its result. For a legacy client, it asks the questions
-// of an input_required result and calls the handler again with the answers.
+// runHandler calls the handler, unless the edge answers the request itself, and returns the result.
 func (c *call) runHandler() (*mcp.Result, error) {
 	if res, err, handled := c.era.answerOwn(c); handled {
 		return res, err
 	}
+	return c.runRounds()
+}
+
+// runRounds calls the handler. For a legacy client, it asks the questions of an input_required result
+// and calls the handler again with the answers.
+func (c *call) runRounds() (*mcp.Result, error) {
 	req := &c.req
 	for round := 0; ; round++ {
 		res, err := c.edge.callHandler(c.ctx, req)

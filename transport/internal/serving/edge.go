@@ -7,6 +7,7 @@ import (
 	"runtime/debug"
 	"time"
 
+	"github.com/dowel-mcp/dowel/internal/mcpwire"
 	"github.com/dowel-mcp/dowel/internal/quota"
 	"github.com/dowel-mcp/dowel/jsonrpc"
 	"github.com/dowel-mcp/dowel/mcp"
@@ -21,6 +22,7 @@ type edge struct {
 	opts    transport.ServerOptions // with defaults filled in
 	logger  *slog.Logger
 	modern  *modern
+	tasks   bool // the handler knows the extension of tasks
 }
 
 // Writer writes the frames of a call, or the frames of a session that belong to no call.
@@ -41,6 +43,7 @@ func newEdge(h mcp.Handler, opts transport.ServerOptions) *edge {
 	if e.opts.Extensions == nil {
 		e.opts.Extensions = extensionsOf(h)
 	}
+	e.tasks = mcpwire.DefinesTasks(e.opts.Extensions)
 	e.opts.MaxConcurrent = cmp.Or(opts.MaxConcurrent, frames.DefaultMaxConcurrent)
 	e.opts.Quota = quota.Or(opts.Quota)
 	e.opts.DrainTimeout = cmp.Or(opts.DrainTimeout, 2*time.Second)

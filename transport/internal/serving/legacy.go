@@ -30,6 +30,10 @@ func (ss *session) fillRequest(r *mcp.Request, f metaFields) *mcp.Error {
 	switch r.Method {
 	case mcp.MethodListen, mcp.MethodDiscover:
 		return mcp.MethodNotFound(r.Method)
+	case mcpwire.MethodUpdateTask:
+		if ss.edge.tasks {
+			return mcp.MethodNotFound(r.Method)
+		}
 	case mcpwire.MethodInitialize:
 		return mcp.Errorf(jsonrpc.CodeInvalidRequest, "this session has been initialized already")
 	}
@@ -43,6 +47,18 @@ func (ss *session) answerOwn(c *call) (*mcp.Result, error, bool) {
 	case mcpwire.MethodPing:
 	case mcpwire.MethodSetLevel, mcpwire.MethodSubscribe, mcpwire.MethodUnsubscribe:
 		refused = ss.changeSession(c)
+	case mcp.MethodCallTool:
+		if !ss.wantsTask(&c.req) {
+			return nil, nil, false
+		}
+		res, err := ss.callAsTask(c)
+		return res, err, true
+	case mcpwire.MethodGetTask, mcpwire.MethodTaskResult, mcpwire.MethodListTasks, mcpwire.MethodCancelTask:
+		if !ss.hasTasks() {
+			return nil, nil, false
+		}
+		res, err := ss.serveTask(c)
+		return res, err, true
 	default:
 		return nil, nil, false
 	}

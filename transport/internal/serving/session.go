@@ -30,7 +30,8 @@ type session struct {
 	principal    mcp.Principal
 	discard      func()        // closes the session if initialize fails, so that the client may try again
 	greeted      chan struct{} // closed when initialize has been answered; nil if no request can overtake it
-	idPrefix     string        // starts the ids of questions if other processes may ask in the same session; otherwise empty
+	tasks        taskState
+	idPrefix     string // starts the ids of questions if other processes may ask in the same session; otherwise empty
 
 	mu          sync.Mutex
 	offered     *mcp.ServerCapabilities // result of initialize; nil if another process has sent it
@@ -67,7 +68,8 @@ func (e *edge) readInitialize(params []byte) (st SessionState, refused *mcp.Erro
 	}
 	// Drop capabilities that the revision does not have.
 	known := mcpwire.AdaptParams(revision, mcpwire.MethodInitialize, params)
-	return SessionState{revision, rawjson.Lookup(known, "capabilities"), p.ClientInfo}, nil
+	capabilities := mcpwire.WithoutTasksCapability(rawjson.Lookup(known, "capabilities"))
+	return SessionState{revision, capabilities, p.ClientInfo}, nil
 }
 
 // refuseHandshake returns the error for an initialize request that asks for a revision which the
@@ -179,7 +181,7 @@ func (o initializing) appendResult(dst []byte, c *call, res *mcp.Result) ([]byte
 			info = json.RawMessage(`{"name":"unknown","version":"unknown"}`)
 		}
 	}
-	capabilities := frames.OrEmptyObject(rawjson.Lookup(raw, "capabilities"))
+	capabilities := o.offerTasks(frames.OrEmptyObject(rawjson.Lookup(raw, "capabilities")))
 	if err := o.storeCapabilities(capabilities); err != nil {
 		return dst, err
 	}
