@@ -3,13 +3,15 @@ package agent
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"hash/maphash"
 	"strings"
 
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
-// Limits of repetition. At a limit, the model gets a note.
+// Limits of repetition. At a limit, the model gets a note. If it then reaches the limit of the same
+// results once more, the run ends. Other results may be progress.
 const (
 	maxSameText    = 2 // replies in a row with calls and the same text
 	maxSameCalls   = 6 // replies in a row with the same calls; higher, because the model may be waiting for something
@@ -23,13 +25,18 @@ type repeatDetector struct {
 	calls                uint64   // the hash of the last reply's calls
 	sameTexts, sameCalls int      // the numbers of replies in a row with this text and these calls
 	recent               []uint64 // the hashes of the calls and results of the recent replies
+	noted                bool     // the model had a note about the same results
 }
+
+// errStuck ends the run of a model that goes on repeating itself after a note.
+var errStuck = errors.New("the model repeats itself, also after it was told so: say in another way what is to be done, or try another model")
 
 var hashSeed = maphash.MakeSeed()
 
 // checkReply records a reply with calls and their results. It returns a note for the model if the
-// reply reaches a limit of repetition, and "" otherwise.
-func (r *repeatDetector) checkReply(reply *Message, results []mcp.Content) string {
+// reply reaches a limit of repetition, "" if it does not, and [errStuck] if a note about the same
+// results has not helped.
+func (r *repeatDetector) checkReply(reply *Message, results []mcp.Content) (note string, err error) {
 	text, calls := strings.TrimSpace(reply.Text()), hashCalls(reply)
 	if text != r.text {
 		r.text, r.sameTexts = text, 0
@@ -39,18 +46,23 @@ func (r *repeatDetector) checkReply(reply *Message, results []mcp.Content) strin
 	}
 	r.sameTexts++
 	r.sameCalls++
+	sameResults := r.countSameResults(calls, results) >= maxSameResults
+	noted := r.noted
 	switch {
-	case r.countSameResults(calls, results) >= maxSameResults:
-		*r = repeatDetector{}
-		return "You have made the same calls with the same arguments several times, and they will not bring anything else. Use what they have returned, or do something different."
+	case sameResults:
+		note = "You have made the same calls with the same arguments several times, and they will not bring anything else. Use what they have returned, or do something different."
 	case r.sameCalls >= maxSameCalls:
-		*r = repeatDetector{}
-		return "You have made the same calls with the same arguments many times in a row. If you are waiting for something, it may not come: consider another way, or say what you are waiting for."
+		note = "You have made the same calls with the same arguments many times in a row. If you are waiting for something, it may not come: consider another way, or say what you are waiting for."
 	case text != "" && r.sameTexts > maxSameText:
-		*r = repeatDetector{}
-		return "You are repeating yourself. Consider another way, and do not go on with what has not helped."
+		note = "You are repeating yourself. Consider another way, and do not go on with what has not helped."
+	default:
+		return "", nil
 	}
-	return ""
+	if noted && sameResults {
+		return "", errStuck
+	}
+	*r = repeatDetector{noted: noted || sameResults}
+	return note, nil
 }
 
 // countSameResults counts how often the same calls had the same results among the recent replies.

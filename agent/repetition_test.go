@@ -2,6 +2,7 @@ package agent_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -66,6 +67,66 @@ func TestRepeats(t *testing.T) {
 			check(t, a.Messages())
 		})
 	}
+}
+
+// A note that does not help ends the run, unless the model may be waiting for something.
+func TestStuck(t *testing.T) {
+	n := 0
+	for name, tt := range map[string]struct {
+		result func() string
+		text   string
+		steps  int // replies until the run ends; 0: it goes on
+	}{
+		"the same results": {func() string { return "the same" }, "", 6},
+		"the same text":    {func() string { n++; return fmt.Sprint(n) }, "Let me see.", 0},
+		"waiting":          {func() string { n++; return fmt.Sprint(n) }, "", 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench("read")
+			b.run = func(context.Context, mcp.ToolUse, func(mcp.ProgressParams)) (*mcp.CallToolResult, error) {
+				return &mcp.CallToolResult{Content: []mcp.Content{mcp.Text(tt.result())}}, nil
+			}
+			m := &script{t: t}
+			for i := range 20 {
+				input := "{}"
+				if tt.text != "" {
+					input = fmt.Sprintf(`{"a":%d}`, i)
+				}
+				m.replies = append(m.replies, says(tt.text, "read "+input))
+			}
+			m.replies = append(m.replies, says("done"))
+			a := newTrustingAgent(m, b, nil)
+			steps, failed := 0, error(nil)
+			for e, err := range a.Run(t.Context(), mcp.Text("go")) {
+				if e, ok := e.(agent.StateChanged); ok {
+					steps = e.Step
+				}
+				failed = err
+			}
+			if stuck := failed != nil && strings.Contains(failed.Error(), "repeats itself"); stuck != (tt.steps > 0) || stuck && steps != tt.steps {
+				t.Errorf("%d steps, %v", steps, failed)
+			}
+			check(t, a.Messages())
+		})
+	}
+}
+
+// The budget is asked before each step, with the tokens of the run, and ends it.
+func TestBudget(t *testing.T) {
+	var asked []int
+	over := errors.New("too many tokens")
+	m := &script{t: t, replies: []reply{says("", "read {}"), says("", `read {"a":1}`), says("done")}}
+	a := newTrustingAgent(m, newBench("read"), &agent.Options{Budget: func(u agent.Usage) error {
+		if asked = append(asked, u.Input+u.Output); u.Input > 150 {
+			return over
+		}
+		return nil
+	}})
+	_, err := trace(a.Run(t.Context(), mcp.Text("go")))
+	if !errors.Is(err, over) || fmt.Sprint(asked) != "[0 110 220]" {
+		t.Errorf("%v %v", asked, err)
+	}
+	check(t, a.Messages())
 }
 
 // Notices of a provider become events of the run.

@@ -90,6 +90,9 @@ func (r *run) takeInput(input []mcp.Content) error {
 // runSteps alternates replies of the model with calls of tools.
 func (r *run) runSteps() (Reason, error) {
 	for r.step = 1; r.step <= r.opts.Limits.MaxSteps; r.step++ {
+		if err := r.checkBudget(); err != nil {
+			return "", err
+		}
 		if err := r.announceChanges(); err != nil {
 			return "", err
 		}
@@ -109,13 +112,26 @@ func (r *run) runSteps() (Reason, error) {
 		if err != nil {
 			return "", err
 		}
-		if note := r.repeats.checkReply(reply, results); note != "" {
+		note, err := r.repeats.checkReply(reply, results)
+		if err != nil {
+			return "", err
+		}
+		if note != "" {
 			r.emit(Delta{Notice: note})
 			r.history.appendContent(mcp.RoleUser, mcp.Text(note))
 		}
 	}
 	r.step--
 	return BudgetSpent, nil
+}
+
+// checkBudget returns the error of [Options.Budget].
+func (r *run) checkBudget() error {
+	r.addUsage(r.sampleUsage.takeUsage())
+	if r.opts.Budget == nil {
+		return nil
+	}
+	return r.opts.Budget(r.usage)
 }
 
 // replyOnce returns the model's next reply. An empty reply is asked for a second time, because

@@ -17,6 +17,9 @@ const codeRejected = -1
 // permitSampling decides whether a server may use the model. Approvals for a server do not count
 // if it is not sure which server asks.
 func (r *run) permitSampling(ctx context.Context, server string, sure bool, p *mcp.CreateMessageParams) error {
+	if err := r.checkBudget(); err != nil {
+		return mcp.Errorf(codeRejected, "servers may not use the model any more: %v", err)
+	}
 	d, err := r.decideSampling(ctx, server, sure, p)
 	if err != nil {
 		if ctx.Err() == nil {
