@@ -28,7 +28,7 @@ type repeatDetector struct {
 	noted                bool     // the model had a note about the same results
 }
 
-// errStuck ends the run of a model that goes on repeating itself after a note.
+// errStuck ends the run of a model that repeats itself after a note, too.
 var errStuck = errors.New("the model repeats itself, also after it was told so: say in another way what is to be done, or try another model")
 
 var hashSeed = maphash.MakeSeed()

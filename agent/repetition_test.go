@@ -75,7 +75,7 @@ func TestStuck(t *testing.T) {
 	for name, tt := range map[string]struct {
 		result func() string
 		text   string
-		steps  int // replies until the run ends; 0: it goes on
+		steps  int // replies until the run ends; 0: it does not end
 	}{
 		"the same results": {func() string { return "the same" }, "", 6},
 		"the same text":    {func() string { n++; return fmt.Sprint(n) }, "Let me see.", 0},

@@ -149,7 +149,7 @@ func newRoot(f *factory.Factory) *cobra.Command {
 	root.SetVersionTemplate("dowel {{.Version}}\n")
 	root.SetFlagErrorFunc(explainFlagError)
 	root.PersistentFlags().BoolVar(&f.JSON, "json", false, "write JSON: one document, or a line for each event")
-	root.PersistentFlags().BoolVarP(&f.Verbose, "verbose", "v", false, "also show progress, the server's stderr and events of the connection")
+	root.PersistentFlags().CountVarP(&f.Verbosity, "verbose", "v", "``also show progress, the server's stderr and events of the connection")
 	const own, look, use, model, offer = "run", "look", "use", "model", "serve"
 	root.AddGroup(&cobra.Group{ID: own, Title: "Your servers:"}, &cobra.Group{ID: look, Title: "What a server offers:"}, &cobra.Group{ID: use, Title: "Using it:"},
 		&cobra.Group{ID: model, Title: "Working with a model:"}, &cobra.Group{ID: offer, Title: "Serving:"})

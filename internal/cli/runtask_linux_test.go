@@ -46,8 +46,11 @@ func TestRunTaskApprovalWithoutQuestion(t *testing.T) {
 		if strings.Contains(p.output(), "Run cli-test.add?") {
 			t.Errorf("%s: there was a question: %q", word, p.output())
 		}
-		if n := strings.Count(p.output(), "cli-test.add"); n != 1 && word != "--json" { // dowel trust, which would name it again, is not suggested for a server of the command line
-			t.Errorf("the tool is named %d times: %q", n, p.output())
+		if n := strings.Count(p.output(), "the model called cli-test.add"); n != 1 && word != "--json" {
+			t.Errorf("the refusal is reported %d times: %q", n, p.output())
+		}
+		if strings.Contains(p.output(), "dowel trust --tool") { // impossible for a server of the command line
+			t.Errorf("%s: dowel trust is suggested: %q", word, p.output())
 		}
 	}
 }

@@ -103,7 +103,7 @@ func TestRunTask(t *testing.T) {
 			name:   "a call needs an approval",
 			script: `{"turns": [{"calls": [{"name": "cli-test__add", "arguments": {"a": 1, "b": 2}}]}]}`,
 			words:  []string{"Add"}, code: exit.Approval,
-			stderr: "dowel: the model called cli-test.add, which needs an approval: it may destroy something, or declares no effect\n  allow all tools with --approve all\n",
+			stderr: "dowel: the model called cli-test.add, which needs an approval: it may destroy something, or declares no effect\n  allow this tool for this run with --allow cli-test.add, or all tools with --approve all\n",
 		},
 		{
 			name:   "a read-only annotation is no approval",

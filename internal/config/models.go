@@ -38,16 +38,25 @@ type Model struct {
 	Strict bool
 	// Extra are additional members of each request. For openai only.
 	Extra map[string]any
+	// Price is the price of the tokens, or nil if it is unknown.
+	Price *Price
 	// Problems are the problems of the entry. They are in [Set.Problems] too.
 	Problems []Problem
 
 	positions map[string]Position
 }
 
+// Price is the price of a million tokens of each kind, in US dollars.
+type Price struct {
+	Input, Output float64
+	// Cached is the price of input from the provider's cache, by default Input.
+	Cached float64
+}
+
 // Providers are the values of [Model.Provider].
 var Providers = []string{"openai", "anthropic"}
 
-var modelKeys = []string{"provider", "model", "url", "key", "window", "maxTokens", "tools", "reasoning", "thinking", "media", "strict", "extra"}
+var modelKeys = []string{"provider", "model", "url", "key", "window", "maxTokens", "tools", "reasoning", "thinking", "media", "strict", "extra", "price"}
 
 // mistakenModelKeys are the names of these keys in other tools.
 var mistakenModelKeys = map[string]string{
@@ -138,6 +147,8 @@ func (e *entryReader) readModelMember(m *Model, about string, field member) {
 		if e.recordPosition(name, n); e.expectKind(name, n, objectNode) {
 			m.Extra, _ = n.jsonValue().(map[string]any)
 		}
+	case "price":
+		e.readPrice(name, n, m)
 	default:
 		e.reportUnknownModelKey(key, name, field.key.at)
 		return
@@ -198,6 +209,41 @@ func (e *entryReader) readCount(field string, n *node, into *int) {
 	}
 	*into = int(value)
 }
+
+// readPrice reads the price of a model.
+func (e *entryReader) readPrice(field string, n *node, m *Model) {
+	if e.recordPosition(field, n); !e.expectKind(field, n, objectNode) {
+		return
+	}
+	values := map[string]float64{}
+	for _, part := range n.members {
+		name := part.key.text
+		value, ok := part.value.parseNumber()
+		switch {
+		case !slices.Contains(priceKeys, name):
+			e.errorf(part.key.at, suggestOrList(name, priceKeys), "unknown key %q", field+"."+name)
+			return
+		case !ok || value < 0:
+			e.errorf(part.value.at, "write US dollars for a million tokens, such as 2.5", "%s.%s must be a number, not below zero", field, name)
+			return
+		}
+		values[name] = value
+	}
+	for _, name := range priceKeys[:2] {
+		if _, ok := values[name]; !ok {
+			e.errorf(n.at, `write US dollars for a million tokens: {"input": 3, "output": 15}, and "cached" if it differs`, "%s has no %q", field, name)
+			return
+		}
+	}
+	cached, ok := values["cached"]
+	if !ok {
+		cached = values["input"]
+	}
+	m.Price = &Price{Input: values["input"], Output: values["output"], Cached: cached}
+}
+
+// priceKeys are the members of a price. The first two are required.
+var priceKeys = []string{"input", "output", "cached"}
 
 // readThinking reads a number of tokens, or "adaptive".
 func (e *entryReader) readThinking(field string, n *node, into *int) {

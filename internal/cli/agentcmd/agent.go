@@ -42,6 +42,8 @@ type Flags struct {
 	AwaitServers bool
 	// TrustAnnotations trusts every server to say which of its tools are read-only.
 	TrustAnnotations bool
+	// Allow names tools that run without an approval: SERVER.TOOL, or SERVER.* for all of a server.
+	Allow []string
 }
 
 // AddFlags registers the flags with a command, which fills in opts when it parses its arguments.
@@ -109,6 +111,12 @@ type Runtime struct {
 	// Trusted returns the argument of dowel trust --tool for a tool, given by its wire name, or ""
 	// if that command cannot allow exactly this tool.
 	Trusted func(tool string) string
+	// ToolArgument returns the argument of --allow for a tool, given by its wire name, or "" if it
+	// would need quotes in a shell.
+	ToolArgument func(tool string) string
+	// StartConversation replaces the agent by one without messages. It must not be called during a
+	// run.
+	StartConversation func()
 	// Close stops the servers that were started for the agent, and closes the audit log.
 	Close func()
 
@@ -142,6 +150,9 @@ type Setup struct {
 	chosen modelregistry.Choice
 }
 
+// Model describes the model.
+func (setup *Setup) Model() modelregistry.Choice { return setup.chosen }
+
 // ReadSetup reads the configuration and chooses the model. It starts nothing.
 func ReadSetup(f *factory.Factory, opts *Flags) (*Setup, error) {
 	e, err := readEnvironment(f, opts)
@@ -168,10 +179,11 @@ func (setup *Setup) NewRuntime(ctx context.Context, f *factory.Factory, opts *Fl
 	r.Choose = func(name string) (agent.Model, modelregistry.Choice, error) { return setup.chooseNamed(name, opts) }
 	r.Close = func() { r.closeParts(ctx, f, servers, audit) }
 	r.recordDecision = func(e agent.Approval) { audit.writeDecision(e, r.splitToolName) }
-	approved := &approvals{state: setup.state, set: setup.Set, servers: servers, splitToolName: r.splitToolName, trustAll: opts.TrustAnnotations}
+	approved := &approvals{state: setup.state, set: setup.Set, servers: servers, splitToolName: r.splitToolName, trustAll: opts.TrustAnnotations, allowed: opts.Allow}
 	o.Allowed, o.Effect, r.Always = approved.isAllowed, approved.effectOf, approved.allowAlways
 	o.TrustAnnotations, r.TrustServer = approved.trustsAnnotations, approved.trustServer
 	r.Change = approved.describeChange
+	r.ToolArgument = approved.toolArgument
 	r.Trusted = func(tool string) string { return trustArgument(f, approved, tool) }
 	if err == nil {
 		err = r.startAgent(ctx, setup.model, servers, o, c)
@@ -208,7 +220,8 @@ func (r *Runtime) startAgent(ctx context.Context, model agent.Model, servers *se
 	}
 	tools := &instructedTools{Recorder: toolname.Recorder{Toolbox: r.Toolbox}, fetch: servers.fetchInstructions}
 	o.Instructions = tools.formatInstructions
-	r.Agent = agent.New(model, tools, &o)
+	r.StartConversation = func() { r.Agent = agent.New(model, tools, &o) }
+	r.StartConversation()
 	return nil
 }
 

@@ -1,8 +1,10 @@
 package agentcmd
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 
@@ -15,6 +17,8 @@ import (
 	"github.com/dowel-mcp/dowel/internal/config/state"
 	"github.com/dowel-mcp/dowel/internal/control"
 	"github.com/dowel-mcp/dowel/internal/definitions"
+	"github.com/dowel-mcp/dowel/internal/suggest"
+	"github.com/dowel-mcp/dowel/internal/term"
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
@@ -29,6 +33,7 @@ type approvals struct {
 	splitToolName func(wire string) (server, tool string, ok bool)
 	// trustAll believes the annotations of all servers.
 	trustAll bool
+	allowed  []string // see [Flags.Allow]
 
 	mu      sync.Mutex
 	changes map[string]*control.Changed // by wire name, as at the last decision; nil if accepted
@@ -64,7 +69,49 @@ func (a *approvals) forgetChange(name string) {
 // the accepted definition of the tool.
 func (a *approvals) isAllowed(name string) bool {
 	server, tool, ok := a.splitToolName(name)
-	return ok && a.servers.isUserServer(server) && a.isApproved(server, tool) && a.findChange(name, server, tool) == nil
+	if !ok {
+		return false
+	}
+	approved := a.isAllowedNow(server, tool) || a.servers.isUserServer(server) && a.isApproved(server, tool)
+	return approved && a.findChange(name, server, tool) == nil
+}
+
+// isAllowedNow reports whether the command line allows a tool.
+func (a *approvals) isAllowedNow(server, tool string) bool {
+	return slices.Contains(a.allowed, server+"."+tool) || slices.Contains(a.allowed, server+"."+approval.EveryTool)
+}
+
+// toolArgument returns the argument of --allow for the tool with a wire name.
+func (a *approvals) toolArgument(name string) string {
+	server, tool, ok := a.splitToolName(name)
+	word := server + "." + tool
+	if !ok || tool == approval.EveryTool || strings.HasPrefix(word, "-") || strings.ContainsFunc(word, isUnsafeInShell) {
+		return ""
+	}
+	return word
+}
+
+// WarnUnknownAllowances warns of each entry of [Flags.Allow] that no tool has as its name. The server
+// may get ready later.
+func (r *Runtime) WarnUnknownAllowances(ctx context.Context, f *factory.Factory, opts *Flags) {
+	if len(opts.Allow) == 0 {
+		return
+	}
+	tools, err := r.Toolbox.List(ctx)
+	if err != nil {
+		return
+	}
+	var known []string
+	for _, t := range tools {
+		if server, tool, ok := r.splitToolName(t.Name); ok {
+			known = append(known, server+"."+tool, server+"."+approval.EveryTool)
+		}
+	}
+	for _, word := range opts.Allow {
+		if !slices.Contains(known, word) {
+			f.Warn("--allow %s: no server has this tool now%s", term.Line(word), suggest.Hint(word, known))
+		}
+	}
 }
 
 // effectOf returns the effect of a tool. A server cannot make a tool read-only by changing its

@@ -188,7 +188,7 @@ func openNamedServers(ctx context.Context, f *factory.Factory, opts *Flags, s *e
 	g := gateway.New(h, &gateway.Options{Info: info, Logger: logger, StartWait: -1})
 	var work sync.WaitGroup
 	watching, stop := context.WithCancel(context.WithoutCancel(ctx))
-	if f.Verbose {
+	if f.IsVerbose() {
 		lines := h.Events(watching, hub.StderrWritten)
 		work.Go(func() {
 			for e := range lines {

@@ -75,6 +75,8 @@ func (r *Renderer) showResult(e agent.CallEnded) {
 	switch text := ResultText(e.Result); {
 	case e.Result.IsError:
 		r.writeRemark("  %s", r.Side.Red(r.Excerpt(text, 3)))
+	case r.Excerpts && !r.Verbose && strings.TrimSpace(text) != "":
+		r.writeRemark("  %s", r.Side.Dim(r.Excerpt(text, 3)))
 	case r.Verbose && text != "":
 		r.writeRemark("  %s", r.Side.Dim(strings.ReplaceAll(strings.TrimRight(r.Side.Clean(text), "\n"), "\n", "\n  ")))
 	}

@@ -24,8 +24,8 @@ type Renderer struct {
 	Out  *term.Screen // the model's answer
 	Side *term.Screen // calls, notes and the status; may be the same screen as Out
 	now  func() time.Time
-	// Verbose shows results and thoughts completely.
-	Verbose bool
+	// Excerpts shows the beginning of results too. Verbose shows results and thoughts completely.
+	Excerpts, Verbose bool
 
 	// Mu guards the screens and the fields below. Lock it to write to the screens directly.
 	Mu         sync.Mutex
@@ -245,7 +245,7 @@ func (r *Renderer) showSummary(e agent.Ended) {
 	if text := DescribeEnd(e); text != "" {
 		r.writeRemark("%s", r.Side.Yellow(text))
 	}
-	if !r.Side.IsTerminal() && !r.Verbose {
+	if !r.Side.IsTerminal() && !r.Verbose && !r.Excerpts {
 		return
 	}
 	r.writeRemark("%s", r.Side.Dim(DescribeEffort(e, r.now().Sub(r.runStart))))

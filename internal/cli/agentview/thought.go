@@ -55,7 +55,7 @@ func (r *Renderer) finishThought() {
 	thought := strings.TrimSpace(r.thought.whole.String())
 	r.thought.whole.Reset()
 	r.thought.tail = r.thought.tail[:0]
-	if thought == "" || !r.Side.IsTerminal() && !r.Verbose {
+	if thought == "" || !r.Side.IsTerminal() && !r.Verbose && !r.Excerpts {
 		return
 	}
 	r.writeRemark("%s", r.Side.Dim("thought: "+r.Excerpt(thought, 2)))

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/dowel-mcp/dowel/internal/cli/agentcmd"
 	"github.com/dowel-mcp/dowel/internal/cli/toolname"
 	"github.com/dowel-mcp/dowel/internal/term"
 	"github.com/dowel-mcp/dowel/mcp"
@@ -110,7 +111,7 @@ func (c *conversation) completeArgument(command string, before []string, typed s
 		}
 		return filterPrefix(c.runtime.Models(), typed)
 	}
-	p, err := findPrompt(c.availablePrompts(), strings.TrimPrefix(command, "/"))
+	p, err := agentcmd.FindPrompt(c.availablePrompts(), strings.TrimPrefix(command, "/"))
 	if err != nil {
 		return nil
 	}

@@ -5,13 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 
+	"github.com/dowel-mcp/dowel/internal/cli/agentcmd"
 	"github.com/dowel-mcp/dowel/internal/cli/exit"
 	"github.com/dowel-mcp/dowel/internal/cli/toolargs"
 	"github.com/dowel-mcp/dowel/internal/cli/toolname"
-	"github.com/dowel-mcp/dowel/internal/suggest"
 	"github.com/dowel-mcp/dowel/internal/term"
 	"github.com/dowel-mcp/dowel/mcp"
 )
@@ -27,9 +26,9 @@ func (c *conversation) sendPrompt(ctx context.Context, name, rest string) error 
 	if err != nil {
 		return err
 	}
-	p, err := findPrompt(prompts, name)
+	p, err := agentcmd.FindPrompt(prompts, name)
 	if err != nil {
-		return err
+		return exit.WithHelp(exit.Usagef("%w; write // to send a message that begins with /", err), "/prompts")
 	}
 	words, err := splitWords(rest)
 	if err != nil {
@@ -50,7 +49,7 @@ func (c *conversation) sendPrompt(ctx context.Context, name, rest string) error 
 	if err != nil {
 		return err
 	}
-	content := convertPrompt(result.Messages)
+	content := agentcmd.PromptContent(result.Messages)
 	if len(content) == 0 {
 		return fmt.Errorf("the prompt %s is empty", toolname.Display(p.Name))
 	}
@@ -58,18 +57,6 @@ func (c *conversation) sendPrompt(ctx context.Context, name, rest string) error 
 		c.view.Note("%s", c.view.Excerpt(block.String(), 6))
 	}
 	return c.sendMessage(content)
-}
-
-// findPrompt returns the prompt with the given name, on the wire or for people.
-func findPrompt(prompts []mcp.Prompt, name string) (mcp.Prompt, error) {
-	var known []string
-	for _, p := range prompts {
-		if p.Name == name || toolname.Display(p.Name) == name {
-			return p, nil
-		}
-		known = append(known, toolname.Display(p.Name))
-	}
-	return mcp.Prompt{}, exit.WithHelp(exit.Usagef("unknown prompt /%s%s; write // to send a message that begins with /", name, suggest.ForFlag(name, known)), "/prompts")
 }
 
 // askMissingArguments asks the user for required arguments that are missing in given, and adds
@@ -92,23 +79,6 @@ func (c *conversation) askMissingArguments(ctx context.Context, p mcp.Prompt, gi
 		given[a.Name] = text
 	}
 	return nil
-}
-
-// convertPrompt converts a prompt to one user message. If the prompt has messages of the assistant,
-// each text begins with its role.
-func convertPrompt(messages []mcp.PromptMessage) (content []mcp.Content) {
-	talks := slices.ContainsFunc(messages, func(m mcp.PromptMessage) bool { return m.Role != mcp.RoleUser })
-	for _, m := range messages {
-		block := m.Content
-		switch {
-		case block.Type == mcp.ContentText && strings.TrimSpace(block.Text) == "":
-			continue
-		case talks && block.Type == mcp.ContentText:
-			block = mcp.Text(string(m.Role) + ": " + block.Text)
-		}
-		content = append(content, block)
-	}
-	return content
 }
 
 // splitWords splits a line at spaces outside quotes: key="two words" is one word.

@@ -45,7 +45,7 @@ func (c *conversation) takeScreen(in *os.File) {
 
 	out, side := c.app.Stdout, c.app.Stderr
 	c.screen, c.in, c.out, c.side = s, s, out, out
-	c.view = newScreenView(s.post, c.app.Verbose)
+	c.view = newScreenView(s.post, c.app.IsVerbose())
 	restore := []func(){out.Divert(printer{s})}
 	out.HoldStatus(true)
 	if side.IsTerminal() {

@@ -103,7 +103,7 @@ func isDumb() bool {
 // useLines shows the conversation line by line.
 func (c *conversation) useLines(out, side *term.Screen) *agentview.Renderer {
 	r := agentview.NewRenderer(out, side)
-	r.Verbose = c.app.Verbose
+	r.Verbose = c.app.IsVerbose()
 	c.view, c.out, c.side = linesView{r}, out, side
 	return r
 }

@@ -231,7 +231,7 @@ func (conn *Connection) Do(ctx context.Context, t Target, do func(*client.Client
 
 // DoWithOptions is [Connection.Do] with client options other than [Connection.DialOptions].
 func (conn *Connection) DoWithOptions(ctx context.Context, t Target, o client.Options, do func(*client.Client) error) error {
-	if command, ok := t.Dial.(stdio.Command); ok && conn.Verbose {
+	if command, ok := t.Dial.(stdio.Command); ok && conn.IsVerbose() {
 		command.Stderr = conn.Stderr
 		if conn.JSON {
 			lines := &stderrLines{screen: conn.Stderr}

@@ -17,14 +17,14 @@ import (
 // --verbose.
 func (conn *Connection) CallOptions() (o client.CallOptions) {
 	switch {
-	case conn.JSON && conn.Verbose:
+	case conn.JSON && conn.IsVerbose():
 		o.OnProgress = func(p mcp.ProgressParams) {
 			factory.WriteJSONLine(conn.Stderr, map[string]any{"progress": progressFields(p)})
 		}
 	case conn.JSON:
 	case conn.Stderr.IsTerminal():
 		o.OnProgress = func(p mcp.ProgressParams) { conn.Stderr.SetStatus(display.ProgressText(p)) }
-	case conn.Verbose:
+	case conn.IsVerbose():
 		o.OnProgress = func(p mcp.ProgressParams) { fmt.Fprintln(conn.Stderr, display.ProgressText(p)) }
 	}
 	if conn.log != "" {

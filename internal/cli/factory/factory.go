@@ -21,11 +21,14 @@ type Factory struct {
 	Stdin          io.Reader
 	Stdout, Stderr *term.Screen
 
-	JSON    bool
-	Verbose bool
+	JSON      bool
+	Verbosity int // how often -v was given
 
 	Parsed bool // the command line was read; earlier errors are usage errors
 }
+
+// IsVerbose reports whether -v was given.
+func (f *Factory) IsVerbose() bool { return f.Verbosity > 0 }
 
 // Notice writes text to stderr if that is a terminal.
 func (f *Factory) Notice(text string) {

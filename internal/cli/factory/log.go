@@ -22,7 +22,7 @@ type logHandler struct {
 // LogHandler returns a [slog.Handler] that writes to stderr. It uses the flags at the time of the
 // call.
 func (f *Factory) LogHandler() *logHandler {
-	return &logHandler{screen: f.Stderr, verbose: f.Verbose, json: f.JSON}
+	return &logHandler{screen: f.Stderr, verbose: f.IsVerbose(), json: f.JSON}
 }
 
 // Enabled implements [slog.Handler].

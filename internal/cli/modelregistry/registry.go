@@ -48,11 +48,20 @@ OPENAI_API_KEY. Your own server, such as Ollama, needs no key. ANTHROPIC_BASE_UR
 
 // Choice describes the model that an agent works with.
 type Choice struct {
-	Name     string // in the configuration; "" for a model that was named by its ID
-	Provider string // openai or anthropic
-	Model    string // the provider's ID of the model
-	URL      string // "" means the provider's own; may hold secrets
-	Window   int    // context window in tokens; 0 means unknown
+	Name     string        // in the configuration; "" for a model that was named by its ID
+	Provider string        // openai or anthropic
+	Model    string        // the provider's ID of the model
+	URL      string        // "" means the provider's own; may hold secrets
+	Window   int           // context window in tokens; 0 means unknown
+	Price    *config.Price // nil means unknown
+}
+
+// Cost returns the price of tokens in US dollars. ok is false if the model's price is unknown.
+func (c Choice) Cost(u agent.Usage) (dollars float64, ok bool) {
+	if c.Price == nil {
+		return 0, false
+	}
+	return (float64(u.Input-u.Cached)*c.Price.Input + float64(u.Cached)*c.Price.Cached + float64(u.Output)*c.Price.Output) / 1e6, true
 }
 
 // Label returns the name by which the user chose the model.
@@ -166,7 +175,7 @@ func (r *Registry) buildModel(m config.Model, useEnvironment bool) (agent.Model,
 			m.Model, variable), See: "dowel models --help"}
 	}
 	model := r.newModel(m)
-	return model, Choice{Name: m.Name, Provider: m.Provider, Model: m.Model, URL: m.URL, Window: model.Window()}, nil
+	return model, Choice{Name: m.Name, Provider: m.Provider, Model: m.Model, URL: m.URL, Window: model.Window(), Price: m.Price}, nil
 }
 
 // newModel returns the client of a model. The caller has completed the fields of m.

@@ -135,3 +135,22 @@ func TestModelQuery(t *testing.T) {
 		}
 	}
 }
+
+// The cost of tokens is known if the model has a price. Cached input has a price of its own.
+func TestCost(t *testing.T) {
+	r := newTestRegistry(t, `{"models": {
+		"priced": {"model": "qwen3", "url": "http://localhost:1/v1", "price": {"input": 2, "cached": 0.5, "output": 10}},
+		"plain": {"model": "qwen3", "url": "http://localhost:1/v1", "price": {"input": 2, "output": 10}},
+		"free": {"model": "qwen3", "url": "http://localhost:1/v1"}}}`, nil)
+	u := agent.Usage{Input: 3_000_000, Cached: 2_000_000, Output: 100_000}
+	for name, want := range map[string]string{"priced": "4.00 true", "plain": "7.00 true", "free": "0.00 false"} {
+		_, chosen, err := r.Choose(ModelFlags{Model: name})
+		if err != nil {
+			t.Fatal(err)
+		}
+		cost, known := chosen.Cost(u)
+		if got := fmt.Sprintf("%.2f %t", cost, known); got != want {
+			t.Errorf("%s: %s, want %s", name, got, want)
+		}
+	}
+}

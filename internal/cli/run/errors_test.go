@@ -14,8 +14,11 @@ func TestApprovalAdvice(t *testing.T) {
 		want string
 	}{
 		{errApproval{tool: "evil__*", effect: agent.Destructive, mode: agent.ModeReadOnly, trust: ""}, all},
-		{errApproval{tool: "kv__set", effect: agent.Destructive, mode: agent.ModeReadOnly, trust: "kv.set"}, all + ", or this one for good with dowel trust --tool kv.set"},
-		{errApproval{tool: "kv__set", effect: agent.Destructive, mode: agent.ModeNone, trust: "kv.set"}, all},
+		{errApproval{tool: "kv__set", effect: agent.Destructive, mode: agent.ModeReadOnly, trust: "kv.set", argument: "kv.set"},
+			"allow this tool for this run with --allow kv.set, or for good with dowel trust --tool kv.set, or all tools with --approve all"},
+		{errApproval{tool: "x__set", effect: agent.Destructive, mode: agent.ModeReadOnly, argument: "x.set"},
+			"allow this tool for this run with --allow x.set, or all tools with --approve all"},
+		{errApproval{tool: "kv__set", effect: agent.Destructive, mode: agent.ModeNone, trust: "kv.set", argument: "kv.set"}, all},
 		{errApproval{tool: "kv__get", effect: agent.ReadOnly, mode: agent.ModeNone, trust: "kv.get"}, "allow it with --approve read-only"},
 		{errApproval{tool: "kv__get", server: "kv", effect: agent.ReadOnly, mode: agent.ModeReadOnly, trust: "kv.get"},
 			"if you trust kv to say which of its tools are read-only, allow these for good with dowel trust --annotations kv, or for this run with --trust-annotations"},

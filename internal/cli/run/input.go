@@ -2,6 +2,7 @@ package run
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"os"
 	"slices"
@@ -12,25 +13,32 @@ import (
 	"github.com/dowel-mcp/dowel/internal/cli/attach"
 	"github.com/dowel-mcp/dowel/internal/cli/exit"
 	"github.com/dowel-mcp/dowel/internal/cli/factory"
+	"github.com/dowel-mcp/dowel/internal/cli/toolargs"
+	"github.com/dowel-mcp/dowel/internal/cli/toolname"
 	"github.com/dowel-mcp/dowel/internal/term"
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
 // taskInput is the message to the model.
 type taskInput struct {
-	content    []mcp.Content
-	prompt     string               // the part of the task that may name resources
+	words  []string      // of the command line
+	task   string        // the words and standard input
+	piped  string        // standard input beside the words
+	prompt string        // the part of the task that may name resources
+	files  []mcp.Content // of -f
+
+	content    []mcp.Content        // the message, see assembleContent
 	references []agentcmd.Reference // the resources in content
 }
 
 // readTask returns the files of -f, the task, and standard input if it is piped or the task is "-".
 // Standard input beside a task is data, so it cannot name resources.
 func readTask(ctx context.Context, f *factory.Factory, opts *Options, words []string) (in taskInput, err error) {
-	task := strings.Join(words, " ")
-	in.prompt = task
-	onlyStdin := task == "-"
+	in = taskInput{words: words, task: strings.Join(words, " ")}
+	in.prompt = in.task
+	onlyStdin := in.task == "-"
 	if onlyStdin {
-		task = ""
+		in.task, in.words = "", nil
 	}
 	if onlyStdin || isPiped(f) {
 		piped, err := readPiped(ctx, f, onlyStdin)
@@ -40,23 +48,84 @@ func readTask(ctx context.Context, f *factory.Factory, opts *Options, words []st
 		if onlyStdin {
 			in.prompt = piped
 		}
-		task = strings.TrimSpace(task + "\n\n" + strings.TrimSpace(piped))
+		in.piped = strings.TrimSpace(piped)
+		in.task = strings.TrimSpace(in.task + "\n\n" + in.piped)
 	}
 	for _, path := range opts.files {
 		blocks, err := attach.File(path)
 		if err != nil {
 			return in, exit.Usagef("-f %s: %w", path, err)
 		}
-		in.content = append(in.content, blocks...)
+		in.files = append(in.files, blocks...)
 	}
 	switch {
-	case strings.TrimSpace(task) != "":
-		in.content = append(in.content, mcp.Text(task))
+	case strings.TrimSpace(in.task) != "":
 		return in, nil
 	case onlyStdin:
 		return in, exit.Usagef("standard input is empty: pipe the task into it")
 	}
 	return in, exit.Usagef(`no task is given: write dowel run "TASK"`)
+}
+
+// assembleContent makes the message: the resources that the task names, the files, and the task or
+// the prompt of a server that it names.
+func (in *taskInput) assembleContent(ctx context.Context, f *factory.Factory, r *agentcmd.Runtime) error {
+	own, isPrompt, err := in.readPrompt(ctx, r)
+	switch {
+	case err != nil:
+		return err
+	case !isPrompt:
+		own = []mcp.Content{mcp.Text(in.task)}
+	case in.piped != "":
+		own = append(own, mcp.Text(in.piped))
+	}
+	in.content, in.references = append(slices.Clone(in.files), own...), nil
+	return in.attachResources(ctx, f, r)
+}
+
+// readPrompt gets the prompt of a server if the task is /PROMPT key=value…, with each part a word of
+// the command line. Another path at the beginning is part of the task.
+func (in *taskInput) readPrompt(ctx context.Context, r *agentcmd.Runtime) (content []mcp.Content, isPrompt bool, err error) {
+	if len(in.words) == 0 {
+		return nil, false, nil
+	}
+	name, isCommand := strings.CutPrefix(in.words[0], "/")
+	if !isCommand || name == "" || strings.ContainsAny(name, "/ \n") {
+		return nil, false, nil
+	}
+	prompts, err := r.ListPrompts(ctx)
+	if err != nil {
+		return nil, false, err
+	}
+	p, err := agentcmd.FindPrompt(prompts, name)
+	if err != nil {
+		if !in.namesServer(ctx, r, name) {
+			err = nil
+		}
+		return nil, false, err
+	}
+	given, err := toolargs.ParseArguments(in.words[1:])
+	if err != nil {
+		return nil, false, err
+	}
+	arguments := toolargs.Texts(given)
+	if err := toolargs.CheckPrompt(p, arguments); err != nil {
+		return nil, false, err
+	}
+	result, err := r.Toolbox.Client().GetPrompt(ctx, p.Name, arguments)
+	if err != nil {
+		return nil, false, errTask{err}
+	}
+	if content = agentcmd.PromptContent(result.Messages); len(content) == 0 {
+		return nil, false, errTask{fmt.Errorf("the prompt %s is empty", toolname.Display(p.Name))}
+	}
+	return content, true, nil
+}
+
+// namesServer reports whether a word begins with the name of a server and a dot.
+func (in *taskInput) namesServer(ctx context.Context, r *agentcmd.Runtime, word string) bool {
+	servers, err := r.Servers(ctx)
+	return err == nil && slices.ContainsFunc(servers, func(s agentcmd.Server) bool { return strings.HasPrefix(word, s.Name+".") })
 }
 
 // attachResources reads the resources that the prompt names with @SERVER:URI, and puts them before

@@ -122,15 +122,16 @@ type (
 	}
 	eventEnd struct { // end
 		eventHead
-		Reason  string      `json:"reason"` // answered, budget spent, time over, cut off, approval needed, interrupted, failed
-		Exit    int         `json:"exit"`
-		Answer  string      `json:"answer"`
-		Partial bool        `json:"partial,omitzero"` // the run failed in the middle of the answer
-		Tool    string      `json:"tool,omitzero"`    // the tool that needs an approval
-		Error   string      `json:"error,omitzero"`
-		Advice  string      `json:"advice,omitzero"`
-		Usage   agent.Usage `json:"usage"`
-		MS      float64     `json:"ms"`
+		Reason  string          `json:"reason"` // answered, budget spent, time over, cut off, approval needed, interrupted, failed
+		Exit    int             `json:"exit"`
+		Answer  string          `json:"answer"`
+		Partial bool            `json:"partial,omitzero"` // the run failed in the middle of the answer
+		Value   json.RawMessage `json:"value,omitzero"`   // the answer as JSON, with --schema
+		Tool    string          `json:"tool,omitzero"`    // the tool that needs an approval
+		Error   string          `json:"error,omitzero"`
+		Advice  string          `json:"advice,omitzero"`
+		Usage   agent.Usage     `json:"usage"`
+		MS      float64         `json:"ms"`
 	}
 )
 
@@ -234,14 +235,14 @@ func toMilliseconds(d time.Duration) float64 { return float64(d.Microseconds()) 
 func (v *jsonViewer) showEnd(err error) {
 	e := eventEnd{
 		eventHead: v.newHead("end"), Reason: "answered", Exit: exit.Code(err), Answer: v.progress.answerText(), Partial: err != nil && v.progress.answerText() != "",
-		Usage: v.progress.usage, MS: toMilliseconds(time.Since(v.progress.startTime)),
+		Value: v.progress.value, Usage: v.progress.usage, MS: toMilliseconds(time.Since(v.progress.startTime)),
 	}
 	var budget errBudget
 	var approval errApproval
 	var interrupted *exit.Interruption
 	switch {
 	case err == nil:
-	case errors.As(err, &budget):
+	case errors.As(err, &budget), errors.As(err, new(errSpent)):
 		e.Reason = string(agent.BudgetSpent)
 	case errors.As(err, new(errTime)):
 		e.Reason = "time over"

@@ -31,18 +31,18 @@ type lineViewer struct {
 // tickInterval is the time between two updates of the status line.
 const tickInterval = 200 * time.Millisecond
 
-func newLineViewer(f *factory.Factory, p *taskProgress) *lineViewer {
+func newLineViewer(f *factory.Factory, p *taskProgress, hasSchema bool) *lineViewer {
 	discard := term.NewScreen(io.Discard, func() {})
-	v := &lineViewer{Factory: f, progress: p, streamsAnswer: f.Stdout.IsTerminal(), stop: make(chan struct{})}
+	v := &lineViewer{Factory: f, progress: p, streamsAnswer: f.Stdout.IsTerminal() && !hasSchema, stop: make(chan struct{})}
 	out, side := f.Stdout, f.Stderr
 	if !v.streamsAnswer {
 		out = discard
 	}
-	if !side.IsTerminal() && !f.Verbose {
+	if !side.IsTerminal() && !f.IsVerbose() {
 		side = discard
 	}
 	v.renderer = agentview.NewRenderer(out, side)
-	v.renderer.Verbose = f.Verbose
+	v.renderer.Excerpts, v.renderer.Verbose = f.IsVerbose(), f.Verbosity > 1
 	if side.IsTerminal() {
 		v.ticker.Go(v.runTicker)
 	}
@@ -85,7 +85,10 @@ func (v *lineViewer) showEnd(error) {
 	close(v.stop)
 	v.ticker.Wait()
 	v.renderer.Idle()
-	if !v.streamsAnswer {
+	switch {
+	case v.progress.value != nil:
+		v.WriteText(string(v.progress.value))
+	case !v.streamsAnswer:
 		v.WriteText(v.progress.answerText())
 	}
 }

@@ -5,9 +5,7 @@
 package run
 
 import (
-	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"runtime"
@@ -23,9 +21,6 @@ import (
 	"github.com/dowel-mcp/dowel/internal/cli/factory"
 	"github.com/dowel-mcp/dowel/internal/cli/modelregistry"
 	"github.com/dowel-mcp/dowel/internal/cli/toolargs"
-	"github.com/dowel-mcp/dowel/internal/cli/toolname"
-	"github.com/dowel-mcp/dowel/internal/control"
-	"github.com/dowel-mcp/dowel/internal/term"
 	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/spf13/cobra"
 )
@@ -34,11 +29,15 @@ import (
 // defaults.
 type Options struct {
 	agentcmd.Flags
-	files    []string
-	system   string
-	maxSteps int
-	maxTime  time.Duration
-	approve  string
+	files     []string
+	system    string
+	maxSteps  int
+	maxTokens int
+	maxCost   float64 // US dollars
+	maxTime   time.Duration
+	approve   string
+	schema    string   // path
+	watch     []string // SERVER:URI
 	// approveGiven says that the user chose the mode: dowel does not ask then.
 	approveGiven bool
 }
@@ -58,10 +57,15 @@ Without a terminal, with --json, or with --approve it never asks:
   all         all tools run, whatever they do, with your rights on this machine
   none        no tool runs; a call ends dowel with exit code 3
 
+--allow SERVER.TOOL lets one tool run, for this task alone.
+
 If standard input is piped, it is added to the task; if the task is -, standard input is the whole task. -f adds files: texts,
 images, sounds. @SERVER:URI in the task adds a resource of a server, also one of a template with its values, such as
 @everything:test://template/7/data; dowel resources lists them. The model can list and read resources by itself, and is told when
-one that it has read changes.
+one that it has read changes. /SERVER.PROMPT key=value… in place of the task sends a prompt of a server.
+
+--schema FILE asks for an answer that is JSON and matches a JSON Schema. If it does not match, the model corrects it once.
+--watch SERVER:URI runs the task again whenever the resource changes, until Ctrl-C.
 
 dowel run uses all servers of your configuration, through the running dowel if it runs (dowel up); otherwise it starts them for
 the task. --server, --url, or a command after -- choose other servers; files and shell are built in and work in the current folder
@@ -71,12 +75,13 @@ all; --sample-text answers with a fixed text.
 
 ` + modelregistry.Help + `
 
-On a terminal the answer appears as it is written, and progress appears on standard error; elsewhere progress needs -v. --json
+On a terminal the answer appears as it is written, and progress appears on standard error; elsewhere progress needs -v, which also
+shows the beginning of each result. -vv shows results and thoughts completely. --json
 writes lines of JSON instead, each with an "event": began, state, text, thought, reply, decision, call, progress, result,
 question, tools, resources, compacted, notice, and finally end, with the answer. Their fields are described in
 https://github.com/dowel-mcp/dowel/blob/main/docs/guide-program.md.
 
-Exit codes: 0 the model answered, 1 failure or incomplete answer, 2 the steps of --max-steps are used up, 3 an approval is needed,
+Exit codes: 0 the model answered, 1 failure or incomplete answer, 2 the limit of --max-steps, --max-tokens or --max-cost is reached, 3 an approval is needed,
 124 the time of --max-time is over, 130 interrupted. 2 and 3 also have the meanings of all commands, see dowel help exit-codes.`,
 		Example: `  dowel run "Which of my notes speak of Lisbon?" --server files
   dowel run "Fix the failing test" --server files --server shell --approve all --max-steps 50
@@ -98,8 +103,13 @@ Exit codes: 0 the model answered, 1 failure or incomplete answer, 2 the steps of
 	flags.StringArrayVarP(&opts.files, "file", "f", nil, "add this `file` to the task: a text, an image or a sound (repeatable)")
 	flags.StringVar(&opts.system, "system", "", "the system prompt, instead of dowel's (`TEXT`, or @FILE)")
 	flags.IntVar(&opts.maxSteps, "max-steps", agent.DefaultMaxSteps, "how many replies the model may use")
+	flags.IntVar(&opts.maxTokens, "max-tokens", 0, "how many tokens the model may read and write; 0: no limit. The last reply may exceed it")
+	flags.Float64Var(&opts.maxCost, "max-cost", 0, "how many US `dollars` the task may cost, by the model's price in your configuration; 0: no limit")
 	flags.DurationVar(&opts.maxTime, "max-time", 0, "limit of the task's time after its servers have started; 0: no limit. --timeout limits each call of a tool")
 	flags.StringVar(&opts.approve, "approve", string(agent.ModeReadOnly), "which `tools` run, without a question: read-only, all or none")
+	flags.StringArrayVar(&opts.Allow, "allow", nil, "let this tool run in this task, without a question (`SERVER.TOOL`, or 'SERVER.*'; repeatable)")
+	flags.StringVar(&opts.schema, "schema", "", "the answer must be JSON that the JSON Schema in this `file` accepts")
+	flags.StringArrayVar(&opts.watch, "watch", nil, "run the task again when this resource changes (`SERVER:URI`, repeatable)")
 	return cmd
 }
 
@@ -113,12 +123,18 @@ func runTask(ctx context.Context, f *factory.Factory, opts *Options, words []str
 	if err != nil {
 		return err
 	}
+	t := task{Factory: f, opts: opts}
+	if t.schema, err = readAnswerSchema(opts.schema); err != nil {
+		return err
+	}
+	if t.schema != nil {
+		o.System += t.schema.instructions()
+	}
 	c, err := clientOptions(f, &opts.Flags)
 	if err != nil {
 		return err
 	}
-	input, err := readTask(ctx, f, opts, words)
-	if err != nil {
+	if t.input, err = readTask(ctx, f, opts, words); err != nil {
 		return err
 	}
 	atomicfile.RemoveForgotten(resultsPrefix)
@@ -130,20 +146,27 @@ func runTask(ctx context.Context, f *factory.Factory, opts *Options, words []str
 	if err != nil {
 		return err
 	}
+	if t.budget, err = opts.newBudget(setup.Model()); err != nil {
+		return err
+	}
+	o.Budget = t.budget.check
 	asker, release := newApprover(f, opts)
 	defer release()
 	if asker != nil {
-		o.Mode, o.Approve = agent.ModeAsk, asker.askApproval
+		o.Mode, o.Approve, t.asker = agent.ModeAsk, asker.askApproval, asker
 	}
-	r, err := setup.NewRuntime(ctx, f, &opts.Flags, o, c)
-	if err != nil {
+	if t.runtime, err = setup.NewRuntime(ctx, f, &opts.Flags, o, c); err != nil {
 		return err
 	}
-	defer r.Close()
-	if err := input.attachResources(ctx, f, r); err != nil {
+	defer t.runtime.Close()
+	t.runtime.WarnUnknownAllowances(ctx, f, &opts.Flags)
+	if err := t.input.assembleContent(ctx, f, t.runtime); err != nil {
 		return err
 	}
-	return watchTask(ctx, f, r, input, opts.maxTime, asker)
+	if len(opts.watch) > 0 {
+		return t.runAtChanges(ctx)
+	}
+	return t.runOnce(ctx)
 }
 
 // agentOptions validates the flags and returns the agent's options.
@@ -153,6 +176,9 @@ func (opts *Options) agentOptions() (agent.Options, error) {
 	case agent.ModeReadOnly, agent.ModeAll, agent.ModeNone:
 	default:
 		return o, exit.Usagef("--approve %s: want read-only, all or none", opts.approve)
+	}
+	if o.Mode == agent.ModeNone && len(opts.Allow) > 0 {
+		return o, exit.Usagef("--approve none runs no tool, and --allow lets %s run: use one of them", opts.Allow[0])
 	}
 	if opts.maxSteps < 1 {
 		return o, exit.Usagef("--max-steps %d: write a number from 1", opts.maxSteps)
@@ -204,240 +230,4 @@ func clientOptions(f *factory.Factory, opts *agentcmd.Flags) (client.Options, er
 		}
 	}
 	return o, nil
-}
-
-// errBudget is the error of a task that used up its steps.
-type errBudget struct{ steps int }
-
-// Error implements [error].
-func (e errBudget) Error() string {
-	return fmt.Sprintf("the model did not finish within %d steps", e.steps)
-}
-
-// ExitStatus tells package exit the code.
-func (errBudget) ExitStatus() int { return exit.Budget }
-
-// Advice tells the user how to allow more steps.
-func (errBudget) Advice() string { return "raise the limit with --max-steps" }
-
-// errCut is the error of an answer that was cut off.
-type errCut struct{}
-
-// Error implements [error].
-func (errCut) Error() string {
-	return "the model's answer reached its length limit and was cut off"
-}
-
-// Advice tells the user how to get the whole answer.
-func (errCut) Advice() string {
-	return `raise "maxTokens" of the model in your dowel.json, or ask for less at a time; in dowel chat, write "go on" for the rest`
-}
-
-// errTime is the error of a task that exceeded --max-time.
-type errTime struct{ limit time.Duration }
-
-// Error implements [error].
-func (e errTime) Error() string {
-	return fmt.Sprintf("the model did not finish within %v", e.limit)
-}
-
-// Unwrap returns [context.DeadlineExceeded].
-func (errTime) Unwrap() error { return context.DeadlineExceeded }
-
-// Advice tells the user how to allow more time.
-func (errTime) Advice() string { return "raise the limit with --max-time" }
-
-// errApproval is the error of a call that needs an approval.
-type errApproval struct {
-	tool   string
-	server string
-	effect agent.Effect
-	mode   agent.Mode
-	trust  string // argument of dowel trust --tool; "" if trust cannot allow exactly this tool
-	// change is set if the user had allowed an earlier definition of the tool for good.
-	change *control.Changed
-}
-
-// Error implements [error].
-func (e errApproval) Error() string {
-	effect := map[agent.Effect]string{
-		agent.ReadOnly: "it only reads", agent.Changes: "it changes something", agent.Destructive: "it may destroy something, or declares no effect",
-	}[e.effect]
-	if e.change != nil {
-		return fmt.Sprintf("the model called %s, which has changed since you allowed it (seen %s) and needs an approval again: %s\n  %s",
-			toolname.Display(e.tool), e.change.Time.Local().Format("2006-01-02 15:04"), effect, strings.Join(revealLines(e.change.Lines), "\n  "))
-	}
-	if e.isUntrusted() {
-		effect = "only its server says that it is read-only"
-	}
-	return fmt.Sprintf("the model called %s, which needs an approval: %s", toolname.Display(e.tool), effect)
-}
-
-// revealLines makes invisible characters of lines visible.
-func revealLines(lines []string) (shown []string) {
-	for _, line := range lines {
-		shown = append(shown, term.RevealLine(line))
-	}
-	return shown
-}
-
-// isUntrusted reports whether the call is refused since the user does not believe the annotations
-// of the tool's server.
-func (e errApproval) isUntrusted() bool {
-	return e.effect == agent.ReadOnly && e.mode == agent.ModeReadOnly && e.change == nil
-}
-
-// ExitStatus tells package exit the code.
-func (errApproval) ExitStatus() int { return exit.Approval }
-
-// Advice tells the user how to allow the tool.
-func (e errApproval) Advice() string {
-	switch {
-	case e.mode == agent.ModeNone && e.effect == agent.ReadOnly:
-		return "allow it with --approve read-only"
-	case e.isUntrusted() && e.trust != "":
-		return fmt.Sprintf("if you trust %[1]s to say which of its tools are read-only, allow these for good with dowel trust --annotations %[1]s, or for this run with --trust-annotations", e.server)
-	case e.isUntrusted():
-		return "if you trust its server to say which of its tools are read-only, allow these for this run with --trust-annotations"
-	case e.change != nil && e.trust != "":
-		return "look at the change, and allow the tool as it is now with dowel trust --tool " + e.trust
-	case e.mode == agent.ModeNone, e.trust == "": // ModeNone ignores permanent approvals
-		return "allow all tools with --approve all"
-	}
-	return "allow all tools with --approve all, or this one for good with dowel trust --tool " + e.trust
-}
-
-// errTask is the error of a failed task.
-type errTask struct{ err error }
-
-// Error returns the message of the cause.
-func (e errTask) Error() string { return e.err.Error() }
-
-// Unwrap returns the cause.
-func (e errTask) Unwrap() error { return e.err }
-
-// ExitStatus tells package exit the code. A failed task has the same code whatever made it fail.
-func (errTask) ExitStatus() int { return exit.Failed }
-
-// watchTask runs the task and shows its events. limit bounds the run; 0 means no limit. A call that
-// needs an approval ends the run unless asker, which may be nil, asks the user.
-func watchTask(ctx context.Context, f *factory.Factory, r *agentcmd.Runtime, input taskInput, limit time.Duration, asker *approver) error {
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	if limit > 0 {
-		timer := time.AfterFunc(limit, func() { cancel(errTime{limit}) })
-		defer timer.Stop()
-	}
-	p := &taskProgress{startTime: time.Now(), mode: r.Mode, trustArgument: r.Trusted, changeOf: r.Change, references: input.references}
-	view := newViewer(ctx, f, r, p, asker)
-	var err error
-	for e, failed := range r.Run(ctx, input.content...) {
-		if failed != nil {
-			err = failed
-			break
-		}
-		p.recordEvent(e)
-		view.showEvent(e)
-		if p.missingApproval != nil {
-			cancel(*p.missingApproval) // also stops other calls of the same reply
-		}
-	}
-	err = p.taskError(ctx, err)
-	view.showEnd(err)
-	return err
-}
-
-// viewer shows a run to a person or a program.
-type viewer interface {
-	showEvent(e agent.Event)
-	showEnd(err error)
-}
-
-func newViewer(ctx context.Context, f *factory.Factory, r *agentcmd.Runtime, p *taskProgress, asker *approver) viewer {
-	if f.JSON {
-		return newJSONViewer(ctx, f, r, p)
-	}
-	v := newLineViewer(f, p)
-	if asker != nil {
-		asker.runtime, asker.renderer = r, v.renderer
-	}
-	return v
-}
-
-// taskProgress collects the state of a run from its events.
-type taskProgress struct {
-	startTime       time.Time
-	mode            agent.Mode
-	step            int
-	partialReply    strings.Builder // text of the current reply so far
-	answer          string          // the last reply
-	ended           *agent.Ended
-	usage           agent.Usage
-	missingApproval *errApproval
-
-	references    []agentcmd.Reference     // resources in the task
-	trustArgument func(tool string) string // see [agentcmd.Runtime.Trusted]
-	changeOf      func(tool string) (change *control.Changed, wasAllowed bool)
-}
-
-func (p *taskProgress) recordEvent(e agent.Event) {
-	switch e := e.(type) {
-	case agent.StateChanged:
-		if p.step = e.Step; e.State == agent.Thinking {
-			p.partialReply.Reset()
-		}
-	case agent.Delta:
-		p.partialReply.WriteString(e.Text)
-		if e.Message != nil {
-			p.recordReply(e.Message)
-		}
-	case agent.Approval:
-		if !e.Allowed && e.Call.Name != "" && p.missingApproval == nil && p.mode != agent.ModeAsk {
-			p.missingApproval = &errApproval{tool: e.Call.Name, server: e.Server, effect: e.Effect, mode: p.mode, trust: p.trustArgument(e.Call.Name)}
-			if change, wasAllowed := p.changeOf(e.Call.Name); wasAllowed && p.mode != agent.ModeNone {
-				p.missingApproval.change = change
-			}
-		}
-	case agent.Ended:
-		p.ended = &e
-		p.usage = e.Usage
-	}
-}
-
-func (p *taskProgress) recordReply(m *agent.Message) {
-	p.partialReply.Reset()
-	p.answer = m.Text()
-	if u := m.Usage; u != nil {
-		p.usage.Input += u.Input
-		p.usage.Cached += u.Cached
-		p.usage.Output += u.Output
-	}
-}
-
-// answerText returns the answer. If the run ended in the middle of a reply, it returns that part.
-func (p *taskProgress) answerText() string {
-	return cmp.Or(strings.TrimSpace(p.partialReply.String()), p.answer)
-}
-
-// taskError returns the error of the task, which decides the exit code. err is the run's error.
-func (p *taskProgress) taskError(ctx context.Context, err error) error {
-	var interrupted *exit.Interruption
-	var timeout errTime
-	switch {
-	case p.missingApproval != nil:
-		return *p.missingApproval
-	case err != nil && errors.As(context.Cause(ctx), &timeout):
-		return timeout
-	case errors.As(err, &interrupted), errors.As(context.Cause(ctx), &interrupted) && err != nil:
-		return fmt.Errorf("the task was interrupted: %w", interrupted)
-	case err != nil && errors.Is(context.Cause(ctx), exit.ErrReaderGone):
-		return exit.ErrReaderGone
-	case err != nil:
-		return errTask{err}
-	case p.ended != nil && p.ended.Reason == agent.BudgetSpent:
-		return errBudget{p.ended.Steps}
-	case p.ended != nil && p.ended.Reason == agent.CutOff:
-		return errCut{}
-	}
-	return nil
 }

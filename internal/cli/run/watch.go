@@ -1,0 +1,84 @@
+package run
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/dowel-mcp/dowel/agent"
+	"github.com/dowel-mcp/dowel/client"
+	"github.com/dowel-mcp/dowel/internal/cli/agentcmd"
+	"github.com/dowel-mcp/dowel/internal/cli/exit"
+	"github.com/dowel-mcp/dowel/internal/wirename"
+	"github.com/dowel-mcp/dowel/mcp"
+)
+
+// runAtChanges runs the task now, and again after each change of the resources of --watch, until
+// ctx ends. Each run is a conversation of its own. Changes during a run lead to one more run. A run
+// that fails does not end the watch.
+func (t *task) runAtChanges(ctx context.Context) error {
+	references, err := t.watchedResources(ctx)
+	if err != nil {
+		return err
+	}
+	changed, ended := make(chan struct{}, 1), make(chan error, 1)
+	filter := mcp.SubscriptionFilter{}
+	for _, r := range references {
+		filter.ResourceSubscriptions = append(filter.ResourceSubscriptions, wirename.ResourceURI(r.Server, r.URI))
+	}
+	watch, err := t.runtime.Toolbox.Client().OnChange(ctx, filter, func(_ client.Change, err error) {
+		if err != nil {
+			ended <- err
+			return
+		}
+		select {
+		case changed <- struct{}{}:
+		default:
+		}
+	})
+	if err != nil {
+		return fmt.Errorf("--watch: %w", err)
+	}
+	defer watch.Close()
+	if missing := len(references) - len(watch.Acknowledged().ResourceSubscriptions); missing > 0 {
+		return exit.Usagef("--watch: the server does not report changes of %d of the %d resources", missing, len(references))
+	}
+	for {
+		err := t.runOnce(ctx)
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		if err != nil {
+			t.Warn("%v", err)
+		}
+		if !t.JSON {
+			t.Notice("Waiting for a change; Ctrl-C ends dowel.")
+		}
+		select {
+		case <-changed:
+		case err := <-ended:
+			return fmt.Errorf("--watch: %w", err)
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+		t.budget.earlier = agent.Usage{}
+		t.runtime.StartConversation()
+		if err := t.input.assembleContent(ctx, t.Factory, t.runtime); err != nil {
+			return err
+		}
+	}
+}
+
+// watchedResources returns the resources of --watch.
+func (t *task) watchedResources(ctx context.Context) (all []agentcmd.Reference, err error) {
+	for _, word := range t.opts.watch {
+		ref, ok, err := t.runtime.FindReference(ctx, agentcmd.Mention{Quoted: word})
+		if err != nil {
+			return nil, err
+		}
+		if !ok {
+			return nil, exit.Usagef("--watch %s: write SERVER:URI, with one of your servers; dowel resources lists the URIs", word)
+		}
+		all = append(all, ref)
+	}
+	return all, nil
+}
