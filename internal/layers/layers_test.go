@@ -34,7 +34,7 @@ var layers = [][]string{
 	{"internal/cli/factory", "internal/cli/toolargs"},
 	{"internal/cli/exit"},
 	{"internal/daemon"},
-	{"internal/builtin", "internal/configured", "internal/console", "internal/control", "internal/install", "internal/session", "internal/userlogin"},
+	{"internal/agentsfile", "internal/builtin", "internal/configured", "internal/console", "internal/control", "internal/install", "internal/session", "internal/userlogin"},
 	{"agent", "console", "gateway", "cluster", "internal/config"},
 	{"hub"},
 	{"internal/catalog"},

@@ -19,6 +19,7 @@ import (
 
 	"github.com/dowel-mcp/dowel/agent"
 	"github.com/dowel-mcp/dowel/client"
+	"github.com/dowel-mcp/dowel/internal/agentsfile"
 	"github.com/dowel-mcp/dowel/internal/cli/connect"
 	"github.com/dowel-mcp/dowel/internal/cli/exit"
 	"github.com/dowel-mcp/dowel/internal/cli/factory"
@@ -42,6 +43,8 @@ type Flags struct {
 	AwaitServers bool
 	// TrustAnnotations trusts every server to say which of its tools are read-only.
 	TrustAnnotations bool
+	// NoInstructions keeps the user's and the project's AGENTS.md from the model.
+	NoInstructions bool
 	// Allow names tools that run without an approval: SERVER.TOOL, or SERVER.* for all of a server.
 	Allow []string
 }
@@ -56,6 +59,7 @@ func (opts *Flags) AddFlags(cmd *cobra.Command) {
 	flags.StringVar(&opts.Provider, "provider", "", "API of the --model: openai, for every server with OpenAI's chat completions, or anthropic")
 	flags.StringVar(&opts.ModelFlags.Url, "base-url", "", "URL of the --model's API: the `URL` before /chat/completions or /v1/messages")
 	flags.BoolVar(&opts.TrustAnnotations, "trust-annotations", false, "trust all servers to say which of their tools are read-only")
+	flags.BoolVar(&opts.NoInstructions, "no-instructions", false, "give the model neither your AGENTS.md nor the project's")
 	opts.AddCallFlags(flags, "the servers'", "the servers", "a server")
 	flags.Lookup("answer").Usage = "answer questions of servers (`key=value`, or SERVER.key=value for one server; repeatable)"
 }
@@ -120,7 +124,8 @@ type Runtime struct {
 	// Close stops the servers that were started for the agent, and closes the audit log.
 	Close func()
 
-	recordDecision func(agent.Approval) // writes to the audit log, if it is enabled
+	recordDecision   func(agent.Approval) // writes to the audit log, if it is enabled
+	instructionFiles []agentsfile.File
 }
 
 // splitToolName is [agent.Toolbox.Origin] of r.Toolbox. The method can be passed to a function
@@ -167,7 +172,7 @@ func ReadSetup(f *factory.Factory, opts *Flags) (*Setup, error) {
 }
 
 // NewRuntime makes an agent with the model, and starts or joins the servers that the flags name. It
-// sets o.Allowed, o.Effect, o.TrustAnnotations and o.Instructions. c comes from [ClientOptions].
+// adds AGENTS.md files to o.System, and sets o.Allowed, o.Effect, o.TrustAnnotations and o.Instructions. c comes from [ClientOptions].
 // The caller must close the runtime.
 func (setup *Setup) NewRuntime(ctx context.Context, f *factory.Factory, opts *Flags, o agent.Options, c client.Options) (*Runtime, error) {
 	servers, err := openServers(ctx, f, opts, setup.environment)
@@ -176,6 +181,8 @@ func (setup *Setup) NewRuntime(ctx context.Context, f *factory.Factory, opts *Fl
 	}
 	audit, err := openDecisionLog(f, setup.environment)
 	r := &Runtime{Model: setup.chosen, Mode: o.Mode, Models: setup.modelNames, Servers: servers.listServers}
+	r.instructionFiles = setup.findInstructionFiles(f, opts)
+	o.System += agentsfile.Prompt(r.instructionFiles)
 	r.Choose = func(name string) (agent.Model, modelregistry.Choice, error) { return setup.chooseNamed(name, opts) }
 	r.Close = func() { r.closeParts(ctx, f, servers, audit) }
 	r.recordDecision = func(e agent.Approval) { audit.writeDecision(e, r.splitToolName) }

@@ -21,6 +21,9 @@ import (
 // it meanwhile.
 func (c *conversation) showStartup(rt *agentcmd.Runtime, model string) {
 	c.view.Note("model %s; /model changes it", model)
+	if paths := rt.InstructionPaths(); len(paths) > 0 {
+		c.view.Note("instructions for the model: %s", term.Line(strings.Join(paths, ", ")))
+	}
 	reported := map[string]bool{}
 	for settled := false; ; {
 		servers, err := rt.Servers(c.ctx)

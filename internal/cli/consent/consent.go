@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/dowel-mcp/dowel/internal/cli/factory"
@@ -72,10 +73,25 @@ func askScope(ctx context.Context, f *factory.Factory, u configured.Untrusted, i
 		agreed, err := Ask(ctx, f, in, "Allow it to run as you?")
 		return Answer{agreed, false}, err
 	}
-	fmt.Fprint(f.Stdout, "Allow it to run as you? y: this version, f: this folder, whatever its code becomes [y/f/N] ")
+	return askVersion(ctx, f, in, "Allow it to run as you? y: this version, f: this folder, whatever its code becomes [y/f/N] ", "f", "folder")
+}
+
+// AskInstructions asks whether a model may get a file with instructions of a project. Folder in the
+// answer means that it may, whatever the file becomes. always leaves only that choice.
+func AskInstructions(ctx context.Context, f *factory.Factory, in *term.Lines, always bool) (Answer, error) {
+	if always {
+		agreed, err := Ask(ctx, f, in, "Give it to models, whatever the file becomes?")
+		return Answer{agreed, true}, err
+	}
+	return askVersion(ctx, f, in, "Give it to models? y: this version, a: always, whatever the file becomes [y/a/N] ", "a", "always")
+}
+
+// askVersion shows a prompt that offers this version, or every later one with the given words.
+func askVersion(ctx context.Context, f *factory.Factory, in *term.Lines, prompt string, words ...string) (Answer, error) {
+	fmt.Fprint(f.Stdout, prompt)
 	answer, err := nextAnswer(ctx, f, in)
-	folder = answer == "f" || answer == "folder"
-	return Answer{folder || answer == "y" || answer == "yes", folder}, err
+	every := slices.Contains(words, answer)
+	return Answer{every || answer == "y" || answer == "yes", every}, err
 }
 
 // Ask asks the user a question and returns true if the answer is y or yes. The end of the input

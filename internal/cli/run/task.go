@@ -2,11 +2,13 @@ package run
 
 import (
 	"context"
+	"strings"
 	"time"
 
 	"github.com/dowel-mcp/dowel/agent"
 	"github.com/dowel-mcp/dowel/internal/cli/agentcmd"
 	"github.com/dowel-mcp/dowel/internal/cli/factory"
+	"github.com/dowel-mcp/dowel/internal/term"
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
@@ -74,6 +76,9 @@ func (t *task) newViewer(ctx context.Context, p *taskProgress) viewer {
 		return newJSONViewer(ctx, t.Factory, t.runtime, p)
 	}
 	v := newLineViewer(t.Factory, p, t.schema != nil)
+	if paths := t.runtime.InstructionPaths(); len(paths) > 0 {
+		v.renderer.Note("instructions for the model: %s", term.Line(strings.Join(paths, ", ")))
+	}
 	if t.asker != nil {
 		t.asker.runtime, t.asker.renderer = t.runtime, v.renderer
 	}

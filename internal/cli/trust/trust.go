@@ -43,6 +43,8 @@ now: if its description, schema or hints change, the next call asks again.
 With --annotations, trust a server of yours to say which of its tools are read-only: a model then calls these without asking.
 Built-in servers are believed.
 
+With --instructions, show the files AGENTS.md of the current project and ask whether models may get them (dowel run, dowel chat).
+
 With --definitions, show the tools, prompts, resource templates and instructions of servers that have changed, and ask whether
 you accept them as they are now. A server with "definitions": "hold" offers changed ones again when you have accepted them.`,
 		Example: `  dowel trust --folder
@@ -62,9 +64,13 @@ you accept them as they are now. A server with "definitions": "hold" offers chan
 	cmd.Flags().BoolVar(&opts.tool, "tool", false, "let a model call the named tools without an approval")
 	cmd.Flags().BoolVar(&opts.annotations, "annotations", false, "trust the named servers to say which of their tools are read-only")
 	cmd.Flags().BoolVar(&opts.definitions, "definitions", false, "accept the changed definitions of the named servers, or of all")
+	cmd.Flags().BoolVar(&opts.instructions, "instructions", false, "let models get the AGENTS.md files of the current project")
 	cmd.MarkFlagsMutuallyExclusive("yes", "list", "revoke")
 	cmd.MarkFlagsMutuallyExclusive("yes", "tool", "annotations")
 	cmd.MarkFlagsMutuallyExclusive("folder", "definitions")
+	for _, other := range []string{"list", "tool", "annotations", "definitions"} {
+		cmd.MarkFlagsMutuallyExclusive("instructions", other)
+	}
 	for _, other := range []string{"list", "revoke", "tool", "annotations"} {
 		cmd.MarkFlagsMutuallyExclusive("definitions", other)
 		cmd.MarkFlagsMutuallyExclusive("folder", other)
@@ -73,7 +79,7 @@ you accept them as they are now. A server with "definitions": "hold" offers chan
 }
 
 // Options are the flags of dowel trust.
-type Options struct{ yes, folder, list, revoke, tool, annotations, definitions bool }
+type Options struct{ yes, folder, list, revoke, tool, annotations, definitions, instructions bool }
 
 func runTrust(ctx context.Context, f *factory.Factory, where factory.Places, names []string, opts Options) error {
 	if opts.list {
@@ -87,6 +93,8 @@ func runTrust(ctx context.Context, f *factory.Factory, where factory.Places, nam
 		return trustTools(ctx, f, names, opts.revoke)
 	case opts.annotations:
 		return trustAnnotations(f, where, names, opts.revoke)
+	case opts.instructions:
+		return trustInstructions(ctx, f, where, names, opts)
 	case opts.definitions:
 		return acceptDefinitions(ctx, f, where, names, opts)
 	case (opts.yes || opts.revoke) && len(names) == 0:
