@@ -65,6 +65,9 @@ func (c *Client) startTool(ctx context.Context, params mcp.CallToolParams, o Cal
 		return nil, nil, err
 	}
 	limitProgress(&o)
+	if s := c.conn.server.Load(); s != nil && !s.Revision.Modern() && c.handlesTasks(mcp.MethodCallTool) {
+		raw = rawjson.Set(raw, "task", []byte("{}")) // asks for a task of 2025-11-25
+	}
 	ctx, k := c.startClock(ctx, mcp.MethodCallTool, &o)
 	defer c.stopClock(k)
 	resp, _, err := c.exchangeRounds(ctx, mcp.MethodCallTool, raw, &o, k)
@@ -172,7 +175,7 @@ func (c *Client) handlesTasks(method string) bool {
 		return false
 	}
 	s := c.conn.server.Load()
-	return s != nil && s.Revision.Modern() && s.Capabilities.Extensions[mcpwire.ExtensionTasks] != nil
+	return s != nil && s.Capabilities.Extensions[mcpwire.ExtensionTasks] != nil
 }
 
 // taskParams returns the parameters of a request about a task. responses may be nil.

@@ -88,6 +88,10 @@ func (w *taskWait) pollUntilEnd(ctx context.Context) (resp *mcp.Response, isOver
 			return nil, true, mcpwire.TaskError(task)
 		case taskCancelled:
 			return nil, true, ErrTaskCancelled
+		case taskInputRequired:
+			if !resp.Revision.Modern() {
+				return w.awaitResult(ctx)
+			}
 		}
 		answered, err := w.answerNew(ctx, resp.Revision, task)
 		if err != nil {
@@ -97,6 +101,13 @@ func (w *taskWait) pollUntilEnd(ctx context.Context) (resp *mcp.Response, isOver
 			return nil, false, context.Cause(ctx)
 		}
 	}
+}
+
+// awaitResult waits for the result of a task of 2025-11-25, which asks its questions meanwhile.
+func (w *taskWait) awaitResult(ctx context.Context) (resp *mcp.Response, isOver bool, err error) {
+	resp, err = w.client.sendTaskRequest(ctx, mcpwire.MethodTaskResult, taskParams(w.id, nil), w.options, w.clock)
+	_, isOver = errors.AsType[*mcp.Error](err)
+	return resp, isOver || err == nil, err
 }
 
 // answerNew answers the questions of the task that it has not answered before.

@@ -27,6 +27,10 @@ type bridge struct {
 	capabilities mcp.ClientCapabilities
 	ctx          context.Context // of the upstream's call
 	cancel       context.CancelCauseFunc
+	tool         string        // the upstream's name of the tool that is called
+	answersAll   bool          // the client answers the questions of results and tasks too
+	mayHost      bool          // the client may be answered with a task of the gateway's own
+	promote      chan struct{} // holds a token when the call is to become such a task
 	wake         chan struct{} // holds a token when there is a question
 	done         chan struct{} // closed when the upstream's call has returned
 
@@ -38,6 +42,8 @@ type bridge struct {
 	requestCtx    context.Context
 	questions     map[string]*question // questions without an answer, by key
 	questionCount int
+	message       string // the newest status message of the call
+	messageCount  float64
 	unpark        func() // stops the timers of the parked call
 	parkedID      int    // guarded by the lock of parkedCalls
 }
@@ -56,7 +62,7 @@ var errUnanswered = errors.New("nobody has answered what the server asked")
 func newBridge(ctx context.Context, c *core, u *hub.Upstream, req *mcp.Request) *bridge {
 	b := &bridge{
 		core: c, upstream: u, caller: callerOf(req), capabilities: req.Capabilities(),
-		wake: make(chan struct{}, 1), done: make(chan struct{}), questions: map[string]*question{},
+		promote: make(chan struct{}, 1), wake: make(chan struct{}, 1), done: make(chan struct{}), questions: map[string]*question{},
 	}
 	b.ctx, b.cancel = context.WithCancelCause(hub.WithAnswerer(context.WithoutCancel(ctx), mcp.HandlerFunc(b.answerQuestion)))
 	return b
@@ -72,9 +78,14 @@ func (b *bridge) startCall(ctx context.Context, req *mcp.Request, params json.Ra
 	if req.Peer == nil {
 		out.Notify = nil
 	}
+	call := func() (*mcp.Response, error) { return b.upstream.RoundTrip(b.ctx, b.caller, out) }
+	if req.Method == mcp.MethodCallTool && (b.answersAll || hasTasks(b.upstream)) {
+		driver := newTaskDriver(b, out)
+		call = func() (*mcp.Response, error) { return driver.makeCall(b.ctx) }
+	}
 	go func() {
 		defer b.core.parked.endWork()
-		b.keepResult(b.upstream.RoundTrip(b.ctx, callerOf(req), out))
+		b.keepResult(call())
 		close(b.done)
 		b.cancel(nil)
 	}()
@@ -84,19 +95,24 @@ func (b *bridge) startCall(ctx context.Context, req *mcp.Request, params json.Ra
 // resumeCall continues a parked call with the answers of the client's repeated request.
 func (b *bridge) resumeCall(ctx context.Context, req *mcp.Request) (*mcp.Result, error) {
 	b.attachRequest(ctx, req)
+	if left := b.takeAnswers(rawjson.Lookup(req.Params, "inputResponses")); left > 0 {
+		b.wakeRequest() // the open ones are asked again
+	}
+	return b.awaitOutcome(ctx)
+}
+
+// takeAnswers passes answers on to their questions, and returns the number of questions that are still
+// open.
+func (b *bridge) takeAnswers(answers json.RawMessage) (left int) {
 	b.mu.Lock()
-	for it := rawjson.Object(rawjson.Lookup(req.Params, "inputResponses")); it.Next(); {
+	defer b.mu.Unlock()
+	for it := rawjson.Object(answers); it.Next(); {
 		if q := b.questions[string(it.Key)]; q != nil && rawjson.IsObject(it.Value) {
 			delete(b.questions, string(it.Key))
 			q.answer <- append(json.RawMessage(nil), it.Value...)
 		}
 	}
-	left := len(b.questions)
-	b.mu.Unlock()
-	if left > 0 {
-		b.wakeRequest() // the open ones are asked again
-	}
-	return b.awaitOutcome(ctx)
+	return len(b.questions)
 }
 
 // attachRequest makes req the client's current request.
@@ -118,6 +134,11 @@ func (b *bridge) awaitOutcome(ctx context.Context) (*mcp.Result, error) {
 			b.detachRequest()
 			b.cancel(context.Cause(ctx))
 			return nil, context.Cause(ctx)
+		case <-b.promote:
+			if res, err := b.hostCall(); res != nil || err != nil {
+				return res, err
+			}
+			continue
 		case <-b.wake:
 		}
 		select {
@@ -146,10 +167,7 @@ func (b *bridge) parkCall() (*mcp.Result, error) {
 	if len(b.questions) == 0 {
 		return nil, nil
 	}
-	result := &mcp.InputRequiredResult{InputRequests: map[string]mcp.InputRequest{}}
-	for key, q := range b.questions {
-		result.InputRequests[key] = q.request
-	}
+	result := &mcp.InputRequiredResult{InputRequests: b.copyQuestions()}
 	state, err := b.core.parked.addCall(b)
 	if err != nil {
 		b.cancel(err)
@@ -210,6 +228,51 @@ func (b *bridge) wakeRequest() {
 	}
 }
 
+// copyQuestions returns the open questions. b.mu is held.
+func (b *bridge) copyQuestions() map[string]mcp.InputRequest {
+	open := map[string]mcp.InputRequest{}
+	for key, q := range b.questions {
+		open[key] = q.request
+	}
+	return open
+}
+
+// openQuestions returns the open questions and the newest status message.
+func (b *bridge) openQuestions() (open map[string]mcp.InputRequest, message string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.copyQuestions(), b.message
+}
+
+// taskCreated makes a task of the call, if the client may get one: the upstream has made one too.
+func (b *bridge) taskCreated() {
+	if !b.mayHost {
+		return
+	}
+	select {
+	case b.promote <- struct{}{}:
+	default:
+	}
+}
+
+// noteMessage takes the status message of the upstream's task. A client that waits for the call gets
+// it as progress. The numbers only count the messages.
+func (b *bridge) noteMessage(message string) {
+	b.mu.Lock()
+	if message == "" || message == b.message {
+		b.mu.Unlock()
+		return
+	}
+	b.message = message
+	b.messageCount++
+	n := b.messageCount
+	b.mu.Unlock()
+	params, err := mcp.Encode(mcp.ProgressParams{Progress: n, Message: message})
+	if err == nil {
+		b.passNotification(mcp.Notification{Method: mcp.NotificationProgress, Params: params})
+	}
+}
+
 // stripQuestion removes the parts of a live question that input requests do not have. It also
 // removes includeContext if the client does not declare it: servers before 2025-11-25 could not
 // know, and clients may ignore it.
@@ -222,8 +285,10 @@ func stripQuestion(params json.RawMessage, can mcp.ClientCapabilities) json.RawM
 			params = rawjson.Set(params, name, nil)
 		}
 	}
-	if meta := rawjson.Lookup(params, "_meta"); meta != nil && rawjson.Lookup(meta, "progressToken") != nil {
-		params = rawjson.Replace(params, "_meta", rawjson.Set(meta, "progressToken", nil))
+	for _, name := range []string{mcpwire.MetaProgressToken, mcpwire.MetaRelatedTask} {
+		if meta := rawjson.Lookup(params, "_meta"); meta != nil && rawjson.Lookup(meta, name) != nil {
+			params = rawjson.Replace(params, "_meta", rawjson.Set(meta, name, nil))
+		}
 	}
 	if len(params) == 0 {
 		return json.RawMessage("{}") // roots/list may have none, and some clients fail without
@@ -232,10 +297,13 @@ func stripQuestion(params json.RawMessage, can mcp.ClientCapabilities) json.RawM
 }
 
 // passNotification sends a notification of the call to the client's current request. Without one it
-// is lost.
+// is lost, but a message of progress is the status message of the task that the call has become.
 func (b *bridge) passNotification(n mcp.Notification) {
 	b.mu.Lock()
 	front, ctx := b.request, b.requestCtx
+	if n.Method == mcp.NotificationProgress && b.mayHost {
+		b.message, _ = rawjson.String(rawjson.Lookup(n.Params, "message"))
+	}
 	b.mu.Unlock()
 	if front != nil && front.Peer != nil {
 		passNotification(ctx, front, n)

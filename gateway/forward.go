@@ -34,8 +34,12 @@ func (g *Gateway) forwardToUpstream(ctx context.Context, u *hub.Upstream, req *m
 		resp, err := u.RoundTrip(ctx, callerOf(req), upstreamRequest(req, params, notifier(ctx, req)))
 		return clientResult(resp, err)
 	}
-	if u.Server().Revision.Modern() {
-		return g.forwardRound(ctx, u, req, params)
+	modern := u.Server().Revision.Modern()
+	if modern && !asksForTask(req) && !g.parked.ownsState(u, req) {
+		res, err := g.forwardRound(ctx, u, req, params)
+		if !needsTask(u, req, err) {
+			return res, err
+		}
 	}
 	if b, err := g.parked.claimCall(u, req); b != nil || err != nil {
 		if err != nil {
@@ -47,7 +51,27 @@ func (g *Gateway) forwardToUpstream(ctx context.Context, u *hub.Upstream, req *m
 		return urlElicitationDeclined(req)
 	}
 	b := newBridge(ctx, g.core, u, req)
-	return b.startCall(ctx, req, withoutAnswers(params))
+	b.answersAll, b.mayHost = modern, mayGetTask(req)
+	if b.tool = nameOf(params); b.mayHost && modern {
+		b.taskCreated()
+	}
+	return b.startCall(ctx, req, g.callParams(u, req, withoutAnswers(params)))
+}
+
+// callParams returns the params of a call at an upstream. They ask for a task if the client may get one
+// and the upstream is of 2025-11-25; other upstreams get no sign of the tasks of that revision.
+func (g *Gateway) callParams(u *hub.Upstream, req *mcp.Request, params json.RawMessage) json.RawMessage {
+	asks := rawjson.Lookup(params, "task") != nil
+	switch {
+	case req.Method != mcp.MethodCallTool:
+	case hasTasks(u) && !u.Server().Revision.Modern() && mayGetTask(req):
+		if !asks {
+			return rawjson.Set(params, "task", []byte("{}"))
+		}
+	case asks:
+		return rawjson.Set(params, "task", nil)
+	}
+	return params
 }
 
 // forwardRound sends a request that may ask to a modern upstream. The upstream takes all clients

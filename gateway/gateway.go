@@ -93,6 +93,7 @@ type Gateway struct {
 	relays       bool        // the upstream is a gateway, which knows its own names
 	search       *toolSearch // replaces the list of tools; nil lists all
 	pages        [4]perCatalog[[]page]
+	taskPages    perCatalog[[]page] // of tools, for clients of 2025-11-25
 }
 
 // core is the part that a gateway shares with the gateways made from it.
@@ -101,6 +102,7 @@ type core struct {
 	opts   Options
 	info   []byte // encoded
 	parked parkedCalls
+	hosted hostedTasks
 	states *mcp.Sealer // seals the request states of modern upstreams
 	tasks  *mcp.Sealer // seals the ids of tasks
 }
@@ -142,6 +144,7 @@ func (c *core) Keys() *mcp.Keys { return c.opts.Keys }
 
 // Close cancels all parked calls, and waits for them. It always returns nil.
 func (c *core) Close() error {
+	c.hosted.closeAll()
 	c.parked.closeAll()
 	return nil
 }
@@ -183,7 +186,7 @@ func (g *Gateway) serveMethod(ctx context.Context, req *mcp.Request) (*mcp.Resul
 	case mcpwire.MethodGetSkill:
 		return g.getSkill(ctx, req)
 	case mcpwire.MethodGetTask, mcpwire.MethodUpdateTask, mcpwire.MethodCancelTask:
-		if mayHaveTasks(req) {
+		if mayHaveTasks(req) && (req.Revision != mcp.Revision20251125 || declaresTasks(req)) {
 			return g.serveTask(ctx, req)
 		}
 	}

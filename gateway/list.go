@@ -22,7 +22,11 @@ func (g *Gateway) serveList(ctx context.Context, req *mcp.Request, k catalog.Kin
 	}
 	g.awaitUpstreams(ctx)
 	c := g.hub.Catalog()
-	pages := g.pages[k].get(c, func() []page { return g.encodePages(c, k) })
+	cached, legacyTasks := &g.pages[k], k == catalog.Tool && req.Revision == mcp.Revision20251125
+	if legacyTasks {
+		cached = &g.taskPages
+	}
+	pages := cached.get(c, func() []page { return g.encodePages(c, k, legacyTasks) })
 	n := 0
 	if cursor := rawjson.Lookup(req.Params, "cursor"); cursor != nil && !rawjson.IsNull(cursor) {
 		text, _ := rawjson.String(cursor)
@@ -48,11 +52,12 @@ func (g *Gateway) relayList(ctx context.Context, req *mcp.Request) (*mcp.Result,
 	return g.forwardOrExplain(ctx, u, req, req.Params)
 }
 
-// encodePages returns the pages of a list, at least one.
-func (g *Gateway) encodePages(c *itemCatalog, k catalog.Kind) (pages []page) {
+// encodePages returns the pages of a list, at least one. With legacyTasks, tools have the member
+// execution of 2025-11-25.
+func (g *Gateway) encodePages(c *itemCatalog, k catalog.Kind, legacyTasks bool) (pages []page) {
 	var out []byte
 	n := 0
-	g.eachDefinition(c, k, func(raw json.RawMessage) {
+	g.eachDefinition(c, k, legacyTasks, func(raw json.RawMessage) {
 		if n == g.opts.PageSize {
 			pages = append(pages, g.closePage(c, out, len(pages)+1))
 			out, n = nil, 0

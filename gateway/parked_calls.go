@@ -144,6 +144,18 @@ func requestDigest(u *hub.Upstream, req *mcp.Request) []byte {
 	return sum[:]
 }
 
+// ownsState reports whether a request repeats a call that was parked. Modern upstreams have states of
+// their own.
+func (p *parkedCalls) ownsState(u *hub.Upstream, req *mcp.Request) bool {
+	raw := rawjson.Lookup(req.Params, "requestState")
+	if raw == nil {
+		return false
+	}
+	text, _ := rawjson.String(raw)
+	_, err := p.sealer.Open(text, requestDigest(u, req))
+	return err == nil
+}
+
 // claimCall returns the parked call that a request repeats. It returns nil if the request has no
 // state. A state can be claimed once.
 func (p *parkedCalls) claimCall(u *hub.Upstream, req *mcp.Request) (*bridge, error) {

@@ -3,6 +3,7 @@ package gateway
 import (
 	"context"
 	"encoding/json"
+	"errors"
 
 	"github.com/dowel-mcp/dowel/hub"
 	"github.com/dowel-mcp/dowel/internal/audit"
@@ -28,13 +29,49 @@ type sealedTask struct {
 // [mcp.Handler] describes.
 func (c *core) Extensions() []mcp.Extension { return []mcp.Extension{mcpwire.TasksExtension()} }
 
-// mayHaveTasks reports whether the sender of a request knows tasks of this extension. An empty
-// revision is a caller within the process.
-func mayHaveTasks(req *mcp.Request) bool { return req.Revision == "" || req.Revision.Modern() }
+// mayHaveTasks reports whether the revision of a request has tasks. An empty revision is a caller
+// within the process. Transports translate the tasks of 2025-11-25.
+func mayHaveTasks(req *mcp.Request) bool {
+	return req.Revision == "" || req.Revision.Modern() || req.Revision == mcp.Revision20251125
+}
+
+// declaresTasks reports whether a request declares the extension.
+func declaresTasks(req *mcp.Request) bool {
+	return rawjson.Lookup(rawjson.Lookup(req.ClientCapabilities, "extensions"), mcpwire.ExtensionTasks) != nil
+}
+
+// mayGetTask reports whether a request may be answered with a task.
+func mayGetTask(req *mcp.Request) bool {
+	return req.Method == mcp.MethodCallTool && mayHaveTasks(req) && declaresTasks(req)
+}
+
+// needsTask reports whether a modern upstream has refused a call because it makes a task of it, which
+// the client cannot have.
+func needsTask(u *hub.Upstream, req *mcp.Request, err error) bool {
+	if req.Method != mcp.MethodCallTool || !hasTasks(u) {
+		return false
+	}
+	lacks, ok := errors.AsType[*mcp.CapabilityError](err)
+	return ok && len(lacks.Required.Extensions) == 1 && lacks.Required.Extensions[mcpwire.ExtensionTasks] != nil
+}
+
+// asksForTask reports whether a client of 2025-11-25 asks for a task.
+func asksForTask(req *mcp.Request) bool {
+	return req.Revision == mcp.Revision20251125 && mayGetTask(req)
+}
+
+// offersTask reports whether clients of 2025-11-25 may call a tool as a task. They need not: the
+// gateway waits for the tasks of all others.
+func offersTask(item *catalogItem) bool {
+	if item.Upstream.Server().Revision.Modern() {
+		return hasTasks(item.Upstream)
+	}
+	return hasTasks(item.Upstream) && (item.TaskSupport == "optional" || item.TaskSupport == "required")
+}
 
 // checkTasksDeclared returns an error unless the client has declared the extension with the request.
 func checkTasksDeclared(req *mcp.Request) error {
-	if rawjson.Lookup(rawjson.Lookup(req.ClientCapabilities, "extensions"), mcpwire.ExtensionTasks) != nil {
+	if declaresTasks(req) {
 		return nil
 	}
 	return &mcp.CapabilityError{Required: mcpwire.NeedsTasks()}
@@ -92,12 +129,20 @@ func (g *Gateway) serveTask(ctx context.Context, req *mcp.Request) (*mcp.Result,
 	if err != nil {
 		return nil, err
 	}
+	hosted := g.hosted.findTask(req.Principal.ID, id)
 	t, u, err := g.openTask(req.Principal, id)
+	if hosted != nil && g.showsUpstream(hosted.bridge.upstream.Name()) {
+		t.Tool, u, err = hosted.tool, hosted.bridge.upstream, nil
+	}
 	if err != nil {
 		return nil, err
 	}
 	if err := g.checkScopes(ctx, u, req); err != nil {
 		return nil, err
+	}
+	if hosted != nil {
+		noteTarget(ctx, audit.Target{Server: u.Name(), Name: t.Tool})
+		return g.serveHosted(ctx, req, hosted)
 	}
 	noteTarget(ctx, audit.Target{Server: u.Name(), Name: t.Tool})
 	resp, err := u.RoundTrip(ctx, callerOf(req), upstreamRequest(req, renameMember(req.Params, "taskId", id, t.ID), nil))

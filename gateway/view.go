@@ -9,6 +9,7 @@ import (
 	"github.com/dowel-mcp/dowel/internal/catalog"
 	"github.com/dowel-mcp/dowel/internal/definitions"
 	"github.com/dowel-mcp/dowel/internal/near"
+	"github.com/dowel-mcp/dowel/internal/rawjson"
 	"github.com/dowel-mcp/dowel/internal/uritemplate"
 	"github.com/dowel-mcp/dowel/internal/wirename"
 )
@@ -40,12 +41,18 @@ func (g *Gateway) shownUpstreams() []*hub.Upstream {
 
 // eachDefinition calls yield with each definition of a kind, under the gateway's names, in the
 // order of the list.
-func (g *Gateway) eachDefinition(c *itemCatalog, k catalog.Kind, yield func(raw json.RawMessage)) {
+func (g *Gateway) eachDefinition(c *itemCatalog, k catalog.Kind, legacyTasks bool, yield func(raw json.RawMessage)) {
+	show := func(item *catalogItem, raw json.RawMessage) {
+		if legacyTasks && offersTask(item) {
+			raw = rawjson.Set(raw, "execution", []byte(`{"taskSupport":"optional"}`))
+		}
+		yield(raw)
+	}
 	switch {
 	case !g.showsAll():
 		for _, item := range c.Items(k) {
 			if item.Upstream.Name() == g.upstreamName {
-				yield(item.LocalDefinition)
+				show(item, item.LocalDefinition)
 			}
 		}
 		return
@@ -58,7 +65,7 @@ func (g *Gateway) eachDefinition(c *itemCatalog, k catalog.Kind, yield func(raw 
 			yield(item.DefinitionWithServer())
 			continue
 		}
-		yield(item.Definition)
+		show(item, item.Definition)
 	}
 	if k == catalog.Tool {
 		yield(statusTool)

@@ -29,6 +29,11 @@ func (u *Upstream) RoundTrip(ctx context.Context, caller Caller, req *mcp.Reques
 		return nil, err
 	}
 	defer conn.startCall()()
+	if conn.router != nil && req.Method == mcpwire.MethodTaskResult {
+		call := newTaskCall(ctx, caller, req)
+		defer call.end()
+		return conn.roundTrip(context.WithValue(call.ctx, trackedKey{}, call), req, call)
+	}
 	if conn.router == nil || !mcpwire.MayAsk(req.Method) {
 		return conn.roundTrip(ctx, req, nil)
 	}

@@ -98,6 +98,15 @@ func itemOf(req *mcp.Request) quietItem {
 	return quietItem{req.Method, name}
 }
 
+// newTaskCall returns the call that waits for the result of a task. It needs no turn, and causes no
+// other question: the questions of a task name the task, so that the transport knows the call.
+func newTaskCall(ctx context.Context, caller Caller, req *mcp.Request) *trackedCall {
+	call := &trackedCall{caller: caller, item: itemOf(req), startedAt: time.Now()}
+	call.answerer, _ = ctx.Value(answererKey{}).(mcp.Handler)
+	call.ctx, call.end = context.WithCancel(ctx)
+	return call
+}
+
 // startCall waits for the call's turn if it needs one. The caller must call endCall.
 func (r *questionRouter) startCall(ctx context.Context, caller Caller, req *mcp.Request) (*trackedCall, error) {
 	call := &trackedCall{caller: caller, item: itemOf(req)}

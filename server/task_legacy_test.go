@@ -58,4 +58,6 @@ func (h withoutTaskChanges) ServeMCP(ctx context.Context, req *mcp.Request) (*mc
 	return h.Handler.ServeMCP(ctx, req)
 }
 
-func (withoutTaskChanges) Extensions() []mcp.Extension { return []mcp.Extension{mcpwire.TasksExtension()} }
+func (withoutTaskChanges) Extensions() []mcp.Extension {
+	return []mcp.Extension{mcpwire.TasksExtension()}
+}

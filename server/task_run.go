@@ -3,7 +3,6 @@ package server
 import (
 	"context"
 	"crypto/rand"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -160,17 +159,7 @@ func endTask(next *tasks.Record, status tasks.Status, message string) {
 
 // endWithError fails the task.
 func endWithError(next *tasks.Record, e *mcp.Error) {
-	shown := struct {
-		Code    int             `json:"code"`
-		Message string          `json:"message"`
-		Data    json.RawMessage `json:"data,omitempty"`
-	}{e.Code, e.Message, e.Data}
-	raw, err := mcp.Encode(&shown)
-	if err != nil { // the data is not JSON
-		shown.Data = nil
-		raw, _ = mcp.Encode(&shown)
-	}
-	next.Error = raw
+	next.Error = mcpwire.EncodeTaskError(e)
 	endTask(next, tasks.Failed, e.Message)
 }
 

@@ -28,6 +28,9 @@ type Item[U Upstream] struct {
 	// Definition is the item's definition under WireName, LocalDefinition under LocalName. Both
 	// follow the definition's rules.
 	Definition, LocalDefinition json.RawMessage
+	// TaskSupport is the member execution.taskSupport of a tool of 2025-11-25, which the definitions
+	// lack: "optional", "required", or something else for a tool without tasks.
+	TaskSupport string
 
 	headers  mcpwire.ToolHeaders   // a tool's parameters that header fields mirror
 	template *uritemplate.Template // of a resource template; nil if it cannot be parsed
@@ -115,8 +118,9 @@ func (item *Item[U]) toolDefinition(raw json.RawMessage, local string, descripti
 	if input == nil || !rawjson.IsObject(input) {
 		return nil, "its inputSchema is not an object"
 	}
-	if execution := rawjson.Lookup(raw, "execution"); execution != nil && rawjson.Is(rawjson.Lookup(execution, "taskSupport"), "required") {
-		return nil, "it can only be called as a task (execution.taskSupport is required), and dowel has no tasks yet"
+	if execution := rawjson.Lookup(raw, "execution"); execution != nil {
+		item.TaskSupport, _ = rawjson.String(rawjson.Lookup(execution, "taskSupport"))
+		raw = rawjson.Set(raw, "execution", nil)
 	}
 	if _, err := schema.Compile(input); err != nil && !isUnsupportedSchema(err) {
 		return nil, "its inputSchema is broken: " + err.Error()

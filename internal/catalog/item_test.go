@@ -17,12 +17,13 @@ func TestDeepDefinition(t *testing.T) {
 	}
 }
 
-// A tool that can only be called as a task would fail at each call (2025-11-25, server/tools).
-func TestToolThatRequiresTasks(t *testing.T) {
-	for support, want := range map[string]bool{"forbidden": true, "optional": true, "required": false} {
+// The member execution belongs to 2025-11-25, and reaches no client of another revision.
+func TestTaskSupport(t *testing.T) {
+	for _, support := range []string{"forbidden", "optional", "required"} {
 		raw := []byte(`{"name":"slow","inputSchema":{"type":"object"},"execution":{"taskSupport":"` + support + `"}}`)
-		if _, reason := NewItem(namedUpstream("up"), Tool, raw, keepTool); (reason == "") != want {
-			t.Errorf("%s: %q", support, reason)
+		item, reason := NewItem(namedUpstream("up"), Tool, raw, keepTool)
+		if reason != "" || item.TaskSupport != support || strings.Contains(string(item.Definition)+string(item.LocalDefinition), "execution") {
+			t.Errorf("%s: %q, %+v", support, reason, item)
 		}
 	}
 }

@@ -89,3 +89,18 @@ func TaskError(t *Task) error {
 	}
 	return &mcp.Error{Code: e.Code, Message: e.Message, Data: e.Data}
 }
+
+// EncodeTaskError encodes the error of a failed task. Data that is not JSON is left out.
+func EncodeTaskError(e *mcp.Error) json.RawMessage {
+	shown := struct {
+		Code    int             `json:"code"`
+		Message string          `json:"message"`
+		Data    json.RawMessage `json:"data,omitempty"`
+	}{e.Code, e.Message, e.Data}
+	raw, err := mcp.Encode(&shown)
+	if err != nil {
+		shown.Data = nil
+		raw, _ = mcp.Encode(&shown)
+	}
+	return raw
+}

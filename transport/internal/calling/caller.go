@@ -55,6 +55,7 @@ type exchange struct {
 	id            jsonrpc.ID
 	method        string
 	ctx           context.Context
+	taskID        string                  // of a tasks/result request; otherwise empty
 	wantsLogs     bool                    // the request has a log level
 	wantsProgress bool                    // the request has a progress token
 	filter        *mcp.SubscriptionFilter // of a subscriptions/listen request; otherwise nil

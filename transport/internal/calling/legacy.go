@@ -19,6 +19,7 @@ type legacyEra struct {
 	version      mcp.Revision
 	discovery    json.RawMessage // result of initialize in the form of server/discover
 	capabilities mcp.ServerCapabilities
+	tasks        bool // the server has the tasks of 2025-11-25
 
 	levelLock chan struct{} // has room for one; guards level
 	level     mcp.LoggingLevel
@@ -30,16 +31,23 @@ type legacyEra struct {
 	mu        sync.Mutex
 	listeners map[*exchange]mcp.SubscriptionFilter
 	gap       chan struct{} // closed and replaced when changes may have been lost
+
+	toolsLock    chan struct{}     // has room for one; held while the list of tools is read
+	taskSupport  map[string]string // execution.taskSupport of tools; nil if unknown; guarded by mu
+	toolsVersion int               // counts changes of the list of tools; guarded by mu
 }
 
 func newLegacyEra(c *caller, result mcpwire.InitializeResult, raw []byte) *legacyEra {
 	l := &legacyEra{
 		c: c, version: result.ProtocolVersion, listeners: map[*exchange]mcp.SubscriptionFilter{}, subscriptionCounts: map[string]int{},
 		levelLock: make(chan struct{}, 1), subscriptionLock: make(chan struct{}, 1), gap: make(chan struct{}),
+		toolsLock: make(chan struct{}, 1),
 	}
 	_ = mcp.Decode(result.Capabilities, &l.capabilities) // unreadable capabilities count as missing
+	capabilities, offered := offerLegacyTasks(l.version, frames.OrEmptyObject(rawjson.Lookup(raw, "capabilities")))
+	l.tasks = offered
 	out := append([]byte(`{"supportedVersions":["`), l.version...)
-	out = append(append(out, `"],"capabilities":`...), frames.OrEmptyObject(rawjson.Lookup(raw, "capabilities"))...)
+	out = append(append(out, `"],"capabilities":`...), capabilities...)
 	if instructions := rawjson.Lookup(raw, "instructions"); instructions != nil {
 		out = append(append(out, `,"instructions":`...), instructions...)
 	}
@@ -89,7 +97,7 @@ func (l *legacyEra) interceptRequest(ctx context.Context, req *mcp.Request) (*mc
 			return nil, fmt.Errorf("logging/setLevel: %w", err), true
 		}
 	}
-	return nil, nil, false
+	return l.interceptTask(ctx, req)
 }
 
 func (l *legacyEra) awaitStream(ctx context.Context) {
@@ -122,6 +130,9 @@ func (l *legacyEra) setLevel(ctx context.Context, level mcp.LoggingLevel) error 
 }
 
 func (l *legacyEra) findReceivers(n mcp.Notification, receivers []*exchange) []*exchange {
+	if l.tasks && n.Method == mcp.NotificationToolsChanged {
+		l.forgetTools()
+	}
 	l.c.mu.Lock()
 	if x := l.c.findByProgressToken(n); x != nil {
 		receivers = append(receivers, x)

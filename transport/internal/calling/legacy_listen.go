@@ -96,6 +96,8 @@ func (l *legacyEra) interruptListeners() {
 	defer l.mu.Unlock()
 	close(l.gap)
 	l.gap = make(chan struct{})
+	l.taskSupport = nil
+	l.toolsVersion++
 }
 
 // limitFilter returns the part of f that the server offers.

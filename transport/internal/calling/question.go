@@ -2,6 +2,7 @@ package calling
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"runtime/debug"
@@ -32,7 +33,7 @@ func (c *caller) handleQuestion(of context.Context, call jsonrpc.ID, msg jsonrpc
 		return
 	}
 	if of == nil {
-		of, call = c.questionContext()
+		of, call = c.questionContext(msg.Params)
 	}
 	ctx, cancel := context.WithCancelCause(mcpwire.WithArrival(of, time.Now()))
 	if refused := c.registerQuestion(msg.ID, cancel); refused != nil {
@@ -105,14 +106,16 @@ func (c *caller) registerQuestion(id jsonrpc.ID, cancel context.CancelCauseFunc)
 	return nil
 }
 
-// questionContext returns the context for a question and the only call that can have caused it. If
-// several can, it returns the context of the connection and no call.
-func (c *caller) questionContext() (ctx context.Context, call jsonrpc.ID) {
+// questionContext returns the context for a question and the only request that can have caused it. If
+// several can, it returns the context of the connection and no request. A question of a task comes
+// while tasks/result waits for the task.
+func (c *caller) questionContext(params json.RawMessage) (ctx context.Context, call jsonrpc.ID) {
+	task := relatedTask(params)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	var only *exchange
 	for _, x := range c.pending {
-		if !mcpwire.MayAsk(x.method) {
+		if x.taskID != task || task == "" && !mcpwire.MayAsk(x.method) {
 			continue
 		}
 		if only != nil {
@@ -129,6 +132,12 @@ func (c *caller) questionContext() (ctx context.Context, call jsonrpc.ID) {
 	return only.ctx, only.id
 }
 
+// relatedTask returns the id of the task to which a message belongs, or "".
+func relatedTask(params json.RawMessage) string {
+	id, _ := rawjson.String(rawjson.Lookup(rawjson.Lookup(rawjson.Lookup(params, "_meta"), mcpwire.MetaRelatedTask), "taskId"))
+	return id
+}
+
 func (c *caller) encodeAnswer(ctx context.Context, e era, msg jsonrpc.Message) (frame []byte) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -141,6 +150,9 @@ func (c *caller) encodeAnswer(ctx context.Context, e era, msg jsonrpc.Message) (
 	if err == nil && res != nil {
 		var raw []byte
 		if raw, err = frames.AppendResult(nil, res); err == nil {
+			if task := relatedTask(msg.Params); task != "" {
+				raw = mcpwire.WithRelatedTask(raw, task)
+			}
 			return jsonrpc.AppendResult(nil, msg.ID, mcpwire.AdaptResult(e.revision(), msg.Method, raw))
 		}
 	}

@@ -21,6 +21,12 @@ func (c *caller) RoundTrip(ctx context.Context, req *mcp.Request) (*mcp.Response
 	if res, err, handled := e.interceptRequest(ctx, req); handled {
 		return res, err
 	}
+	return c.sendInTurn(ctx, req, e)
+}
+
+// sendInTurn is sendRequest. If calls that may be asked are made one at a time, it waits for its
+// turn.
+func (c *caller) sendInTurn(ctx context.Context, req *mcp.Request, e era) (*mcp.Response, error) {
 	if c.serialTurn != nil && mcpwire.MayAsk(req.Method) {
 		select {
 		case c.serialTurn <- struct{}{}:
@@ -205,6 +211,9 @@ func (c *caller) registerExchange(ctx context.Context, req *mcp.Request) (*excha
 	}
 	if req.Method == mcp.MethodListen {
 		x.filter = readFilter(req.Params)
+	}
+	if req.Method == mcpwire.MethodTaskResult {
+		x.taskID, _ = rawjson.String(rawjson.Lookup(req.Params, "taskId"))
 	}
 	c.pending[c.lastID] = x
 	return x, nil

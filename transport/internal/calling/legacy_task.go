@@ -1,0 +1,238 @@
+package calling
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/dowel-mcp/dowel/internal/mcpwire"
+	"github.com/dowel-mcp/dowel/internal/rawjson"
+	"github.com/dowel-mcp/dowel/jsonrpc"
+	"github.com/dowel-mcp/dowel/mcp"
+)
+
+// This file gives the experimental tasks of revision 2025-11-25 the form of the extension
+// io.modelcontextprotocol/tasks. A tool that can only be called as a task is called so; a tool with
+// optional tasks, if the request has params.task. Only requests that declare the extension are. What
+// the extension lacks stays as it is: a task asks its questions live while tasks/result waits, and
+// tasks/update is an error.
+
+// maxToolPages bounds the pages of the list of tools that are read to learn which tools have tasks.
+const maxToolPages = 100
+
+// offerLegacyTasks returns the capabilities of a server with the extension in place of its tasks.
+func offerLegacyTasks(version mcp.Revision, capabilities []byte) (translated []byte, offered bool) {
+	requests := rawjson.Lookup(rawjson.Lookup(capabilities, "tasks"), "requests")
+	offered = version == mcp.Revision20251125 && rawjson.Lookup(rawjson.Lookup(requests, "tools"), "call") != nil
+	capabilities = mcpwire.WithoutTasksCapability(capabilities)
+	if offered {
+		capabilities = mcpwire.WithTasksCapability(capabilities)
+	}
+	return capabilities, offered
+}
+
+// interceptTask handles a request that may be about a task.
+func (l *legacyEra) interceptTask(ctx context.Context, req *mcp.Request) (*mcp.Response, error, bool) {
+	if !l.tasks {
+		return nil, nil, false
+	}
+	var resp *mcp.Response
+	var err error
+	switch req.Method {
+	case mcp.MethodCallTool:
+		if rawjson.Lookup(rawjson.Lookup(req.ClientCapabilities, "extensions"), mcpwire.ExtensionTasks) == nil {
+			return nil, nil, false
+		}
+		resp, err = l.callTool(ctx, req)
+	case mcpwire.MethodGetTask:
+		resp, err = l.getTask(ctx, req)
+	case mcpwire.MethodTaskResult:
+		l.awaitStream(ctx)
+		resp, err = l.awaitResult(ctx, req)
+	case mcpwire.MethodCancelTask:
+		resp, err = l.cancelTask(ctx, req)
+	case mcpwire.MethodUpdateTask:
+		err = mcp.Errorf(jsonrpc.CodeMethodNotFound, "a server of revision %s asks the questions of a task while its result is awaited: wait for the task", l.version)
+	default:
+		return nil, nil, false
+	}
+	return resp, err, true
+}
+
+// callTool calls a tool as a task if it must be called so, or may and the caller wants it.
+func (l *legacyEra) callTool(ctx context.Context, req *mcp.Request) (*mcp.Response, error) {
+	name, _ := rawjson.String(rawjson.Lookup(req.Params, "name"))
+	support, err := l.findTaskSupport(ctx, name)
+	if err != nil {
+		return nil, fmt.Errorf("the list of tools, which says how to call %s: %w", name, err)
+	}
+	task := rawjson.Lookup(req.Params, "task")
+	asTask := support == "required" || support == "optional" && task != nil
+	own := *req
+	if !asTask {
+		own.Params = rawjson.Set(req.Params, "task", nil)
+		return l.c.sendInTurn(ctx, &own, l)
+	}
+	if !rawjson.IsObject(task) {
+		own.Params = rawjson.Set(req.Params, "task", []byte("{}"))
+	}
+	resp, err := l.c.sendRequest(ctx, &own, l)
+	if err != nil {
+		return nil, err
+	}
+	created := rawjson.Lookup(resp.Raw, "task")
+	if !rawjson.IsObject(created) {
+		return resp, nil // the server has done all work within the call
+	}
+	legacy, err := readLegacyTask(created)
+	if err != nil {
+		return nil, err
+	}
+	raw, err := mcp.Encode(legacy.Modern())
+	return &mcp.Response{Type: mcpwire.ResultTask, Raw: raw, Revision: l.version}, err
+}
+
+func readLegacyTask(raw json.RawMessage) (*mcpwire.LegacyTask, error) {
+	task := new(mcpwire.LegacyTask)
+	if err := mcp.Decode(raw, task); err != nil {
+		return nil, fmt.Errorf("the server sent a task that cannot be read: %w", err)
+	}
+	if task.TaskID == "" || task.Status == "" {
+		return nil, errors.New("the server sent a task without an id or a status")
+	}
+	return task, nil
+}
+
+// findTaskSupport returns the member execution.taskSupport of a tool, "" if it has none.
+func (l *legacyEra) findTaskSupport(ctx context.Context, name string) (string, error) {
+	select {
+	case l.toolsLock <- struct{}{}:
+		defer func() { <-l.toolsLock }()
+	case <-ctx.Done():
+		return "", context.Cause(ctx)
+	}
+	l.mu.Lock()
+	support, version := l.taskSupport, l.toolsVersion
+	l.mu.Unlock()
+	if support == nil {
+		var err error
+		if support, err = l.listTaskSupport(ctx); err != nil {
+			return "", err
+		}
+		l.mu.Lock()
+		if l.toolsVersion == version { // else the list has changed meanwhile
+			l.taskSupport = support
+		}
+		l.mu.Unlock()
+	}
+	return support[name], nil
+}
+
+// listTaskSupport reads the list of tools.
+func (l *legacyEra) listTaskSupport(ctx context.Context) (map[string]string, error) {
+	support := map[string]string{}
+	params := json.RawMessage("{}")
+	for range maxToolPages {
+		resp, err := l.c.sendRequest(ctx, &mcp.Request{Method: mcp.MethodListTools, Params: params}, l)
+		if err != nil {
+			return nil, err
+		}
+		for it := rawjson.Array(rawjson.Lookup(resp.Raw, "tools")); it.Next(); {
+			name, _ := rawjson.String(rawjson.Lookup(it.Value, "name"))
+			if s, ok := rawjson.String(rawjson.Lookup(rawjson.Lookup(it.Value, "execution"), "taskSupport")); ok {
+				support[name] = s
+			}
+		}
+		cursor := rawjson.Lookup(resp.Raw, "nextCursor")
+		if cursor == nil || rawjson.IsNull(cursor) {
+			break
+		}
+		params = append(append([]byte(`{"cursor":`), cursor...), '}')
+	}
+	return support, nil
+}
+
+// forgetTools makes the next call read the list of tools again.
+func (l *legacyEra) forgetTools() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.taskSupport = nil
+	l.toolsVersion++
+}
+
+// getTask serves tasks/get of the extension: the state of a task, with the result or the error of a
+// task that has ended.
+func (l *legacyEra) getTask(ctx context.Context, req *mcp.Request) (*mcp.Response, error) {
+	resp, err := l.c.sendRequest(ctx, req, l)
+	if err != nil {
+		return nil, err
+	}
+	legacy, err := readLegacyTask(resp.Raw)
+	if err != nil {
+		return nil, err
+	}
+	task := legacy.Modern()
+	if task.Status == "completed" || task.Status == "failed" {
+		if err := l.fetchResult(ctx, req, task); err != nil {
+			return nil, err
+		}
+	}
+	raw, err := mcp.Encode(task)
+	return &mcp.Response{Type: mcp.ResultComplete, Raw: raw, Revision: l.version}, err
+}
+
+// fetchResult adds the result or the error of a task that has ended. A task of the extension has
+// failed only if its call had no result.
+func (l *legacyEra) fetchResult(ctx context.Context, req *mcp.Request, task *mcpwire.Task) error {
+	resp, err := l.awaitResult(ctx, req)
+	if e, ok := errors.AsType[*mcp.Error](err); ok {
+		task.Status = "failed"
+		task.Error = mcpwire.EncodeTaskError(e)
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	task.Status = "completed"
+	task.Result = rawjson.Set(resp.Raw, "resultType", []byte(`"`+mcp.ResultComplete+`"`))
+	return nil
+}
+
+// awaitResult sends tasks/result, which waits for the end of a task, and returns the result of the
+// call without the mark of the task.
+func (l *legacyEra) awaitResult(ctx context.Context, req *mcp.Request) (*mcp.Response, error) {
+	own := *req
+	own.Method = mcpwire.MethodTaskResult
+	resp, err := l.c.sendRequest(ctx, &own, l)
+	if err != nil {
+		return nil, err
+	}
+	meta := rawjson.Lookup(resp.Raw, "_meta")
+	if rawjson.Lookup(meta, mcpwire.MetaRelatedTask) == nil {
+		return resp, nil
+	}
+	if meta = rawjson.Set(meta, mcpwire.MetaRelatedTask, nil); string(meta) == "{}" {
+		meta = nil
+	}
+	plain := *resp
+	plain.Raw = rawjson.Set(resp.Raw, "_meta", meta)
+	return &plain, nil
+}
+
+// cancelTask serves tasks/cancel of the extension, which also acknowledges the cancellation of a task
+// that has ended.
+func (l *legacyEra) cancelTask(ctx context.Context, req *mcp.Request) (*mcp.Response, error) {
+	_, err := l.c.sendRequest(ctx, req, l)
+	if e, ok := errors.AsType[*mcp.Error](err); ok && e.Code == jsonrpc.CodeInvalidParams {
+		get := *req
+		get.Method = mcpwire.MethodGetTask
+		if _, unknown := l.c.sendRequest(ctx, &get, l); unknown == nil {
+			err = nil
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &mcp.Response{Type: mcp.ResultComplete, Raw: json.RawMessage("{}"), Revision: l.version}, nil
+}
