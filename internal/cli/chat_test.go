@@ -1,10 +1,12 @@
 package cli
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/dowel-mcp/dowel/internal/cli/exit"
 )
@@ -92,6 +94,52 @@ func TestChatUsage(t *testing.T) {
 	}
 	if out := runDowel(t, "", "chat", "--sessions"); out.code != exit.OK || !strings.Contains(out.stderr, "no conversation is saved") {
 		t.Errorf("%+v", out)
+	}
+}
+
+// --prune deletes old conversations and their results, after a question or with --yes.
+func TestChatPrune(t *testing.T) {
+	state := t.TempDir()
+	t.Setenv("XDG_STATE_HOME", state)
+	m := newModel(t, `{"turns": [{"text": "ok"}, {"text": "ok"}]}`)
+	for range 2 {
+		if out := runDowel(t, "x\n", withTestServer(t, "chat", "--model", "gpt-test", "--base-url", m.url)...); out.code != exit.OK {
+			t.Fatalf("%+v", out)
+		}
+	}
+	count := func() int {
+		kept, err := filepath.Glob(filepath.Join(state, "dowel", "sessions", "*"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(kept)
+	}
+	kept, err := filepath.Glob(filepath.Join(state, "dowel", "sessions", "*.jsonl"))
+	if err != nil || len(kept) != 2 {
+		t.Fatal(kept, err)
+	}
+	long := strings.TrimSuffix(kept[0], ".jsonl") + ".results"
+	old := time.Now().Add(-40 * 24 * time.Hour)
+	if err := errors.Join(os.Mkdir(long, 0o700), os.WriteFile(filepath.Join(long, "1"), nil, 0o600), os.Chtimes(kept[0], old, old)); err != nil {
+		t.Fatal(err)
+	}
+	for _, step := range []struct {
+		words string
+		code  int
+		want  string
+		left  int
+	}{
+		{"--prune soon", exit.Usage, "write an age of at least an hour, such as 30d or 12h", 3},
+		{"--prune 1m", exit.Usage, "write an age of at least an hour", 3},
+		{"--yes", exit.Usage, "--yes is for --prune", 3},
+		{"--prune 41d", exit.OK, "No conversation is older than 41d.", 3},
+		{"--prune 30d", exit.Usage, "nothing is deleted: add --yes to delete 1 conversation", 3},
+		{"--prune 30d --yes", exit.OK, "1 conversation deleted", 1},
+	} {
+		out := runDowel(t, "", append([]string{"chat"}, strings.Fields(step.words)...)...)
+		if n := count(); out.code != step.code || !strings.Contains(out.stdout+out.stderr, step.want) || n != step.left {
+			t.Errorf("%s: %d files are left: %+v", step.words, n, out)
+		}
 	}
 }
 

@@ -47,7 +47,11 @@ func At(path string, h Header) *Session {
 	return &Session{path: path, header: h}
 }
 
-const extension = ".jsonl"
+// Extensions of a session's file and of the folder of its long results.
+const (
+	extension        = ".jsonl"
+	resultsExtension = ".results"
+)
 
 // newID returns an ID that sorts by time, with a random part for sessions of the same second.
 func newID(began time.Time) string {
@@ -64,7 +68,7 @@ func (s *Session) Path() string   { return s.path }
 func (s *Session) With(model string) { s.header.Model = model }
 
 // Results returns the folder beside the file for long results of tools ([agent.Options]).
-func (s *Session) Results() string { return strings.TrimSuffix(s.path, extension) + ".results" }
+func (s *Session) Results() string { return strings.TrimSuffix(s.path, extension) + resultsExtension }
 
 // Message stores a message.
 func (s *Session) Message(m agent.Message) error { return s.writeRecord(&record{Message: &m}) }

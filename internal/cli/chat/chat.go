@@ -34,6 +34,8 @@ type Options struct {
 
 	resume   string // a session ID, latestSession, or "" for a new conversation
 	sessions bool
+	prune    string // an age
+	yes      bool   // with prune
 	noSave   bool
 	screen   bool
 }
@@ -81,7 +83,7 @@ With --screen the conversation has the whole terminal. Write on while the model 
 A terminal without cursor movement, and a pipe, keep the lines.
 
 dowel saves each conversation as it proceeds, in a file that only you can read. --sessions lists them, --resume continues the last
-one of this folder, --resume=ID continues any, and --no-save saves nothing.
+one of this folder, --resume=ID continues any, --prune deletes old ones, and --no-save saves nothing.
 
 Without a terminal, each line of standard input is a message. Answers go to standard output, everything else to standard error.
 Questions are refused unless --answer answers them: key=value answers every server that asks for that key, SERVER.key=value
@@ -111,6 +113,9 @@ func NewCommand(f *factory.Factory) *cobra.Command {
 			if opts.sessions {
 				return listSessions(f)
 			}
+			if opts.prune != "" {
+				return pruneSessions(cmd.Context(), f, opts.prune, opts.yes)
+			}
 			return runChat(cmd.Context(), f, &opts)
 		},
 	}
@@ -123,6 +128,8 @@ func NewCommand(f *factory.Factory) *cobra.Command {
 	flags.Lookup("resume").NoOptDefVal = latestSession
 	flags.BoolVar(&opts.sessions, "sessions", false, "list the saved conversations")
 	flags.BoolVar(&opts.screen, "screen", false, "use the whole terminal: scrolling, several lines of input, questions as forms (see --help)")
+	flags.StringVar(&opts.prune, "prune", "", "delete the saved conversations that have not changed for an `AGE`, such as 30d, after a question")
+	flags.BoolVar(&opts.yes, "yes", false, "with --prune, delete without a question")
 	flags.BoolVar(&opts.noSave, "no-save", false, "do not save this conversation")
 	return cmd
 }
@@ -144,6 +151,9 @@ func (opts *Options) checkFlags(f *factory.Factory, cmd *cobra.Command, words []
 	}
 	if opts.steps < 0 {
 		return exit.Usagef("--max-steps %d: write a number above 0", opts.steps)
+	}
+	if opts.yes && opts.prune == "" {
+		return exit.Usagef("--yes is for --prune")
 	}
 	if f.JSON && !opts.sessions {
 		return exit.Usagef("dowel chat has no --json: use dowel run --json")

@@ -38,6 +38,12 @@ func listSessions(f *factory.Factory) error {
 		f.Warn("no conversation is saved")
 		return nil
 	}
+	showSessions(f, all)
+	return nil
+}
+
+// showSessions writes a table of saved conversations.
+func showSessions(f *factory.Factory, all []session.Summary) {
 	rows := [][]string{{"ID", "CHANGED", "MODEL", "FOLDER", "FIRST WORDS"}}
 	for _, s := range all {
 		rows = append(rows, []string{s.ID, s.Changed.Local().Format("2006-01-02 15:04"), term.Line(s.Model), truncateStart(term.Line(s.Folder), 30), term.FirstLine(s.Words)})
@@ -45,7 +51,6 @@ func listSessions(f *factory.Factory) error {
 	for _, text := range f.Stdout.Table(rows) {
 		fmt.Fprintln(f.Stdout, text)
 	}
-	return nil
 }
 
 // truncateStart returns the end of a text that fits into width columns, with … in place of its start
