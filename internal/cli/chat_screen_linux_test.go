@@ -2,6 +2,7 @@ package cli
 
 import (
 	"io"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -168,4 +169,47 @@ func TestChatScreenHistory(t *testing.T) {
 	p.awaitScreen("Second.")
 	p.typeText("\x04")
 	p.expectExit(exit.OK)
+}
+
+// The commands work on the full screen as on lines. Forms ask their questions.
+func TestChatScreenCommands(t *testing.T) {
+	state := ownState(t)
+	m := newModel(t, `{"turns": [{"text": "First answer."}, {"text": "Second answer."}]}`)
+	if out := runDowel(t, "an earlier question\n", withTestServer(t, "chat", "--model", "gpt-test", "--base-url", m.url)...); out.code != exit.OK {
+		t.Fatalf("%+v", out)
+	}
+	saved, err := filepath.Glob(filepath.Join(state, "dowel", "sessions", "*.jsonl"))
+	if err != nil || len(saved) != 1 {
+		t.Fatal(saved, err)
+	}
+	p := startScreen(t, m)
+	for _, step := range [][2]string{{"/servers re\t", "› /servers restart"}, {"cl\t", "restart cli-test"}} {
+		p.typeText(step[0])
+		p.awaitScreen(step[1])
+	}
+	p.typeText("\r")
+	p.awaitScreen("cli-test restarts; /servers shows its state")
+	p.typeText("/tools off cli-test.ec\t")
+	p.awaitScreen("off cli-test.echo")
+	p.typeText("\r")
+	p.awaitScreen("does not have cli-test.echo from the next message on")
+	p.typeText("/resume 20\t")
+	p.awaitScreen("› /resume " + strings.TrimSuffix(filepath.Base(saved[0]), ".jsonl"))
+	p.typeText("\r")
+	p.awaitScreen("> an earlier question", "Continue this conversation? (y, n)")
+	p.typeText("y\r")
+	p.awaitScreen("the model stays gpt-test")
+	p.typeText("more\r")
+	p.awaitScreen("Second answer.")
+	p.typeText("/fork\r")
+	p.awaitScreen("goes back to it")
+	p.typeText("/theme light\r")
+	p.awaitScreen("theme light")
+	p.typeText("/theme lite\r")
+	p.awaitScreen("want dark, light, auto")
+	p.typeText("/undo\r")
+	p.awaitScreen("there is no edit to undo")
+	p.typeText("\x04")
+	p.expectExit(exit.OK)
+	p.checkTerminalRestored()
 }

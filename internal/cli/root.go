@@ -157,7 +157,7 @@ func newRoot(f *factory.Factory) *cobra.Command {
 		own:   {up.NewCommand(f), down.NewCommand(f), service.NewCommand(f), status.NewCommand(f), console.NewCommand(f), search.NewCommand(f), servers.NewAddCommand(f), servers.NewCommand(f), login.NewLoginCommand(f), login.NewLogoutCommand(f), login.NewAuthCommand(f), trust.NewCommand(f), wire.NewCommand(f), doctor.NewCommand(f), configcmd.NewCommand(f), importcmd.NewCommand(f), exportcmd.NewCommand(f)},
 		look:  {discover.NewCommand(f), tools.NewCommand(f), resources.NewCommand(f), prompts.NewCommand(f)},
 		use:   {call.NewCommand(f), task.NewCommand(f), resources.NewReadCommand(f), prompts.NewPromptCommand(f), prompts.NewCompleteCommand(f), watch.NewCommand(f)},
-		model: {chat.NewCommand(f), run.NewCommand(f), models.NewCommand(f)},
+		model: {chat.NewCommand(f, chat.Programs{Doctor: doctor.NewCommand, Login: login.NewLoginCommand}), run.NewCommand(f), models.NewCommand(f)},
 		offer: {serve.NewCommand(f)},
 	} {
 		for _, c := range commands {

@@ -88,8 +88,7 @@ func ClientOptions(f *factory.Factory, opts *Flags) (client.Options, error) {
 }
 
 // Runtime is an agent with its model and servers. Servers and ListPrompts may be called during a
-// run; Run must not run twice at a time. The caller sets Model after it has changed the agent's
-// model.
+// run; Run must not run twice at a time.
 type Runtime struct {
 	Agent   *agent.Agent
 	Toolbox *agent.Toolbox
@@ -124,7 +123,10 @@ type Runtime struct {
 	// Close stops the servers that were started for the agent, and closes the audit log.
 	Close func()
 
-	recordDecision   func(agent.Approval) // writes to the audit log, if it is enabled
+	recordDecision func(agent.Approval) // writes to the audit log, if it is enabled
+	restartServer  func(ctx context.Context, server string) error
+	parts          agentParts
+
 	instructionFiles []agentsfile.File
 }
 
@@ -180,7 +182,7 @@ func (setup *Setup) NewRuntime(ctx context.Context, f *factory.Factory, opts *Fl
 		return nil, err
 	}
 	audit, err := openDecisionLog(f, setup.environment)
-	r := &Runtime{Model: setup.chosen, Mode: o.Mode, Models: setup.modelNames, Servers: servers.listServers}
+	r := &Runtime{Model: setup.chosen, Mode: o.Mode, Models: setup.modelNames, Servers: servers.listServers, restartServer: servers.restart}
 	r.instructionFiles = setup.findInstructionFiles(f, opts)
 	o.System += agentsfile.Prompt(r.instructionFiles)
 	r.Choose = func(name string) (agent.Model, modelregistry.Choice, error) { return setup.chooseNamed(name, opts) }
@@ -225,9 +227,13 @@ func (r *Runtime) startAgent(ctx context.Context, model agent.Model, servers *se
 	if servers.folder != "" {
 		o.System += "\n\nThe servers of your tools work in the folder " + servers.folder + ": relative paths in their arguments start there, not in the current folder."
 	}
-	tools := &instructedTools{Recorder: toolname.Recorder{Toolbox: r.Toolbox}, fetch: servers.fetchInstructions}
+	tools := &instructedTools{
+		Recorder: toolname.Recorder{Toolbox: r.Toolbox}, fetch: servers.fetchInstructions,
+		toolSwitch: newToolSwitch(), edits: &editRecorder{folder: servers.folder},
+	}
 	o.Instructions = tools.formatInstructions
-	r.StartConversation = func() { r.Agent = agent.New(model, tools, &o) }
+	r.parts = agentParts{model, tools, o}
+	r.StartConversation = func() { r.Continue(o.Messages, o.Results, o.Mode) }
 	r.StartConversation()
 	return nil
 }

@@ -2,6 +2,7 @@ package agentcmd
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -17,12 +18,15 @@ type instructedTools struct {
 	toolname.Recorder
 	// fetch returns the instructions. If it is nil, the toolbox's client fetches them.
 	fetch func(ctx context.Context) (string, error)
+	*toolSwitch
+	edits *editRecorder
 
 	latest atomic.Pointer[string]
 }
 
-// List implements [agent.Tools]. It fetches the instructions concurrently. If a server becomes
-// ready between the two answers, its tools change and the agent lists again.
+// List implements [agent.Tools]. It leaves out tools that the user has switched off. It fetches the
+// instructions concurrently. If a server becomes ready between the two answers, its tools change and
+// the agent lists again.
 func (t *instructedTools) List(ctx context.Context) ([]mcp.Tool, error) {
 	var asking sync.WaitGroup
 	defer asking.Wait()
@@ -31,7 +35,26 @@ func (t *instructedTools) List(ctx context.Context) ([]mcp.Tool, error) {
 			t.latest.Store(&text)
 		}
 	})
-	return t.Recorder.List(ctx)
+	tools, err := t.Recorder.List(ctx)
+	return slices.DeleteFunc(tools, func(tool mcp.Tool) bool { return t.isOff(tool.Name) }), err
+}
+
+// Changed implements [agent.Tools].
+func (t *instructedTools) Changed() <-chan struct{} {
+	if switched := t.pending(); switched != nil {
+		return switched
+	}
+	return t.Recorder.Changed()
+}
+
+// Call implements [agent.Tools]. It notes the change that a call of the files server makes.
+func (t *instructedTools) Call(ctx context.Context, use mcp.ToolUse, progress func(mcp.ProgressParams)) (*mcp.CallToolResult, error) {
+	noteEdit := t.edits.watchCall(use)
+	result, err := t.Recorder.Call(ctx, use, progress)
+	if err == nil {
+		noteEdit(result)
+	}
+	return result, err
 }
 
 func (t *instructedTools) readInstructions(ctx context.Context) (string, error) {

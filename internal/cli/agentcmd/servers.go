@@ -37,6 +37,7 @@ type Server = control.Server
 type serverSet struct {
 	handler     mcp.Handler
 	listServers func(ctx context.Context) ([]Server, error)
+	restart     func(ctx context.Context, server string) error
 	close       func(ctx context.Context)
 
 	// fetchInstructions returns the current instructions of the servers. If it is nil, the
@@ -83,6 +84,7 @@ func openAllServers(ctx context.Context, f *factory.Factory, opts *Flags, s *env
 		status, err := t.Running.Status(ctx)
 		return status.Servers, err
 	}
+	c.restart = func(ctx context.Context, server string) error { return t.Running.Do(ctx, server, "restart") }
 	if status, err := t.Running.Status(ctx); err == nil && status.PID != os.Getpid() {
 		c.folder = warnOtherFolder(f, status, s.Set)
 	}
@@ -209,6 +211,7 @@ func openNamedServers(ctx context.Context, f *factory.Factory, opts *Flags, s *e
 		c.handler = mcp.Chain(g, gateway.Audit(log, s.auditOptions(f)))
 	}
 	c.listServers = func(context.Context) ([]Server, error) { return control.DescribeAll(h), nil }
+	c.restart = func(_ context.Context, server string) error { return restartNamed(h, server) }
 	c.close = func(context.Context) {
 		g.Close()
 		h.Close()
@@ -361,6 +364,19 @@ func definitionByName(f *factory.Factory, opts *Flags, name string) (hub.Definit
 	def := opts.newDefinition(t)
 	def.Source = d.Source(name)
 	return def, nil
+}
+
+// restartNamed restarts a server of a hub.
+func restartNamed(h *hub.Hub, server string) error {
+	if u := h.Upstream(server); u != nil {
+		u.Restart("requested by the user")
+		return nil
+	}
+	var known []string
+	for _, u := range h.Upstreams() {
+		known = append(known, u.Name())
+	}
+	return exit.Usagef("no server is called %s%s", server, suggest.Hint(server, known))
 }
 
 // newDefinition returns the definition of a target as a server of a hub.

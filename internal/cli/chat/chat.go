@@ -38,6 +38,8 @@ type Options struct {
 	yes      bool   // with prune
 	noSave   bool
 	screen   bool
+
+	programs Programs
 }
 
 // latestSession is the value of --resume without an ID.
@@ -63,7 +65,7 @@ dowel asks you before it runs a tool that its server does not declare read-only.
 every tool without a question; none runs no tool.
 
 While you type:
-  /help                      list the commands; Tab completes them
+  /help                      list the commands: tools, servers, models, saved conversations, undo and more; Tab completes them
   /SERVER.PROMPT KEY=VALUE   use a prompt of a server; dowel asks for missing arguments
   //text                     send text that begins with /
   @path                      add a file: text, image or sound; quote spaces: @"my file"
@@ -90,8 +92,8 @@ Questions are refused unless --answer answers them: key=value answers every serv
 answers one server and takes precedence. For one task with a result as JSON or an exit code, use dowel run.`
 
 // NewCommand returns the command dowel chat. f must not be nil.
-func NewCommand(f *factory.Factory) *cobra.Command {
-	var opts Options
+func NewCommand(f *factory.Factory, p Programs) *cobra.Command {
+	opts := Options{programs: p}
 	cmd := &cobra.Command{
 		Use:   "chat [-- COMMAND…]",
 		Short: "Talk with a model that has your servers' tools",

@@ -25,13 +25,19 @@ type slashCommand struct {
 func slashCommands() []slashCommand {
 	return []slashCommand{
 		{"help", "", "list these commands", (*conversation).showHelp},
-		{"tools", "[WORDS]", "list the model's tools; with words, show matching tools in full", (*conversation).listTools},
-		{"servers", "", "list the servers and their state", (*conversation).listServers},
+		{"tools", "[WORDS]", "list the tools and their tokens; with words, show matching tools in full; off NAME takes a tool or a server's tools from the model, on NAME gives them back", (*conversation).handleTools},
+		{"servers", "[VERB NAME]", "list the servers and their state; with a name: restart it, login to it, or why it fails", (*conversation).handleServers},
+		{"doctor", "[NAME…]", "examine servers of your configuration step by step", (*conversation).examineServers},
 		{"prompts", "[WORDS]", "list the servers' prompts; use one with /SERVER.PROMPT KEY=VALUE …", (*conversation).listPrompts},
 		{"resources", "[WORDS]", "list the servers' resources; add one to a message with @SERVER:URI", (*conversation).listResources},
 		{"model", "[NAME]", "show the model, or change it", (*conversation).changeModel},
 		{"approve", "[MODE]", "show or set which tools run: ask, read-only, all, none", (*conversation).changeMode},
 		{"usage", "", "show the tokens of each part of the conversation, and the total spent", (*conversation).showUsage},
+		{"resume", "[ID]", "list the saved conversations; with an ID, show one and continue it", (*conversation).resumeSession},
+		{"fork", "", "continue in a copy of this conversation", (*conversation).forkSession},
+		{"undo", "", "take back the last change of a file by a files server", (*conversation).undoEdit},
+		{"export", "[FILE]", "write the conversation as markdown, or as JSON to a FILE.json", (*conversation).exportConversation},
+		{"theme", "[NAME]", "set the colours of the full screen: dark, light, auto", (*conversation).changeTheme},
 		{"save", "[FILE]", "show where the conversation is saved, or write a copy", (*conversation).saveSession},
 		{"quit", "", "end dowel, like Ctrl-D", func(*conversation, context.Context, string) error { return errQuit }},
 	}
@@ -118,8 +124,8 @@ func (c *conversation) changeModel(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	rt.Agent.SetModel(m)
-	rt.Model, c.modelRecorded = chosen, false
+	rt.UseModel(m, chosen)
+	c.modelRecorded = false
 	c.view.Model(chosen.Label())
 	c.view.Note("model %s", describeModel(chosen))
 	return nil

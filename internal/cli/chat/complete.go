@@ -10,6 +10,7 @@ import (
 
 	"github.com/dowel-mcp/dowel/internal/cli/agentcmd"
 	"github.com/dowel-mcp/dowel/internal/cli/toolname"
+	"github.com/dowel-mcp/dowel/internal/session"
 	"github.com/dowel-mcp/dowel/internal/term"
 	"github.com/dowel-mcp/dowel/mcp"
 )
@@ -102,14 +103,8 @@ func (c *conversation) availablePrompts() []mcp.Prompt {
 
 // completeArgument returns the words that can follow a command and the words before.
 func (c *conversation) completeArgument(command string, before []string, typed string) []string {
-	switch command {
-	case "/approve":
-		return filterPrefix(modes, typed)
-	case "/model":
-		if !c.hasRuntime() {
-			return nil
-		}
-		return filterPrefix(c.runtime.Models(), typed)
+	if words, ok := c.argumentsOf(command, before); ok {
+		return filterPrefix(words, typed)
 	}
 	p, err := agentcmd.FindPrompt(c.availablePrompts(), strings.TrimPrefix(command, "/"))
 	if err != nil {
@@ -132,6 +127,63 @@ func (c *conversation) completeArgument(command string, before []string, typed s
 		}
 	}
 	return filterPrefix(all, typed)
+}
+
+// argumentsOf returns the words that can follow one of dowel's own commands. ok is false for other
+// commands.
+func (c *conversation) argumentsOf(command string, before []string) (words []string, ok bool) {
+	first := len(before) == 0
+	switch command {
+	case "/approve":
+		return modes, true
+	case "/theme":
+		return themes, true
+	case "/model":
+		if c.hasRuntime() {
+			words = c.runtime.Models()
+		}
+		return words, true
+	case "/resume":
+		return c.sessionIDs(), true
+	case "/doctor":
+		return c.knownServers(), true
+	case "/servers":
+		if first {
+			return serverVerbs, true
+		}
+		return c.knownServers(), true
+	case "/tools":
+		if first {
+			return []string{onWord, offWord}, true
+		}
+		return c.switchableTools(), true
+	}
+	return nil, false
+}
+
+// knownServers returns the names of the servers, or nil before the agent has started.
+func (c *conversation) knownServers() []string {
+	if !c.hasRuntime() {
+		return nil
+	}
+	return serverNames(findAnswer(c.lookups, "servers", c.runtime.Servers))
+}
+
+// switchableTools returns the names for /tools on and /tools off.
+func (c *conversation) switchableTools() []string {
+	if !c.hasRuntime() {
+		return nil
+	}
+	return findAnswer(c.lookups, "tools", func(ctx context.Context) ([]string, error) { return c.listSwitchable(ctx, c.runtime) })
+}
+
+// sessionIDs returns the IDs of the saved conversations.
+func (c *conversation) sessionIDs() (ids []string) {
+	all, _ := session.List(sessionsDir()) // Tab cannot show errors
+	for _, s := range all {
+		ids = append(ids, s.ID)
+	}
+	return ids
 }
 
 // completeValue asks the server to complete the value of a prompt's argument.

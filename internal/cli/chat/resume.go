@@ -90,24 +90,11 @@ func (c *conversation) showLastExchange() {
 	if c.flags.resume == "" || !c.isInteractive() {
 		return
 	}
-	var asked, answered string
 	for _, m := range c.resumedMessages {
-		text := m.Text()
 		if m.Role == mcp.RoleUser && c.term != nil {
-			c.term.History.Add(term.Typeable.Replace(text))
-		}
-		switch {
-		case text == "":
-		case m.Role == mcp.RoleUser:
-			asked, answered = text, ""
-		default:
-			answered = text
+			c.term.History.Add(term.Typeable.Replace(m.Text()))
 		}
 	}
 	c.view.Note("resuming a conversation of %s:", display.Count(len(c.resumedMessages), "message"))
-	for _, message := range []struct{ mark, text string }{{"> ", asked}, {"  ", answered}} {
-		if message.text != "" {
-			c.view.Note("%s%s", message.mark, c.view.Excerpt(message.text, 3))
-		}
-	}
+	c.showExchange(c.resumedMessages)
 }

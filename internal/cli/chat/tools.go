@@ -27,7 +27,7 @@ func (c *conversation) listTools(ctx context.Context, words string) error {
 		return err
 	}
 	slices.SortFunc(tools, func(a, b mcp.Tool) int { return strings.Compare(a.Name, b.Name) })
-	shown := 0
+	shown, costs := 0, measureTools(rt)
 	for i := range tools {
 		t := &tools[i]
 		if !containsAll(toolname.Display(t.Name)+" "+t.Title+" "+t.Description, words) {
@@ -35,7 +35,7 @@ func (c *conversation) listTools(ctx context.Context, words string) error {
 		}
 		shown++
 		if words == "" {
-			c.writeToolLine(t)
+			c.writeToolLine(t, describeCost(rt, costs, t))
 			continue
 		}
 		full := *t
@@ -53,8 +53,8 @@ func (c *conversation) listTools(ctx context.Context, words string) error {
 	return nil
 }
 
-// writeToolLine writes one line: "server.tool read-only description".
-func (c *conversation) writeToolLine(t *mcp.Tool) {
+// writeToolLine writes one line: "server.tool read-only 120 tokens description".
+func (c *conversation) writeToolLine(t *mcp.Tool, cost string) {
 	out, name := c.app.Stdout, toolname.Display(t.Name)
 	effect := ""
 	switch agent.EffectOf(t) {
@@ -63,11 +63,14 @@ func (c *conversation) writeToolLine(t *mcp.Tool) {
 	case agent.Changes:
 		effect = "changes "
 	}
+	if cost != "" {
+		cost += " "
+	}
 	about := term.FirstLine(t.Description)
 	if out.IsTerminal() {
-		about = term.Shorten(about, max(out.Columns()-term.TextWidth(name+effect)-2, 10))
+		about = term.Shorten(about, max(out.Columns()-term.TextWidth(name+effect+cost)-2, 10))
 	}
-	fmt.Fprintf(out, "%s %s%s\n", out.Bold(name), out.Yellow(effect), about)
+	fmt.Fprintf(out, "%s %s%s%s\n", out.Bold(name), out.Yellow(effect), out.Dim(cost), about)
 }
 
 // containsAll reports whether text contains every word, ignoring case.
@@ -79,21 +82,6 @@ func containsAll(text, words string) bool {
 		}
 	}
 	return true
-}
-
-func (c *conversation) listServers(ctx context.Context, _ string) error {
-	rt, err := c.awaitRuntime(ctx)
-	if err != nil {
-		return err
-	}
-	servers, err := rt.Servers(ctx)
-	if err != nil {
-		return err
-	}
-	for _, text := range display.ServerTable(c.app, servers, c.app.Stdout.Width()) {
-		fmt.Fprintln(c.app.Stdout, text)
-	}
-	return nil
 }
 
 func (c *conversation) listPrompts(ctx context.Context, words string) error {

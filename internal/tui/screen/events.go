@@ -44,6 +44,8 @@ type (
 	ModelChosen struct{ Name string }
 	// ServersChanged counts the servers.
 	ServersChanged statusline.Servers
+	// ThemeChosen sets the colours.
+	ThemeChosen struct{ Theme Theme }
 	// ContextUsed reports how much of the model's context is used, in tokens.
 	ContextUsed struct{ Used, Window int }
 	// HistoryLoaded has the messages of earlier sessions, the oldest first.
@@ -105,6 +107,9 @@ func (m *Model) showStatus(msg any) {
 		m.tick()
 	case ModelChosen:
 		m.status.Model = msg.Name
+	case ThemeChosen:
+		m.chosen = msg.Theme
+		m.applyTheme()
 	case ServersChanged:
 		m.status.Servers = statusline.Servers(msg)
 	case ContextUsed:

@@ -40,6 +40,8 @@ type Model struct {
 	composer *composer.Composer
 	status   statusline.Status
 	theme    *theme.Theme
+	chosen   Theme // by the user; "" means Auto
+	isDark   bool  // the background that the terminal reports
 
 	width, height int
 	expanded      bool
@@ -65,7 +67,7 @@ type runningCall struct {
 // New returns an empty screen. isDark says what the background is until the terminal reports it.
 func New(host Host, isDark bool, now time.Time) *Model {
 	return &Model{
-		host: host, composer: composer.New(), theme: theme.New(isDark), calls: map[string]*runningCall{},
+		host: host, composer: composer.New(), theme: theme.New(isDark), isDark: isDark, calls: map[string]*runningCall{},
 		width: 80, height: 24, now: now,
 		status: statusline.Status{Hint: "/help lists commands"},
 	}
@@ -80,7 +82,8 @@ func (m *Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	case tea.WindowSizeMsg:
 		m.width, m.height = msg.Width, msg.Height
 	case tea.BackgroundColorMsg:
-		m.theme = theme.New(msg.IsDark())
+		m.isDark = msg.IsDark()
+		m.applyTheme()
 	case tea.KeyPressMsg:
 		return m, m.press(msg)
 	case tea.PasteMsg:
@@ -97,6 +100,20 @@ func (m *Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		m.show(msg)
 	}
 	return m, nil
+}
+
+// Theme says for which background the colours are.
+type Theme string
+
+// The themes.
+const (
+	Dark  Theme = "dark"
+	Light Theme = "light"
+	Auto  Theme = "auto" // the background that the terminal reports
+)
+
+func (m *Model) applyTheme() {
+	m.theme = theme.New(m.chosen == Dark || m.chosen != Light && m.isDark)
 }
 
 // updateAll handles several messages.

@@ -1,0 +1,58 @@
+package agentcmd
+
+import (
+	"strings"
+	"sync"
+
+	"github.com/dowel-mcp/dowel/internal/cli/toolname"
+)
+
+// toolSwitch holds the tools that the user has taken from the model. It is safe for concurrent use.
+type toolSwitch struct {
+	mu      sync.Mutex      // guards off
+	off     map[string]bool // by the names for people: SERVER.TOOL or SERVER
+	changed chan struct{}   // holds a token after a change
+}
+
+func newToolSwitch() *toolSwitch {
+	return &toolSwitch{off: map[string]bool{}, changed: make(chan struct{}, 1)}
+}
+
+// switchTools switches a tool or all tools of a server. A server that is switched on has all its
+// tools again.
+func (s *toolSwitch) switchTools(name string, on bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if on {
+		delete(s.off, name)
+		for other := range s.off {
+			if strings.HasPrefix(other, name+".") {
+				delete(s.off, other)
+			}
+		}
+	} else {
+		s.off[name] = true
+	}
+	select {
+	case s.changed <- struct{}{}:
+	default:
+	}
+}
+
+// isOff reports whether a tool, given by its wire name, is switched off.
+func (s *toolSwitch) isOff(tool string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	name := toolname.Qualified(tool)
+	server, _, _ := strings.Cut(name, ".")
+	return s.off[name] || s.off[server]
+}
+
+// pending returns the channel with a token if the user has switched tools since the last list, or
+// nil.
+func (s *toolSwitch) pending() <-chan struct{} {
+	if len(s.changed) == 0 {
+		return nil
+	}
+	return s.changed
+}

@@ -1,0 +1,44 @@
+package chat
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/dowel-mcp/dowel/internal/cli/exit"
+	"github.com/dowel-mcp/dowel/internal/suggest"
+	"github.com/dowel-mcp/dowel/internal/tui/screen"
+)
+
+// themes are the words after /theme: the colours for a background, or those that the terminal
+// reports.
+var themes = []string{string(screen.Dark), string(screen.Light), string(screen.Auto)}
+
+// changeTheme sets the colours of the full screen.
+func (c *conversation) changeTheme(_ context.Context, word string) error {
+	switch {
+	case c.screen == nil:
+		return exit.Usagef("/theme is for the full screen: here the terminal's own colours are used")
+	case word == "":
+		c.view.Note("/theme dark or /theme light sets the colours; /theme auto follows the terminal")
+	case !slices.Contains(themes, word):
+		return exit.Usagef("/theme %s: want %s%s", word, strings.Join(themes, ", "), suggest.ForFlag(word, themes))
+	default:
+		c.screen.post(screen.ThemeChosen{Theme: screen.Theme(word)})
+		c.view.Note("theme %s", word)
+	}
+	return nil
+}
+
+// undoEdit takes back the last change of a file by a files server.
+func (c *conversation) undoEdit(ctx context.Context, _ string) error {
+	rt, err := c.awaitRuntime(ctx)
+	if err != nil {
+		return err
+	}
+	outcome, err := rt.UndoEdit()
+	if err == nil {
+		c.view.Note("%s; the model does not know: tell it if that matters", outcome)
+	}
+	return err
+}

@@ -1,0 +1,161 @@
+package chat
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strings"
+
+	"github.com/dowel-mcp/dowel/agent"
+	"github.com/dowel-mcp/dowel/internal/cli/connect"
+	"github.com/dowel-mcp/dowel/internal/cli/display"
+	"github.com/dowel-mcp/dowel/internal/cli/exit"
+	"github.com/dowel-mcp/dowel/internal/session"
+	"github.com/dowel-mcp/dowel/internal/term"
+	"github.com/dowel-mcp/dowel/mcp"
+)
+
+// maxListed limits the conversations that /resume lists.
+const maxListed = 20
+
+// resumeSession lists the saved conversations, or shows one and continues it after the user agrees.
+func (c *conversation) resumeSession(ctx context.Context, id string) error {
+	if id == "" {
+		all, err := session.List(sessionsDir())
+		if err != nil {
+			return err
+		}
+		c.writeSessions(all)
+		return nil
+	}
+	rt, err := c.awaitRuntime(ctx)
+	if err != nil {
+		return err
+	}
+	one, err := session.Find(sessionsDir(), id)
+	if err != nil {
+		return exit.WithHelp(exit.UsageError{Err: err}, "/resume")
+	}
+	if c.session != nil && c.session.Header().ID == one.ID {
+		return exit.Usagef("%s is this conversation", one.ID)
+	}
+	s, held, err := session.Load(one.Path)
+	if err != nil {
+		return err
+	}
+	c.view.Note("%s: %s of %s, with %s:", one.ID, display.Count(len(held.Messages), "message"), one.Changed.Local().Format("2006-01-02 15:04"), cmp.Or(term.Line(one.Model), "an unnamed model"))
+	c.showExchange(held.Messages)
+	if agreed, err := c.agree(ctx, "Continue this conversation? (y, n)"); err != nil || !agreed {
+		return errors.Join(err, s.Close())
+	}
+	c.replaceSession(s)
+	rt.Continue(held.Messages, s.Results(), c.mode)
+	c.view.Context(rt.Agent.Tokens())
+	c.view.Note("continuing %s; the model stays %s", one.ID, term.Line(rt.Model.Label()))
+	return nil
+}
+
+// agree asks a question. Without a terminal, the command itself is the agreement.
+func (c *conversation) agree(ctx context.Context, prompt string) (bool, error) {
+	if !c.isInteractive() {
+		return true, nil
+	}
+	answer, err := c.askUser(ctx, prompt)
+	answer = strings.ToLower(strings.TrimSpace(answer))
+	return answer == "y" || answer == "yes", err
+}
+
+// writeSessions lists conversations, the latest one first.
+func (c *conversation) writeSessions(all []session.Summary) {
+	if len(all) == 0 {
+		c.view.Note("no conversation is saved")
+		return
+	}
+	out := c.app.Stdout
+	for i, s := range all {
+		if i == maxListed {
+			c.view.Note("%d more: dowel chat --sessions lists all", len(all)-i)
+			break
+		}
+		head := s.ID + "  " + s.Changed.Local().Format("2006-01-02 15:04") + "  "
+		fmt.Fprintln(out, term.Shorten(head+term.FirstLine(s.Words), max(out.Columns()-1, 20)))
+	}
+	c.view.Note("/resume ID shows a conversation and continues it")
+}
+
+// replaceSession closes the file of the conversation and saves to another one from now on.
+func (c *conversation) replaceSession(s *session.Session) {
+	if c.session != nil {
+		if err := c.session.Close(); err != nil {
+			c.app.Warn("%v", err)
+		}
+	}
+	if c.flags.noSave {
+		_ = s.Close() // nothing was written
+		s = nil
+	}
+	c.session, c.pendingSession, c.modelRecorded = s, nil, false
+}
+
+// forkSession copies the conversation to a new file and continues there. The old file stays as it
+// is.
+func (c *conversation) forkSession(ctx context.Context, _ string) error {
+	rt, err := c.awaitRuntime(ctx)
+	if err != nil {
+		return err
+	}
+	messages := rt.Agent.Messages()
+	if len(messages) == 0 || c.session == nil {
+		return exit.Usagef("there is no saved conversation to fork; /save saves this one")
+	}
+	header := session.Header{Model: rt.Model.Label()}
+	if header.Folder, err = connect.Folder("."); err != nil {
+		return err
+	}
+	fork := session.New(sessionsDir(), header)
+	if err := copyResults(c.session.Results(), fork.Results()); err != nil {
+		return fmt.Errorf("the conversation cannot be copied: %w", err)
+	}
+	if err := writeSession(fork, messages, rt.Model); err != nil {
+		return err
+	}
+	old := c.session.Header().ID
+	c.replaceSession(fork)
+	c.modelRecorded = true
+	rt.Continue(messages, fork.Results(), c.mode)
+	c.view.Note("continuing in %s; %s stays as it is, and /resume %s goes back to it", fork.Header().ID, old, old)
+	return nil
+}
+
+// copyResults copies the folder of long results, if there is one.
+func copyResults(from, to string) error {
+	if _, err := os.Stat(from); errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err := os.Mkdir(to, 0o700); err != nil {
+		return err
+	}
+	return os.CopyFS(to, os.DirFS(from))
+}
+
+// showExchange shows the last question and answer of a conversation.
+func (c *conversation) showExchange(messages []agent.Message) {
+	var asked, answered string
+	for _, m := range messages {
+		switch text := m.Text(); {
+		case text == "":
+		case m.Role == mcp.RoleUser:
+			asked, answered = text, ""
+		default:
+			answered = text
+		}
+	}
+	for _, message := range []struct{ mark, text string }{{"> ", asked}, {"  ", answered}} {
+		if message.text != "" {
+			c.view.Note("%s%s", message.mark, c.view.Excerpt(message.text, 3))
+		}
+	}
+}
