@@ -29,8 +29,7 @@ type bridge struct {
 	cancel       context.CancelCauseFunc
 	tool         string        // the upstream's name of the tool that is called
 	answersAll   bool          // the client answers the questions of results and tasks too
-	mayHost      bool          // the client may be answered with a task of the gateway's own
-	promote      chan struct{} // holds a token when the call is to become such a task
+	promote      chan struct{} // holds a token when the call is to become a task of the gateway's own; nil if it must not
 	wake         chan struct{} // holds a token when there is a question
 	done         chan struct{} // closed when the upstream's call has returned
 
@@ -62,7 +61,7 @@ var errUnanswered = errors.New("nobody has answered what the server asked")
 func newBridge(ctx context.Context, c *core, u *hub.Upstream, req *mcp.Request) *bridge {
 	b := &bridge{
 		core: c, upstream: u, caller: callerOf(req), capabilities: req.Capabilities(),
-		promote: make(chan struct{}, 1), wake: make(chan struct{}, 1), done: make(chan struct{}), questions: map[string]*question{},
+		wake: make(chan struct{}, 1), done: make(chan struct{}), questions: map[string]*question{},
 	}
 	b.ctx, b.cancel = context.WithCancelCause(hub.WithAnswerer(context.WithoutCancel(ctx), mcp.HandlerFunc(b.answerQuestion)))
 	return b
@@ -78,14 +77,14 @@ func (b *bridge) startCall(ctx context.Context, req *mcp.Request, params json.Ra
 	if req.Peer == nil {
 		out.Notify = nil
 	}
-	call := func() (*mcp.Response, error) { return b.upstream.RoundTrip(b.ctx, b.caller, out) }
-	if req.Method == mcp.MethodCallTool && (b.answersAll || hasTasks(b.upstream)) {
-		driver := newTaskDriver(b, out)
-		call = func() (*mcp.Response, error) { return driver.makeCall(b.ctx) }
-	}
+	driver := newTaskDriver(b, out)
 	go func() {
 		defer b.core.parked.endWork()
-		b.keepResult(call())
+		if driver != nil {
+			b.keepResult(driver.makeCall(b.ctx))
+		} else {
+			b.keepResult(b.upstream.RoundTrip(b.ctx, b.caller, out))
+		}
 		close(b.done)
 		b.cancel(nil)
 	}()
@@ -246,7 +245,7 @@ func (b *bridge) openQuestions() (open map[string]mcp.InputRequest, message stri
 
 // taskCreated makes a task of the call, if the client may get one: the upstream has made one too.
 func (b *bridge) taskCreated() {
-	if !b.mayHost {
+	if b.promote == nil {
 		return
 	}
 	select {
@@ -301,7 +300,7 @@ func stripQuestion(params json.RawMessage, can mcp.ClientCapabilities) json.RawM
 func (b *bridge) passNotification(n mcp.Notification) {
 	b.mu.Lock()
 	front, ctx := b.request, b.requestCtx
-	if n.Method == mcp.NotificationProgress && b.mayHost {
+	if n.Method == mcp.NotificationProgress && b.promote != nil {
 		b.message, _ = rawjson.String(rawjson.Lookup(n.Params, "message"))
 	}
 	b.mu.Unlock()

@@ -51,8 +51,11 @@ func (g *Gateway) forwardToUpstream(ctx context.Context, u *hub.Upstream, req *m
 		return urlElicitationDeclined(req)
 	}
 	b := newBridge(ctx, g.core, u, req)
-	b.answersAll, b.mayHost = modern, mayGetTask(req)
-	if b.tool = nameOf(params); b.mayHost && modern {
+	b.answersAll = modern
+	if mayGetTask(req) {
+		b.tool, b.promote = nameOf(params), make(chan struct{}, 1)
+	}
+	if modern {
 		b.taskCreated()
 	}
 	return b.startCall(ctx, req, g.callParams(u, req, withoutAnswers(params)))

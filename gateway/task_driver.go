@@ -31,8 +31,12 @@ type taskDriver struct {
 	call   *mcp.Request
 }
 
-// newTaskDriver returns the driver of a call. The upstream may make a task of the call.
+// newTaskDriver returns the driver of a call that may need one, or nil. The upstream may make a task of
+// the call.
 func newTaskDriver(b *bridge, call *mcp.Request) *taskDriver {
+	if call.Method != mcp.MethodCallTool || !b.answersAll && !hasTasks(b.upstream) {
+		return nil
+	}
 	own := *call
 	own.Params = bytes.Clone(call.Params) // the driver outlives the client's request
 	own.ClientCapabilities = bytes.Clone(mcpwire.WithTasksCapability(call.ClientCapabilities))

@@ -1,6 +1,7 @@
 package calling
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -62,22 +63,46 @@ func (l *legacyEra) interceptTask(ctx context.Context, req *mcp.Request) (*mcp.R
 
 // callTool calls a tool as a task if it must be called so, or may and the caller wants it.
 func (l *legacyEra) callTool(ctx context.Context, req *mcp.Request) (*mcp.Response, error) {
-	name, _ := rawjson.String(rawjson.Lookup(req.Params, "name"))
-	support, err := l.findTaskSupport(ctx, name)
+	support, err := l.findTaskSupport(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("the list of tools, which says how to call %s: %w", name, err)
+		return nil, fmt.Errorf("the list of tools, which says how to call a tool: %w", err)
 	}
-	task := rawjson.Lookup(req.Params, "task")
-	asTask := support == "required" || support == "optional" && task != nil
+	wanted := rawjson.Lookup(req.Params, "task")
+	switch lookupTool(support, rawjson.Lookup(req.Params, "name")) {
+	case "required":
+		return l.callAsTask(ctx, req, wanted)
+	case "optional":
+		if wanted != nil {
+			return l.callAsTask(ctx, req, wanted)
+		}
+	}
+	if wanted != nil {
+		req = withParams(req, rawjson.Set(req.Params, "task", nil))
+	}
+	return l.c.sendInTurn(ctx, req, l)
+}
+
+// lookupTool returns the value of a tool by its encoded name. It does not allocate for a name without
+// escapes.
+func lookupTool(support map[string]string, name []byte) string {
+	if len(name) >= 2 && bytes.IndexByte(name, '\\') < 0 {
+		return support[string(name[1:len(name)-1])]
+	}
+	text, _ := rawjson.String(name)
+	return support[text]
+}
+
+func withParams(req *mcp.Request, params json.RawMessage) *mcp.Request {
 	own := *req
-	if !asTask {
-		own.Params = rawjson.Set(req.Params, "task", nil)
-		return l.c.sendInTurn(ctx, &own, l)
+	own.Params = params
+	return &own
+}
+
+func (l *legacyEra) callAsTask(ctx context.Context, req *mcp.Request, wanted json.RawMessage) (*mcp.Response, error) {
+	if !rawjson.IsObject(wanted) {
+		req = withParams(req, rawjson.Set(req.Params, "task", []byte("{}")))
 	}
-	if !rawjson.IsObject(task) {
-		own.Params = rawjson.Set(req.Params, "task", []byte("{}"))
-	}
-	resp, err := l.c.sendRequest(ctx, &own, l)
+	resp, err := l.c.sendRequest(ctx, req, l)
 	if err != nil {
 		return nil, err
 	}
@@ -104,29 +129,39 @@ func readLegacyTask(raw json.RawMessage) (*mcpwire.LegacyTask, error) {
 	return task, nil
 }
 
-// findTaskSupport returns the member execution.taskSupport of a tool, "" if it has none.
-func (l *legacyEra) findTaskSupport(ctx context.Context, name string) (string, error) {
+// findTaskSupport returns the members execution.taskSupport of the server's tools, by name.
+func (l *legacyEra) findTaskSupport(ctx context.Context) (map[string]string, error) {
+	if support, _ := l.knownTaskSupport(); support != nil {
+		return support, nil
+	}
 	select {
 	case l.toolsLock <- struct{}{}:
 		defer func() { <-l.toolsLock }()
 	case <-ctx.Done():
-		return "", context.Cause(ctx)
+		return nil, context.Cause(ctx)
+	}
+	support, version := l.knownTaskSupport()
+	if support != nil {
+		return support, nil
+	}
+	support, err := l.listTaskSupport(ctx)
+	if err != nil {
+		return nil, err
 	}
 	l.mu.Lock()
-	support, version := l.taskSupport, l.toolsVersion
-	l.mu.Unlock()
-	if support == nil {
-		var err error
-		if support, err = l.listTaskSupport(ctx); err != nil {
-			return "", err
-		}
-		l.mu.Lock()
-		if l.toolsVersion == version { // else the list has changed meanwhile
-			l.taskSupport = support
-		}
-		l.mu.Unlock()
+	defer l.mu.Unlock()
+	if l.toolsVersion == version { // else the list has changed meanwhile
+		l.taskSupport = support
 	}
-	return support[name], nil
+	return support, nil
+}
+
+// knownTaskSupport returns the result of an earlier findTaskSupport, nil if there is none, and the
+// version of the list of tools.
+func (l *legacyEra) knownTaskSupport() (support map[string]string, version int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.taskSupport, l.toolsVersion
 }
 
 // listTaskSupport reads the list of tools.
