@@ -1,8 +1,12 @@
 package auth
 
 import (
+	"cmp"
+	"encoding/json"
 	"maps"
+	"os"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -70,4 +74,49 @@ func TestRealServers(t *testing.T) {
 			s.wantCounts(map[string]int{"authorize": logins})
 		})
 	}
+}
+
+// The guide for users has the settings of each real server.
+func TestRealServersInGuide(t *testing.T) {
+	t.Parallel()
+	guide, err := os.ReadFile("../docs/guide-program.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows := map[string]string{}
+	for line := range strings.Lines(string(guide)) {
+		if cells := strings.Split(line, " | "); len(cells) == 3 && strings.HasPrefix(line, "| ") {
+			rows[strings.ToLower(strings.TrimPrefix(cells[0], "| "))] = cells[1]
+		}
+	}
+	for name, real := range realServers {
+		if got, want := rows[name], guideSettings(real.options); got != want {
+			t.Errorf("the guide says %q of %s, want %q", got, name, want)
+		}
+	}
+}
+
+// guideSettings returns options in the words of the guide. Names of clients cannot be configured.
+func guideSettings(o Options) string {
+	var all []string
+	if o.Client.ID != "" {
+		all = append(all, "your client")
+	}
+	if o.Server.AssumePKCE {
+		all = append(all, "`\"assumePKCE\": true`")
+	}
+	if o.Server.OmitResource {
+		all = append(all, "`\"resource\": \"\"`")
+	}
+	if o.Server.Resource != "" {
+		all = append(all, "`\"resource\": \"…\"`")
+	}
+	if params := maps.Clone(o.Server.Params); len(params) > 0 {
+		if params["audience"] != "" {
+			params["audience"] = "…"
+		}
+		text, _ := json.Marshal(params) // a map of strings
+		all = append(all, "`\"params\": "+string(text)+"`")
+	}
+	return cmp.Or(strings.Join(all, ", "), "–")
 }

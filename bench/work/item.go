@@ -96,7 +96,7 @@ func (o Options) withDefaults() Options {
 
 // All returns all items, in the order of the tables.
 func All() []Item {
-	return slices.Concat(calls(), payloads(), lists(), fanOuts(), idles(), cpus(), starts(), gateways())
+	return slices.Concat(calls(), payloads(), lists(), fanOuts(), idles(), cpus(), starts(), gateways(), authorizations())
 }
 
 // contestants returns the names of all implementations. The floor is the first.
