@@ -26,6 +26,9 @@ func TestMain(m *testing.M) {
 	if folder := os.Getenv("TEST_STORE_FOLDER"); folder != "" {
 		os.Exit(runStoreChild(folder))
 	}
+	if folder := os.Getenv("TEST_KEYRING_FOLDER"); folder != "" {
+		os.Exit(runKeyringChild(folder))
+	}
 	if folder := os.Getenv("TEST_REQUEST_FOLDER"); folder != "" {
 		os.Exit(runRequestChild(folder, os.Getenv("TEST_REQUEST_ADDRESS"), os.Getenv("TEST_REQUEST_DIES") != ""))
 	}

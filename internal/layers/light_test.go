@@ -27,6 +27,7 @@ func TestLinkedPackages(t *testing.T) {
 		without []string
 	}{
 		{"server on standard streams", []string{"./server", "./transport/stdio", "./transport/memory"}, slices.Concat(httpPackages, validators)},
+		{"server with access tokens", []string{"./server", "./auth/resource", "./transport/streamable"}, slices.Concat(fileParsers, loginStores, validators)},
 		{"client with logins", []string{"./client", "./auth"}, slices.Concat(fileParsers, loginStores, validators)},
 		{"hub", []string{"./hub"}, slices.Concat(fileParsers, fileWatchers, loginStores, validators)},
 		{"gateway", []string{"./gateway"}, slices.Concat(fileParsers, fileWatchers, loginStores, validators)},
