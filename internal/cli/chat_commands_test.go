@@ -170,3 +170,16 @@ func TestChatUndo(t *testing.T) {
 		})
 	}
 }
+
+// /edit takes the last message and its replies out of the conversation.
+func TestChatEdit(t *testing.T) {
+	t.Setenv("XDG_STATE_HOME", t.TempDir())
+	out := chatLines(t, `{"text": "one"}, {"text": "two"}, {"expectBody": ["first", "one", "third"], "text": "three"}`, []string{"first", "second", "/edit", "third", "/export"})
+	_, exported, _ := strings.Cut(out.stdout, "# A conversation")
+	if out.code != exit.OK || strings.Contains(exported, "second") || strings.Contains(exported, "two") || !strings.Contains(exported, "three") {
+		t.Errorf("%+v", out)
+	}
+	if out := chatLines(t, "", []string{"/edit"}); out.code != exit.Failed || !strings.Contains(out.stderr, "there is no message to edit") {
+		t.Errorf("%+v", out)
+	}
+}

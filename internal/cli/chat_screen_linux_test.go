@@ -2,6 +2,7 @@ package cli
 
 import (
 	"io"
+	"os"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -10,6 +11,7 @@ import (
 	"github.com/charmbracelet/x/vt"
 	"github.com/dowel-mcp/dowel/internal/cli/exit"
 	"github.com/dowel-mcp/dowel/internal/polltest"
+	"github.com/dowel-mcp/dowel/internal/session"
 	"golang.org/x/sys/unix"
 )
 
@@ -212,4 +214,37 @@ func TestChatScreenCommands(t *testing.T) {
 	p.typeText("\x04")
 	p.expectExit(exit.OK)
 	p.checkTerminalRestored()
+}
+
+// Ctrl-G writes the message in the user's editor. Esc twice takes the last message back.
+func TestChatScreenEditor(t *testing.T) {
+	state := ownState(t)
+	editor := filepath.Join(t.TempDir(), "editor")
+	if err := os.WriteFile(editor, []byte("#!/bin/sh\nprintf 'from the %s editor' \"$(cat \"$1\")\" > \"$1\"\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("EDITOR", editor)
+	m := newModel(t, `{"turns": [{"expect": ["from the good editor"], "text": "First answer."}, {"expect": ["from the good editor!"], "text": "Second answer."}]}`)
+	p := startScreen(t, m)
+	p.typeText("good\x07")
+	p.awaitScreen("› from the good editor")
+	p.typeText("\r")
+	p.awaitScreen("First answer.", "1 step")
+	p.typeText("\x1b")
+	p.awaitScreen("Esc again edits your last message")
+	p.typeText("\x1b")
+	p.awaitScreen("are taken back")
+	p.typeText("!\r")
+	p.awaitScreen("Second answer.")
+	p.typeText("\x04")
+	p.expectExit(exit.OK)
+	p.checkTerminalRestored()
+	saved, err := filepath.Glob(filepath.Join(state, "dowel", "sessions", "*.jsonl"))
+	if err != nil || len(saved) != 1 {
+		t.Fatal(saved, err)
+	}
+	_, held, err := session.Load(saved[0])
+	if err != nil || len(held.Messages) != 2 || held.Messages[0].Text() != "from the good editor!" {
+		t.Errorf("the conversation holds %+v, %v", held, err)
+	}
 }

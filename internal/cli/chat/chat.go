@@ -80,7 +80,9 @@ With --screen the conversation has the whole terminal. Write on while the model 
   Tab                        complete a command, file or resource
   PgUp, PgDn, Ctrl-Home/End  scroll
   Ctrl-O                     show calls and thoughts in full, or folded
+  Ctrl-G                     write the message in $VISUAL or $EDITOR
   Esc                        stop the current reply or call; Ctrl-C does, too, and twice ends dowel
+  Esc Esc                    when nothing runs: take back the last message and edit it
   Ctrl-Z                     suspend dowel; fg continues it
 A terminal without cursor movement, and a pipe, keep the lines.
 

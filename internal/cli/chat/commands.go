@@ -35,6 +35,7 @@ func slashCommands() []slashCommand {
 		{"usage", "", "show the tokens of each part of the conversation, and the total spent", (*conversation).showUsage},
 		{"resume", "[ID]", "list the saved conversations; with an ID, show one and continue it", (*conversation).resumeSession},
 		{"fork", "", "continue in a copy of this conversation", (*conversation).forkSession},
+		{"edit", "", "take back your last message and the replies to it, and edit it; Esc twice on the full screen", (*conversation).editLast},
 		{"undo", "", "take back the last change of a file by a files server", (*conversation).undoEdit},
 		{"export", "[FILE]", "write the conversation as markdown, or as JSON to a FILE.json", (*conversation).exportConversation},
 		{"theme", "[NAME]", "set the colours of the full screen: dark, light, auto", (*conversation).changeTheme},

@@ -66,7 +66,9 @@ func (c *conversation) readInput() (string, error) {
 	var lines []string
 	prompt := c.out.Bold(">") + " "
 	for {
-		text, err := c.in.ReadLine(c.ctx, term.Question{Prompt: prompt})
+		prefill := c.prefill
+		c.prefill = ""
+		text, err := c.in.ReadLine(c.ctx, term.Question{Prompt: prompt, Prefill: prefill})
 		if errors.Is(err, term.ErrInterrupted) && text == "" && lines == nil && !c.interrupts.handlePress() {
 			c.view.Note("Ctrl-D or /quit ends the conversation, and so does Ctrl-C twice")
 		}

@@ -52,6 +52,7 @@ type conversation struct {
 	modelRecorded   bool             // the session names the current model
 	awaitedServers  bool             // the first message has waited for starting servers
 	mode            agent.Mode
+	prefill         string   // of the next line, after /edit
 	lastErr         error    // of the last command or message
 	cleanups        []func() // called in reverse order when the conversation ends
 }

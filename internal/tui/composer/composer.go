@@ -104,6 +104,15 @@ func (c *Composer) Clear() {
 	c.area.Reset()
 }
 
+// Replace replaces the message by another text.
+func (c *Composer) Replace(text string) {
+	c.Clear()
+	c.setText(theme.Clean(strings.ReplaceAll(strings.TrimRight(text, "\r\n"), "\r\n", "\n")))
+}
+
+// IsSearching reports whether the user searches the history.
+func (c *Composer) IsSearching() bool { return c.search != nil }
+
 // setText replaces the text and moves the cursor to the end.
 func (c *Composer) setText(text string) {
 	c.area.SetValue(text)

@@ -50,6 +50,8 @@ type (
 	ContextUsed struct{ Used, Window int }
 	// HistoryLoaded has the messages of earlier sessions, the oldest first.
 	HistoryLoaded struct{ All []string }
+	// Drafted puts a text into the input, unless the user has written something.
+	Drafted struct{ Text string }
 	// Ticked tells the time.
 	Ticked struct{ Now time.Time }
 	// Asked puts a form to the user. Answer is called once, unless [Withdrawn] comes before.
@@ -114,6 +116,10 @@ func (m *Model) showStatus(msg any) {
 		m.status.Servers = statusline.Servers(msg)
 	case ContextUsed:
 		m.status.Used, m.status.Window = msg.Used, msg.Window
+	case Drafted:
+		if m.composer.IsEmpty() {
+			m.composer.Replace(msg.Text)
+		}
 	case HistoryLoaded:
 		m.composer.SetHistory(msg.All)
 	case Ticked:

@@ -4,6 +4,7 @@
 package screen
 
 import (
+	"os/exec"
 	"strings"
 	"time"
 
@@ -29,6 +30,11 @@ type Host struct {
 	End func()
 	// Complete completes a draft as far as possible.
 	Complete func(draft string, at int) (longer string, to int, choices []string)
+	// EditLast takes the user's last message back. [Drafted] puts it into the input.
+	EditLast func()
+	// OpenEditor returns a program that edits a text, and a function that returns the edited text
+	// when the program has ended with err.
+	OpenEditor func(text string) (program *exec.Cmd, read func(err error) (string, error), err error)
 }
 
 // Model is the screen. Make one with [New].
@@ -48,6 +54,7 @@ type Model struct {
 	queue         []string // submitted messages that wait
 	asks          []Asked  // the first one is on the screen
 	isAsideAsk    bool     // the user writes on before the form gets the keys
+	isEscaped     bool     // the last key was Esc, and it had nothing to do
 
 	reply    *transcript.Reply
 	thought  *transcript.Thought
@@ -64,12 +71,18 @@ type runningCall struct {
 	begun time.Time
 }
 
+// Hints in the status line.
+const (
+	hint        = "/help lists commands"
+	escapedHint = "Esc again edits your last message"
+)
+
 // New returns an empty screen. isDark says what the background is until the terminal reports it.
 func New(host Host, isDark bool, now time.Time) *Model {
 	return &Model{
 		host: host, composer: composer.New(), theme: theme.New(isDark), isDark: isDark, calls: map[string]*runningCall{},
 		width: 80, height: 24, now: now,
-		status: statusline.Status{Hint: "/help lists commands"},
+		status: statusline.Status{Hint: hint},
 	}
 }
 
@@ -90,6 +103,8 @@ func (m *Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		m.paste(msg.Content)
 	case completed:
 		m.composer.Complete(msg.draft, msg.at, msg.longer, msg.to, msg.choices)
+	case edited:
+		m.endEditor(msg)
 	case CompleteAgain:
 		return m, m.complete()
 	case Batch:
@@ -145,6 +160,8 @@ func (m *Model) form() *form.Form {
 
 // press handles a key.
 func (m *Model) press(press tea.KeyPressMsg) tea.Cmd {
+	wasEscaped := m.isEscaped
+	m.isEscaped, m.status.Hint = false, hint
 	switch press.String() {
 	case "ctrl+z":
 		return tea.Suspend
@@ -161,6 +178,9 @@ func (m *Model) press(press tea.KeyPressMsg) tea.Cmd {
 		}
 		return nil
 	}
+	if press.String() == "ctrl+g" && !m.composer.IsSearching() {
+		return m.openEditor()
+	}
 	switch m.composer.Press(press) {
 	case composer.Sent:
 		m.submit(m.composer.Take())
@@ -172,7 +192,28 @@ func (m *Model) press(press tea.KeyPressMsg) tea.Cmd {
 		return m.completeCommand()
 	case composer.Ignored:
 	}
+	if press.String() == "esc" {
+		m.pressEscape(wasEscaped)
+		return nil
+	}
 	return m.pressIgnored(press)
+}
+
+// pressEscape hides completions, shows the end, or stops what runs. If nothing runs, a second Esc
+// edits the last message.
+func (m *Model) pressEscape(wasEscaped bool) {
+	switch isIdle := m.activity == "" && len(m.queue) == 0 && m.composer.IsEmpty(); {
+	case m.composer.HideChoices():
+	case m.Transcript.IsScrolled():
+		m.Transcript.ScrollToEnd()
+	case isIdle && wasEscaped:
+		m.host.EditLast()
+	default:
+		if isIdle {
+			m.isEscaped, m.status.Hint = true, escapedHint
+		}
+		m.host.Stop()
+	}
 }
 
 // pressInterrupt clears the input first, like a shell, unless something runs.
@@ -194,14 +235,6 @@ func (m *Model) pressIgnored(press tea.KeyPressMsg) tea.Cmd {
 			return nil
 		}
 		return m.complete()
-	case "esc":
-		switch {
-		case m.composer.HideChoices():
-		case m.Transcript.IsScrolled():
-			m.Transcript.ScrollToEnd()
-		default:
-			m.host.Stop()
-		}
 	case "pgup":
 		m.Transcript.Scroll(-page, m.transcriptHeight())
 	case "pgdown":

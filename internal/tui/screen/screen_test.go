@@ -4,6 +4,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -35,7 +36,10 @@ func newDriver(t *testing.T) *driver {
 	tell := func(word string) func() { return func() { d.told = append(d.told, word) } }
 	d.model = New(Host{
 		Submit: func(text string) { d.told = append(d.told, "submit "+text) },
-		Stop:   tell("stop"), Interrupt: tell("interrupt"), End: tell("end"),
+		Stop:   tell("stop"), Interrupt: tell("interrupt"), End: tell("end"), EditLast: tell("edit"),
+		OpenEditor: func(text string) (*exec.Cmd, func(error) (string, error), error) {
+			return nil, nil, fmt.Errorf("no editor for %q", text)
+		},
 		Complete: func(draft string, at int) (string, int, []string) {
 			var found []string
 			for _, word := range d.known {
@@ -69,7 +73,7 @@ var keys = map[string]tea.KeyPressMsg{
 	"enter": {Code: tea.KeyEnter}, "esc": {Code: tea.KeyEscape}, "tab": {Code: tea.KeyTab}, "up": {Code: tea.KeyUp}, "down": {Code: tea.KeyDown},
 	"pgup": {Code: tea.KeyPgUp}, "pgdown": {Code: tea.KeyPgDown}, "backspace": {Code: tea.KeyBackspace}, "space": {Code: tea.KeySpace, Text: " "},
 	"ctrl+c": {Code: 'c', Mod: tea.ModCtrl}, "ctrl+d": {Code: 'd', Mod: tea.ModCtrl}, "ctrl+o": {Code: 'o', Mod: tea.ModCtrl}, "ctrl+r": {Code: 'r', Mod: tea.ModCtrl},
-	"ctrl+j": {Code: 'j', Mod: tea.ModCtrl}, "ctrl+home": {Code: tea.KeyHome, Mod: tea.ModCtrl},
+	"ctrl+g": {Code: 'g', Mod: tea.ModCtrl}, "ctrl+j": {Code: 'j', Mod: tea.ModCtrl}, "ctrl+home": {Code: tea.KeyHome, Mod: tea.ModCtrl},
 }
 
 // press presses keys by their names, and types all other words.
@@ -373,5 +377,33 @@ func TestScreenScrolls(t *testing.T) {
 	d.press("esc")
 	if !d.shows("news") {
 		t.Error("Esc does not show the end")
+	}
+}
+
+// Esc twice edits the last message, if nothing runs and nothing is written.
+func TestScreenEditsLast(t *testing.T) {
+	d := newDriver(t)
+	d.press("esc", "x", "esc", "backspace", "esc")
+	if slices.Contains(d.told, "edit") {
+		t.Errorf("other keys between are ignored: %q", d.told)
+	}
+	d.send(Working{Activity: "thinking"})
+	d.press("esc", "esc")
+	d.send(RunEnded{})
+	if slices.Contains(d.told, "edit") {
+		t.Errorf("Esc edits while something runs: %q", d.told)
+	}
+	d.press("esc", "esc")
+	if d.told[len(d.told)-1] != "edit" {
+		t.Errorf("told %q", d.told)
+	}
+	d.send(Drafted{"line one\nline two"})
+	d.send(Drafted{"another"})
+	if text := d.model.composer.Text(); text != "line one\nline two" {
+		t.Errorf("the draft is %q", text)
+	}
+	d.press("ctrl+g")
+	if !d.shows(`no editor for "line one\nline two"`) || d.model.composer.IsEmpty() {
+		t.Error("the draft is lost")
 	}
 }
