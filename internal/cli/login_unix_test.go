@@ -98,6 +98,7 @@ func TestLogin(t *testing.T) {
 		t.Errorf("login wrote %s", all)
 	}
 	u.awaitStates(map[string]hub.Status{"notes": hub.Ready})
+	u.expectSuccess("you are logged in; the key of your logins is in a file beside them", "doctor", "notes")
 	all += u.expectSuccess(resource.URL+": logged in at "+as.Issuer+", scopes use", "auth", "status")
 	as.Advance(2 * time.Hour) // the next command refreshes the token
 	for _, words := range []string{

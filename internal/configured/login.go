@@ -82,6 +82,9 @@ func newLoginTransport(server string, o *auth.Options) (*LoginTransport, error) 
 	return &LoginTransport{t, server, *o}, nil
 }
 
+// Server returns the URL of the server.
+func (t *LoginTransport) Server() string { return t.server }
+
 // WithBase returns a copy that sends its requests with base.
 func (t *LoginTransport) WithBase(base http.RoundTripper) http.RoundTripper {
 	o := t.opts

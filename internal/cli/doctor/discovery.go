@@ -7,12 +7,39 @@ import (
 
 	"github.com/dowel-mcp/dowel/auth"
 	"github.com/dowel-mcp/dowel/hub"
+	"github.com/dowel-mcp/dowel/internal/cli/factory"
 	"github.com/dowel-mcp/dowel/internal/configured"
 	"github.com/dowel-mcp/dowel/internal/doctor"
 )
 
 // stepDiscovery is the name of the steps that show how the authorization server was looked for.
 const stepDiscovery = "discovery"
+
+// stepLogin is the name of the step that shows where the key of the user's logins is.
+const stepLogin = "login"
+
+// withLogin shows, after the steps of a server that the user is logged in at, where the key of the
+// logins is: a keyring cannot be reached from everywhere.
+func withLogin(ctx context.Context, f *factory.Factory, steps iter.Seq[doctor.Step], d hub.Definition) iter.Seq[doctor.Step] {
+	login := configured.LoginOf(d.Options.HTTP.Client)
+	if login == nil {
+		return steps
+	}
+	return func(yield func(doctor.Step) bool) {
+		for s := range steps {
+			if !yield(s) {
+				return
+			}
+		}
+		place, err := f.DescribeLoginKey(ctx, login.Server())
+		switch {
+		case err != nil:
+			yield(doctor.Step{Name: stepLogin, Status: doctor.Warning, Detail: "the key of your logins cannot be used: " + err.Error()})
+		case place != "":
+			yield(doctor.Step{Name: stepLogin, Status: doctor.OK, Detail: "you are logged in; the key of your logins is " + place})
+		}
+	}
+}
 
 // withDiscovery shows, before the step that fails for a login, each address that was asked for the
 // authorization server.

@@ -148,7 +148,7 @@ func runDoctor(ctx context.Context, f *factory.Factory, chosen []hub.Definition,
 	defer work.Wait()
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	work.Go(func() { examineAll(ctx, chosen, steps, fix) })
+	work.Go(func() { examineAll(ctx, f, chosen, steps, fix) })
 	failed := 0
 	for i, d := range chosen {
 		if !showExamination(f, d, steps[i]) {
@@ -166,7 +166,7 @@ func runDoctor(ctx context.Context, f *factory.Factory, chosen []hub.Definition,
 
 // examineAll examines servers in order, up to maxParallel at the same time. It sends the steps of
 // each server to its channel and closes the channel after the last step.
-func examineAll(ctx context.Context, chosen []hub.Definition, steps []chan doctor.Step, fix bool) {
+func examineAll(ctx context.Context, f *factory.Factory, chosen []hub.Definition, steps []chan doctor.Step, fix bool) {
 	slots := make(chan struct{}, maxParallel)
 	var work sync.WaitGroup
 	defer work.Wait()
@@ -175,7 +175,7 @@ func examineAll(ctx context.Context, chosen []hub.Definition, steps []chan docto
 		work.Go(func() {
 			defer func() { <-slots }()
 			defer close(steps[i])
-			for s := range examineServer(ctx, d, fix) {
+			for s := range examineServer(ctx, f, d, fix) {
 				if ctx.Err() != nil { // the step may have failed because dowel ends
 					return
 				}
@@ -191,7 +191,7 @@ func examineAll(ctx context.Context, chosen []hub.Definition, steps []chan docto
 
 // examineServer returns the steps of one server as they happen. A server that must not start has
 // one skipped step with the reason.
-func examineServer(ctx context.Context, d hub.Definition, fix bool) iter.Seq[doctor.Step] {
+func examineServer(ctx context.Context, f *factory.Factory, d hub.Definition, fix bool) iter.Seq[doctor.Step] {
 	switch {
 	case ctx.Err() != nil:
 		return func(func(doctor.Step) bool) {}
@@ -203,7 +203,7 @@ func examineServer(ctx context.Context, d hub.Definition, fix bool) iter.Seq[doc
 	if fix {
 		steps = withRepair(ctx, server, steps)
 	}
-	return withDefinitions(steps, d)
+	return withLogin(ctx, f, withDefinitions(steps, d), d)
 }
 
 // stepRepair is the name of the step that mends a server. The steps of another examination follow

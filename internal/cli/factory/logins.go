@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/dowel-mcp/dowel/auth"
@@ -119,4 +120,29 @@ func (f *Factory) showLoginPage(p desktop.Page) {
 	}
 	fmt.Fprintln(f.Stderr, "If the browser is on another machine, paste the address of the page that it cannot open at the end,")
 	fmt.Fprintf(f.Stderr, "or forward the port there first: ssh -L %[1]d:127.0.0.1:%[1]d HOST\n", p.Port)
+}
+
+// KeyPlaces describes the results of [desktop.Store.KeyPlace] for people.
+var KeyPlaces = map[string]string{
+	desktop.InKeyring: "in the keyring of your desktop",
+	desktop.InFile:    "in a file beside them: backups without that file are safe, but programs that run as you can read the logins",
+	desktop.InOptions: "in the variable DOWEL_AUTH_KEY",
+}
+
+// DescribeLoginKey returns where the key of the user's logins is, in words for people. It returns ""
+// if the user is not logged in at the server with a URL.
+func (f *Factory) DescribeLoginKey(ctx context.Context, server string) (string, error) {
+	store, err := f.OpenLoginFiles()
+	if err != nil {
+		return "", err
+	}
+	place, err := store.KeyPlace()
+	if place == "" || err != nil {
+		return "", err
+	}
+	records, err := store.Records(ctx)
+	if err != nil || !slices.ContainsFunc(records, func(r *auth.Record) bool { return r.Server == server && r.AccessToken != "" }) {
+		return "", err
+	}
+	return KeyPlaces[place], nil
 }

@@ -90,7 +90,7 @@ func showStatus(ctx context.Context, f *factory.Factory) error {
 	for _, l := range all.Logins {
 		fmt.Fprintln(f.Stdout, describeLogin(l))
 	}
-	if words := keyPlaces[all.Key]; words != "" {
+	if words := factory.KeyPlaces[all.Key]; words != "" {
 		fmt.Fprintln(f.Stdout, "The key of the logins is "+words+".")
 	}
 	return nil
@@ -115,13 +115,6 @@ func describeLogin(l StatusLine) string {
 		text += ", ends " + l.Expires.Local().Format("2006-01-02 15:04")
 	}
 	return term.Line(text)
-}
-
-// keyPlaces describes the values of [Status].Key for people.
-var keyPlaces = map[string]string{
-	desktop.InKeyring: "in the keyring of your desktop",
-	desktop.InFile:    "in a file beside them: backups without that file are safe, but programs that run as you can read the logins",
-	desktop.InOptions: "in the variable DOWEL_AUTH_KEY",
 }
 
 func newKeyCommand(f *factory.Factory) *cobra.Command {
@@ -160,7 +153,7 @@ func moveKey(ctx context.Context, f *factory.Factory, to string) error {
 	if f.JSON {
 		return f.WriteValue(map[string]string{"key": to})
 	}
-	fmt.Fprintln(f.Stdout, "The key of the logins is "+keyPlaces[to]+".")
+	fmt.Fprintln(f.Stdout, "The key of the logins is "+factory.KeyPlaces[to]+".")
 	return nil
 }
 
