@@ -109,6 +109,8 @@ func (s *Server) checkResources(resources []string) (code, description string) {
 			return "invalid_target", "resource must be an absolute URI without a fragment"
 		case len(s.options.Resources) > 0 && !slices.Contains(s.options.Resources, resource):
 			return "invalid_target", "unknown resource " + resource
+		case s.has("resource-listed") && !s.isProtected(resource):
+			return "invalid_target", "the resource is not on the list: " + resource
 		}
 	}
 	return "", ""

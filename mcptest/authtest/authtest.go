@@ -108,6 +108,8 @@ type Server struct {
 	refresh  map[string]*grant // by refresh token
 	access   map[string]*accessToken
 	keys     []*signingKey // the newest one last
+
+	protected []string // the identifiers of the resources that Protect has started
 }
 
 // Start starts a server on a loopback address. The server ends with the test. A nil o means the

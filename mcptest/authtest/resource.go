@@ -31,9 +31,18 @@ func (s *Server) Protect(t testing.TB, handler http.Handler, scopes ...string) *
 	p := &Resource{handler: handler, issuer: s, scopes: scopes}
 	listening := httptest.NewUnstartedServer(p)
 	p.URL = "http://" + listening.Listener.Addr().String() + "/mcp"
+	s.mu.Lock()
+	s.protected = append(s.protected, p.URL)
+	s.mu.Unlock()
 	listening.Start()
 	t.Cleanup(listening.Close)
 	return p
+}
+
+func (s *Server) isProtected(resource string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Contains(s.protected, resource)
 }
 
 // SetServer moves the resource to another authorization server.
