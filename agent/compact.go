@@ -2,6 +2,7 @@ package agent
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -44,6 +45,25 @@ func (r *run) reducedGoal() int {
 		goal = min(goal, int(r.opts.Limits.CompactAt*float64(window)))
 	}
 	return goal
+}
+
+// Compact replaces the older part of the conversation by a summary that the model writes, although
+// the conversation may be far from the model's window. It returns an error, and changes nothing, if
+// there is no older part, the summary is no shorter, or ctx ends. It must not be called during a run.
+func (a *Agent) Compact(ctx context.Context) (Compacted, error) {
+	if !a.running.TryLock() {
+		return Compacted{}, errRunning
+	}
+	defer a.running.Unlock()
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	r := &run{Agent: a, ctx: ctx, cancel: cancel, yield: func(Event, error) bool { return true }}
+	before := r.calibrated(r.estimateRequest())
+	summary, err := r.replaceBySummary(before)
+	if err != nil {
+		return Compacted{}, fmt.Errorf("the conversation was not made shorter: %w", cmp.Or(context.Cause(ctx), err))
+	}
+	return Compacted{Before: before, After: r.calibrated(r.estimateRequest()), Summary: summary}, nil
 }
 
 // compactTo makes the conversation shorter, so that the next request takes at most goal tokens,

@@ -261,3 +261,36 @@ func TestCompactTextAfterRefusal(t *testing.T) {
 		}
 	}
 }
+
+// Compact works far from the window, and an interruption changes nothing.
+func TestCompactOnDemand(t *testing.T) {
+	model := &script{t: t, window: 100_000, replies: []reply{says(strings.Repeat("many words ", 500)), says("short"), says("never seen"), says("A summary."), says("on")}}
+	a := agent.New(model, nil, nil)
+	if _, err := a.Compact(t.Context()); err == nil {
+		t.Error("an empty conversation is compacted")
+	}
+	for _, text := range []string{"one", "two"} {
+		expectAnswer(t, a, text)
+	}
+	before := a.Messages()
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := a.Compact(ended); !errors.Is(err, context.Canceled) || len(a.Messages()) != len(before) {
+		t.Errorf("got %v, %d messages", err, len(a.Messages()))
+	}
+	e, err := a.Compact(t.Context())
+	if err != nil || e.Summary != "A summary." || e.After >= e.Before || len(a.Messages()) >= len(before) {
+		t.Errorf("got %+v, %v, %d messages", e, err, len(a.Messages()))
+	}
+	expectAnswer(t, a, "three")
+	check(t, a.Messages())
+}
+
+func expectAnswer(t *testing.T, a *agent.Agent, text string) {
+	t.Helper()
+	for _, err := range a.Run(t.Context(), mcp.Text(text)) {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}

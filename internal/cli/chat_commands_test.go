@@ -183,3 +183,18 @@ func TestChatEdit(t *testing.T) {
 		t.Errorf("%+v", out)
 	}
 }
+
+// /compact replaces the older part by a summary, and says why it does not.
+func TestChatCompact(t *testing.T) {
+	t.Setenv("XDG_STATE_HOME", t.TempDir())
+	long := strings.Repeat("many words ", 300)
+	out := chatLines(t, `{"text": "`+long+`"}, {"text": "second answer"}, {"expectBody": ["You summarise"], "text": "They spoke."}, {"expectBody": ["first", "They spoke.", "second answer", "third"], "text": "three"}`,
+		[]string{"first", "second", "/compact", "third", "/export"})
+	_, exported, _ := strings.Cut(out.stdout, "# A conversation")
+	if out.code != exit.OK || strings.Contains(exported, "many words") || !strings.Contains(exported, "They spoke.") || !strings.Contains(out.stderr, "compacted from about 1,") {
+		t.Errorf("%+v", out)
+	}
+	if out := chatLines(t, "", []string{"/compact"}); out.code != exit.Failed || !strings.Contains(out.stderr, "nothing older") {
+		t.Errorf("%+v", out)
+	}
+}

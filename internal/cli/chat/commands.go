@@ -33,6 +33,7 @@ func slashCommands() []slashCommand {
 		{"model", "[NAME]", "show the model, or change it", (*conversation).changeModel},
 		{"approve", "[MODE]", "show or set which tools run: ask, read-only, all, none", (*conversation).changeMode},
 		{"usage", "", "show the tokens of each part of the conversation, and the total spent", (*conversation).showUsage},
+		{"compact", "", "replace the older part of the conversation by a summary, which makes room for more", (*conversation).compactConversation},
 		{"resume", "[ID]", "list the saved conversations; with an ID, show one and continue it", (*conversation).resumeSession},
 		{"fork", "", "continue in a copy of this conversation", (*conversation).forkSession},
 		{"edit", "", "take back your last message and the replies to it, and edit it; Esc twice on the full screen", (*conversation).editLast},

@@ -159,3 +159,23 @@ func (c *conversation) showExchange(messages []agent.Message) {
 		}
 	}
 }
+
+// compactConversation has the model summarise the older part of the conversation.
+func (c *conversation) compactConversation(ctx context.Context, _ string) error {
+	rt, err := c.awaitRuntime(ctx)
+	if err != nil {
+		return err
+	}
+	c.view.Working("the model writes a summary …")
+	event, err := rt.Agent.Compact(ctx)
+	c.view.Working("")
+	if err != nil {
+		return err
+	}
+	c.recordEvent(event)
+	c.view.Note("compacted from about %s to %s tokens; the summary:", display.Thousands(event.Before), display.Thousands(event.After))
+	c.view.Note("%s", c.view.Excerpt(event.Summary, 10))
+	c.view.Context(rt.Agent.Tokens())
+	c.updateSession(func(s *session.Session) error { return s.Sync(rt.Agent.Messages()) })
+	return nil
+}
