@@ -150,10 +150,10 @@ interop: interop-deps bin/gotestsum ## real peers: npm's reference servers, the 
 servers: bin/gotestsum postgres xvfb ## the servers that need more than dowel itself
 	@cd servers && ../bin/gotestsum --format testname --jsonfile "$${DOWEL_TEST_EVENTS:-$$(mktemp -d)}/servers.json" -- -race -timeout 10m ./...
 
-# Clients that are too large for make test: a gigabyte from npm.
+# Clients that are too large for make test: two gigabytes from npm.
 refused: bin/gotestsum
 	@./interop/install.sh long
-	cd interop && ../bin/gotestsum --format testname --jsonfile "$${DOWEL_TEST_EVENTS:-$$(mktemp -d)}/refused.json" -- -tags long -run TestRefusedLargeClients .
+	cd interop && ../bin/gotestsum --format testname --jsonfile "$${DOWEL_TEST_EVENTS:-$$(mktemp -d)}/refused.json" -- -tags long -run 'TestRefusedLargeClients|TestLargeHosts' .
 
 interop-deps:
 	@./interop/install.sh
@@ -190,4 +190,4 @@ floor: ## dowel beside its floor alone, as ratios
 	@go test -run '^$$' -bench . -benchmem ./mcptest/... ./auth/...
 
 clean:
-	@rm -rf bin dist interop/node/node_modules interop/refused/*/node_modules conformance/suite/node_modules
+	@rm -rf bin dist interop/node/node_modules interop/refused/*/node_modules interop/hosts/*/node_modules conformance/suite/node_modules

@@ -5,12 +5,13 @@
 set -eu
 cd "$(dirname "$0")"
 if [ "${1-}" = long ]; then
+	(cd hosts/large && npm install --ignore-scripts --no-package-lock --no-audit --no-fund)
 	cd refused/large
 	npm install --ignore-scripts --no-package-lock --no-audit --no-fund
 	node node_modules/@anthropic-ai/claude-code/install.cjs
 	cd node_modules/opencode-ai
 	exec node postinstall.mjs
 fi
-for folder in node oidc refused/few; do
+for folder in node oidc refused/few hosts/few; do
 	(cd "$folder" && npm ci --ignore-scripts --no-audit --no-fund)
 done
