@@ -333,6 +333,13 @@ func (b *bridge) takeResult() (*mcp.Response, error) {
 	return b.resp, b.err
 }
 
+// peekResult is takeResult for a result that stays here, and goes on to count.
+func (b *bridge) peekResult() (*mcp.Response, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.resp, b.err
+}
+
 // CutOff implements [quota.Waiter].
 func (b *bridge) CutOff(reason error) {
 	b.mu.Lock()

@@ -154,7 +154,7 @@ func (t *hostedTask) describeTask(ctx context.Context) *mcpwire.Task {
 
 // describeEnd adds the result or the error of a call that has ended.
 func (t *hostedTask) describeEnd(ctx context.Context, task *mcpwire.Task) {
-	res, err := clientResult(t.bridge.takeResult())
+	res, err := clientResult(t.bridge.peekResult())
 	if why := describeFailure(ctx, t.bridge.upstream, err); why != "" {
 		res, err = failedResult(why), nil
 	}
