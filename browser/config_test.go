@@ -11,8 +11,8 @@ import (
 	"github.com/chromedp/chromedp/kb"
 )
 
-// The files and the effective values of a server are shown with their places, without secrets. A change
-// in an editor shows by itself. A user opens entries with the mouse and with the keyboard.
+// The files and the effective values of a server are shown with their places, without secrets. A
+// change in an editor shows by itself. A user opens entries with the mouse and with the keyboard.
 func TestConfig(t *testing.T) {
 	u := newUser(t)
 	u.write(filepath.Join(u.project, "dowel.json"), `{"mcpServers": {"notes": {"command": "`+dowelPath+`", "args": ["serve", "kv"], "disabled": true}}}`)

@@ -71,8 +71,9 @@ func reportTotal(o options, version string, all []verdict) error {
 }
 
 // firstDifference returns the number of the first line in which a table and the earlier table in b
-// differ, counted from 1, and the line in each. It returns 0 if no line differs. A cell may have more
-// checks than before: some checks run for each request, and on a busy machine a client repeats one.
+// differ, counted from 1, and the line in each. It returns 0 if no line differs. A cell may have
+// more checks than before: some checks run for each request, and on a busy machine a client repeats
+// one.
 func firstDifference(a, b string) (line int, inA, inB string) {
 	as, bs := strings.Split(a, "\n"), strings.Split(b, "\n")
 	at := func(lines []string, i int) string {

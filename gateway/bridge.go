@@ -100,8 +100,8 @@ func (b *bridge) resumeCall(ctx context.Context, req *mcp.Request) (*mcp.Result,
 	return b.awaitOutcome(ctx)
 }
 
-// takeAnswers passes answers on to their questions, and returns the number of questions that are still
-// open.
+// takeAnswers passes answers on to their questions, and returns the number of questions that are
+// still open.
 func (b *bridge) takeAnswers(answers json.RawMessage) (left int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -254,8 +254,8 @@ func (b *bridge) taskCreated() {
 	}
 }
 
-// noteMessage takes the status message of the upstream's task. A client that waits for the call gets
-// it as progress. The numbers only count the messages.
+// noteMessage takes the status message of the upstream's task. A client that waits for the call
+// gets it as progress. The numbers only count the messages.
 func (b *bridge) noteMessage(message string) {
 	b.mu.Lock()
 	if message == "" || message == b.message {

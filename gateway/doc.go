@@ -20,13 +20,14 @@
 //
 // # What the gateway changes
 //
-// The edges own ids, progress tokens, subscription ids, the protocol's keys of _meta, resultType and
-// caching hints. The gateway changes names of tools and prompts, and URIs that several upstreams
-// have. All other bytes pass unchanged. Error -32042 of an older upstream becomes a question that
-// asks the user to open its URLs.
+// The edges own ids, progress tokens, subscription ids, the protocol's keys of _meta, resultType
+// and caching hints. The gateway changes names of tools and prompts, and URIs that several
+// upstreams have. All other bytes pass unchanged. Error -32042 of an older upstream becomes a
+// question that asks the user to open its URLs.
 //
 // # Missing upstreams
 //
 // A list holds the items of all upstreams that can be called. The list's _meta names the other
-// upstreams with the reason, under "dowel/missing" of their _meta; the tool dowel__status tells a model the same.
+// upstreams with the reason, under "dowel/missing" of their _meta; the tool dowel__status tells a
+// model the same.
 package gateway

@@ -13,8 +13,8 @@ import (
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
-// forwardNamed is forwardRequest without logins. Questions name the upstream, unless that is a gateway,
-// which has named its own.
+// forwardNamed is forwardRequest without logins. Questions name the upstream, unless that is a
+// gateway, which has named its own.
 func (g *Gateway) forwardNamed(ctx context.Context, u *hub.Upstream, req *mcp.Request, params json.RawMessage) (*mcp.Result, error) {
 	res, err := g.forwardToUpstream(ctx, u, req, params)
 	if err == nil && res.Type == mcp.ResultInputRequired && !g.relays {
@@ -61,8 +61,8 @@ func (g *Gateway) forwardToUpstream(ctx context.Context, u *hub.Upstream, req *m
 	return b.startCall(ctx, req, g.callParams(u, req, withoutAnswers(params)))
 }
 
-// callParams returns the params of a call at an upstream. They ask for a task if the client may get one
-// and the upstream is of 2025-11-25; other upstreams get no sign of the tasks of that revision.
+// callParams returns the params of a call at an upstream. They ask for a task if the client may get
+// one and the upstream is of 2025-11-25; other upstreams get no sign of the tasks of that revision.
 func (g *Gateway) callParams(u *hub.Upstream, req *mcp.Request, params json.RawMessage) json.RawMessage {
 	asks := rawjson.Lookup(params, "task") != nil
 	switch {

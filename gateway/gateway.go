@@ -27,8 +27,8 @@ type Options struct {
 	Info mcp.Implementation
 	// Instructions come before the instructions of the upstreams.
 	Instructions string
-	// Keys seal the states of parked calls, those of modern upstreams for clients with a principal, and
-	// the ids of tasks. nil means random keys.
+	// Keys seal the states of parked calls, those of modern upstreams for clients with a principal,
+	// and the ids of tasks. nil means random keys.
 	Keys *mcp.Keys
 	// ParkTimeout limits how long an upstream's call waits for an answer of its client. 0 means 10
 	// minutes.
@@ -42,9 +42,9 @@ type Options struct {
 	// first time: many clients list once and never again. 0 means 3 seconds, negative does not
 	// wait.
 	StartWait time.Duration
-	// Scopes returns the scopes that a client with an access token (package auth/resource) needs to use
-	// an upstream: its tools, prompts, resources and completions. Lists show them to all clients. nil
-	// means none. Scopes is called concurrently.
+	// Scopes returns the scopes that a client with an access token (package auth/resource) needs to
+	// use an upstream: its tools, prompts, resources and completions. Lists show them to all
+	// clients. nil means none. Scopes is called concurrently.
 	Scopes func(server string) []string
 	// Login returns the address of a page on which the user of a request logs in at an upstream that
 	// has refused the request for lack of a login. ctx is the context of the request. With wait, Login

@@ -144,8 +144,8 @@ func requestDigest(u *hub.Upstream, req *mcp.Request) []byte {
 	return sum[:]
 }
 
-// ownsState reports whether a request repeats a call that was parked. Modern upstreams have states of
-// their own.
+// ownsState reports whether a request repeats a call that was parked. Modern upstreams have states
+// of their own.
 func (p *parkedCalls) ownsState(u *hub.Upstream, req *mcp.Request) bool {
 	raw := rawjson.Lookup(req.Params, "requestState")
 	if raw == nil {

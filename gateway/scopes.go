@@ -14,9 +14,9 @@ import (
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
-// Scopes returns the scopes that a request needs by [Options.Scopes], as far as its upstream is known
-// before it is served. Transports over HTTP call it, as [mcp.Handler] describes. Only requests with an
-// access token need scopes.
+// Scopes returns the scopes that a request needs by [Options.Scopes], as far as its upstream is
+// known before it is served. Transports over HTTP call it, as [mcp.Handler] describes. Only
+// requests with an access token need scopes.
 func (g *Gateway) Scopes(ctx context.Context, _ mcp.Principal, method string, params json.RawMessage) []string {
 	if g.opts.Scopes == nil || httpwire.AuthorizationFrom(ctx) == nil {
 		return nil
@@ -53,8 +53,8 @@ func (g *Gateway) requestedUpstream(method string, params json.RawMessage) *hub.
 	return nil
 }
 
-// checkScopes returns an error if a request with an access token lacks the scopes of an upstream. It is
-// called before anything is sent to an upstream for a request.
+// checkScopes returns an error if a request with an access token lacks the scopes of an upstream.
+// It is called before anything is sent to an upstream for a request.
 func (c *core) checkScopes(ctx context.Context, u *hub.Upstream, req *mcp.Request) error {
 	if c.opts.Scopes == nil || httpwire.AuthorizationFrom(ctx) == nil {
 		return nil

@@ -19,8 +19,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/oauthex"
 )
 
-// startResourceServer returns an authorization server and the address of a dowel server that accepts
-// its tokens. The tool read needs the scope of every request, and the tool write one more.
+// startResourceServer returns an authorization server and the address of a dowel server that
+// accepts its tokens. The tool read needs the scope of every request, and the tool write one more.
 func startResourceServer(t *testing.T) (as *authtest.Server, url string) {
 	t.Helper()
 	as = authtest.Start(t, &authtest.Options{Scopes: []string{"notes:read", "notes:write"}})

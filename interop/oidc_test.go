@@ -186,8 +186,8 @@ func whoAmI(t *testing.T, to string, o auth.Options) (string, error) {
 	return client.Call[string](t.Context(), c, "whoami", nil)
 }
 
-// Both sides of dowel work with a real authorization server: with bearer tokens, and with tokens that
-// are bound to a key while both servers want nonces.
+// Both sides of dowel work with a real authorization server: with bearer tokens, and with tokens
+// that are bound to a key while both servers want nonces.
 func TestOIDCProvider(t *testing.T) {
 	const document = "https://dowel.example/client.json"
 	raw, err := auth.ClientDocument(auth.Client{DocumentURL: document})
@@ -221,8 +221,8 @@ func TestOIDCProvider(t *testing.T) {
 	}
 }
 
-// refreshTwice checks that an expired token is refreshed, and that the second use of a refresh token
-// ends the login.
+// refreshTwice checks that an expired token is refreshed, and that the second use of a refresh
+// token ends the login.
 func refreshTwice(t *testing.T, to string) {
 	t.Helper()
 	store := auth.NewStore()

@@ -89,8 +89,8 @@ func startProtectedGoServer(t *testing.T, as *authtest.Server) string {
 	return web.URL + "/mcp"
 }
 
-// TestProtectedServers logs dowel's client in at servers on the other SDKs, with a step-up, a refresh
-// and a login that was revoked.
+// TestProtectedServers logs dowel's client in at servers on the other SDKs, with a step-up, a
+// refresh and a login that was revoked.
 func TestProtectedServers(t *testing.T) {
 	t.Parallel()
 	typeScript := func(version string) func(*testing.T, *authtest.Server) string {

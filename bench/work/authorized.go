@@ -27,8 +27,8 @@ const (
 	withToken    = "authorized"
 )
 
-// authorizations measures a call over HTTP with an access token, which the client has got before and
-// the server knows, and the same call without authorization.
+// authorizations measures a call over HTTP with an access token, which the client has got before
+// and the server knows, and the same call without authorization.
 func authorizations() (items []Item) {
 	for _, width := range []int{1, 64} {
 		flight := "one at a time"

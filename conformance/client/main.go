@@ -76,9 +76,9 @@ func runScenario(ctx context.Context, target string) error {
 	return callTestTool(ctx, c)
 }
 
-// olderRevision returns r if it is older than the newest legacy revision, else "": the client must
-// find the newest revision of each era itself. The suite's servers accept the newest revision, so
-// the client must request an older one.
+// olderRevision returns r if it is older than the newest legacy revision, and "" otherwise. With ""
+// the client offers the newest revision of each era. The suite's servers accept that also in a run
+// for an older revision, so in such a run the client must request r.
 func olderRevision(r mcp.Revision) mcp.Revision {
 	if r < mcp.LatestLegacyRevision {
 		return r

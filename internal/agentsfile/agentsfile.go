@@ -1,6 +1,6 @@
 // Package agentsfile finds the instructions that a user and a project give to models: files called
-// AGENTS.md (https://agents.md). A project's file may come from anyone, so it counts only if the user
-// agreed to its content, or to the file whatever its content becomes.
+// AGENTS.md (https://agents.md). A project's file may come from anyone, so it counts only if the
+// user agreed to its content, or to the file whatever its content becomes.
 package agentsfile
 
 import (
@@ -118,8 +118,8 @@ func digest(text string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// Agree stores that the user agreed to a project's file: to its content, or to the file whatever its
-// content becomes.
+// Agree stores that the user agreed to a project's file: to its content, or to the file whatever
+// its content becomes.
 func Agree(store *state.State, f File, always bool) error {
 	fact := fmt.Sprintf("%d characters for models", len([]rune(f.Text)))
 	return store.Trust(f.Path, grantName, config.Agreement{Facts: []string{fact}, Digests: map[string]string{grantName: digest(f.Text)}, Folder: always})

@@ -13,7 +13,7 @@ import (
 func TestKeysOfTheEnvironment(t *testing.T) {
 	m := newModel(t, `{"key": "of-the-environment", "turns": [{"text": "ok"}]}`)
 	t.Setenv("OPENAI_API_KEY", "of-the-environment")
-	if out := runDowel(t, "", m.args(t, "Go")...); out.code != exit.OK {
+	if out := runDowel(t, "", m.runArgs(t, "Go")...); out.code != exit.OK {
 		t.Errorf("%+v", out)
 	}
 	m = newModel(t, `{"turns": [{"text": "ok"}]}`)

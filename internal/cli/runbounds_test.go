@@ -25,7 +25,7 @@ type runCase struct {
 func (test runCase) run(t *testing.T) {
 	t.Run(test.name, func(t *testing.T) {
 		m := newModel(t, test.script)
-		out := runDowel(t, "", m.args(t, test.words...)...)
+		out := runDowel(t, "", m.runArgs(t, test.words...)...)
 		if out.code != test.code || out.stdout != test.stdout || !strings.Contains(out.stderr, test.stderr) || test.stderr == "" && out.stderr != "" {
 			t.Errorf("exit code %d, want %d\nstdout: %s\nwant:   %s\nstderr: %s\nwant:   %s", out.code, test.code, out.stdout, test.stdout, out.stderr, test.stderr)
 		}
@@ -137,9 +137,9 @@ func TestRunVerbosity(t *testing.T) {
 		want int // the most words of the result
 	}{{"", 0}, {"-v", 100}, {"-vv", 220}} {
 		m := newModel(t, script)
-		words := m.args(t, "Echo", "--trust-annotations")
+		words := m.runArgs(t, "Echo", "--trust-annotations")
 		if test.flag != "" {
-			words = m.args(t, "Echo", "--trust-annotations", test.flag)
+			words = m.runArgs(t, "Echo", "--trust-annotations", test.flag)
 		}
 		out := runDowel(t, "", words...)
 		if n := strings.Count(out.stderr, "word"); out.stdout != "ok\n" || n > test.want || n <= test.want/10 && test.want > 0 {
@@ -156,7 +156,7 @@ func TestRunWatch(t *testing.T) {
 	var stdout, stderr bytes.Buffer
 	ended := make(chan int, 1)
 	go func() {
-		words := m.args(t, "Look at it: @cli-test:test://ticking", "--watch", "cli-test:test://ticking", "--max-time", "5m")
+		words := m.runArgs(t, "Look at it: @cli-test:test://ticking", "--watch", "cli-test:test://ticking", "--max-time", "5m")
 		ended <- Run(ctx, words, strings.NewReader(""), &stdout, &stderr)
 	}()
 	polltest.Until(t, "two runs", func() bool { return m.Left() == 0 })
@@ -173,7 +173,7 @@ func TestRunWatch(t *testing.T) {
 		"elsewhere:test://ticking": "no server is called elsewhere", "nothing": "--watch nothing: write SERVER:URI",
 	} {
 		m := newModel(t, `{"turns": []}`)
-		if out := runDowel(t, "", m.args(t, "Look", "--watch", word)...); out.code != exit.Usage || !strings.Contains(out.stderr, want) {
+		if out := runDowel(t, "", m.runArgs(t, "Look", "--watch", word)...); out.code != exit.Usage || !strings.Contains(out.stderr, want) {
 			t.Errorf("%+v", out)
 		}
 	}

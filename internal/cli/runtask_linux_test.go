@@ -12,7 +12,7 @@ func TestRunTaskOnTerminal(t *testing.T) {
 	m := newModel(t, `{"turns": [
 		{"text": "Let me see.", "calls": [{"name": "cli-test__echo", "arguments": {"message": "hi"}}, {"name": "cli-test__fail"}]},
 		{"text": "It said hi.", "usage": {"input": 1234, "cached": 1000, "output": 5}}]}`)
-	p := onTerminal(t, m.args(t, "Echo", "hi", "--approve", "all")...)
+	p := onTerminal(t, m.runArgs(t, "Echo", "hi", "--approve", "all")...)
 	for _, want := range []string{"Let me see.\r\n", "cli-test.echo", "message=hi", "cli-test.fail", "out of cheese", "It said hi.\r\n", "2 steps", "1,234 tokens read"} {
 		p.expect(want)
 	}
@@ -25,7 +25,7 @@ func TestRunTaskOnTerminal(t *testing.T) {
 // With - as the task, run asks for it on the terminal.
 func TestRunTaskTyped(t *testing.T) {
 	m := newModel(t, `{"turns": [{"expect": ["typed by hand"], "text": "ok"}]}`)
-	p := onTerminal(t, m.args(t, "-")...)
+	p := onTerminal(t, m.runArgs(t, "-")...)
 	p.expect("end it with Ctrl-D")
 	p.typeText("typed by hand\n\x04")
 	p.expect("ok\r\n")
@@ -37,7 +37,7 @@ func TestRunTaskTyped(t *testing.T) {
 func TestRunTaskApprovalWithoutQuestion(t *testing.T) {
 	for _, word := range []string{"--approve=read-only", "--json"} {
 		m := newModel(t, `{"turns": [{"text": "I add.", "calls": [{"name": "cli-test__add", "arguments": {"a": 1, "b": 2}}]}]}`)
-		p := onTerminal(t, m.args(t, "Add", word)...)
+		p := onTerminal(t, m.runArgs(t, "Add", word)...)
 		p.expect("the model called cli-test.add")
 		if word != "--json" {
 			p.expect("--approve all")
@@ -76,7 +76,7 @@ func TestRunTaskAsksOnTerminal(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			ownState(t)
 			m := newModel(t, `{"turns": [`+tt.turns+`]}`)
-			p := onTerminal(t, m.args(t, "Add")...)
+			p := onTerminal(t, m.runArgs(t, "Add")...)
 			p.converse(tt.steps...)
 			p.expect(tt.shows)
 			p.expectExit(tt.code)

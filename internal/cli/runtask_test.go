@@ -63,8 +63,8 @@ func unsetModels(t *testing.T) {
 	}
 }
 
-// args appends the flags for the model and the test server to words.
-func (m *model) args(t *testing.T, words ...string) []string {
+// runArgs appends the flags for the model and the test server to words.
+func (m *model) runArgs(t *testing.T, words ...string) []string {
 	t.Helper()
 	return withTestServer(t, append([]string{"run", "--model", "gpt-test", "--base-url", m.url}, words...)...)
 }
@@ -179,7 +179,7 @@ func TestRunTask(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			m := newModel(t, test.script)
-			out := runDowel(t, test.stdin, m.args(t, test.words...)...)
+			out := runDowel(t, test.stdin, m.runArgs(t, test.words...)...)
 			if out.code != test.code || out.stdout != test.stdout || !strings.Contains(out.stderr, test.stderr) || test.stderr == "" && out.stderr != "" {
 				t.Errorf("exit code %d, want %d\nstdout: %s\nwant:   %s\nstderr: %s\nwant:   %s", out.code, test.code, out.stdout, test.stdout, out.stderr, test.stderr)
 			}
@@ -200,7 +200,7 @@ func TestRunTaskFiles(t *testing.T) {
 	}
 	notes, picture := write("notes.txt", "buy milk"), write("picture.png", string(pixel))
 	m := newModel(t, `{"turns": [{"expect": ["What is this?"], "expectBody": ["buy milk", "notes.txt", "picture.png", "data:image/png;base64,"], "text": "ok"}]}`)
-	if out := runDowel(t, "", m.args(t, "What is this?", "-f", notes, "-f", picture)...); out.code != exit.OK || out.stdout != "ok\n" {
+	if out := runDowel(t, "", m.runArgs(t, "What is this?", "-f", notes, "-f", picture)...); out.code != exit.OK || out.stdout != "ok\n" {
 		t.Errorf("%+v", out)
 	}
 	for path, want := range map[string]string{
@@ -222,7 +222,7 @@ func TestRunTaskJSON(t *testing.T) {
 	m := newModel(t, `{"turns": [
 		{"reasoning": "hm", "text": "Let me see.", "calls": [{"id": "one", "name": "cli-test__steps"}], "usage": {"input": 10, "output": 2}},
 		{"expect": ["done"], "text": "It is done.", "usage": {"input": 20, "cached": 10, "output": 3}}]}`)
-	out := runDowel(t, "", m.args(t, "Go", "--json", "--approve", "all")...)
+	out := runDowel(t, "", m.runArgs(t, "Go", "--json", "--approve", "all")...)
 	if out.code != exit.OK || out.stderr != "" {
 		t.Errorf("exit code %d, stderr: %s", out.code, out.stderr)
 	}

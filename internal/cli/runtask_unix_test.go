@@ -199,7 +199,7 @@ func TestRunTaskInterrupted(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			m := newModel(t, `{"turns": [{"text": "I wait.", "calls": [{"name": "cli-test__wait"}]}]}`)
 			trace := filepath.Join(t.TempDir(), "trace")
-			cmd := newCommand(t, m.args(t, append(flags, "Wait", "--approve", "all", "-e", traceVariable+"="+trace)...)...)
+			cmd := newCommand(t, m.runArgs(t, append(flags, "Wait", "--approve", "all", "-e", traceVariable+"="+trace)...)...)
 			var stdout, stderr bytes.Buffer
 			cmd.Stdout, cmd.Stderr = &stdout, &stderr
 			if err := cmd.Start(); err != nil {

@@ -12,8 +12,8 @@ import (
 	"github.com/dowel-mcp/dowel/internal/polltest"
 )
 
-// A task is started, seen, answered, awaited, cancelled and forgotten by commands that are processes of
-// their own.
+// A task is started, seen, answered, awaited, cancelled and forgotten by commands that are
+// processes of their own.
 func TestTaskCommands(t *testing.T) {
 	t.Parallel()
 	p := newTestUser(t)

@@ -6,8 +6,8 @@
 //
 // The page is static files without data. It reads and changes everything through an API, below
 // /console/api/, which needs a bearer token. The only way to a token is a ticket of
-// [Console.LoginURL], which counts once and for a minute: nothing over HTTP gives a ticket or a token
-// away. Cookies are not used, so a browser sends no credentials by itself.
+// [Console.LoginURL], which counts once and for a minute: nothing over HTTP gives a ticket or a
+// token away. Cookies are not used, so a browser sends no credentials by itself.
 //
 // Every route refuses requests with a foreign host name, and requests that a page of another origin
 // makes a browser send, also a page of another port of this machine.
@@ -52,8 +52,8 @@ func New(o Options) *Console {
 	return &Console{options: o, files: loadFiles(o.Folder)}
 }
 
-// LoginURL returns a URL below base, such as http://127.0.0.1:7800, that opens the console and logs in.
-// It counts once and for [TicketLife].
+// LoginURL returns a URL below base, such as http://127.0.0.1:7800, that opens the console and logs
+// in. It counts once and for [TicketLife].
 func (c *Console) LoginURL(base string) string {
 	return base + c.options.Prefix + "/#login=" + c.logins.newTicket()
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/dowel-mcp/dowel/internal/console"
 )
 
-// forbidden is code that could make markup or scripts of text, or reach for elsewhere. A brace before
-// import( is a type in a comment.
+// forbidden is code that could make markup or scripts of text, or reach for elsewhere. A brace
+// before import( is a type in a comment.
 var forbidden = regexp.MustCompile(`(?i)innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\(|new Function|setAttribute\("style|\bon\w+="|style="|srcdoc|javascript:|[^{]\bimport\(|document\.cookie|https?://[a-z]`)
 
 var imports = regexp.MustCompile(`from "\./([\w.]+)"`)
@@ -61,7 +61,8 @@ func TestFiles(t *testing.T) {
 	}
 }
 
-// The page names its files by their content, so that they can be kept for ever, and they are packed.
+// The page names its files by their content, so that they can be kept for ever, and they are
+// packed.
 func TestFilesAreServed(t *testing.T) {
 	t.Parallel()
 	p := serveConsole(t, console.Options{})

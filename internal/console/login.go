@@ -27,7 +27,8 @@ const (
 // digest stands for a ticket or token, so that comparing takes the same time for all wrong ones.
 type digest [sha256.Size]byte
 
-// logins holds the tickets that wait to be used, and the sessions of pages. The zero value is empty.
+// logins holds the tickets that wait to be used, and the sessions of pages. The zero value is
+// empty.
 type logins struct {
 	mu       sync.Mutex
 	tickets  map[digest]time.Time // when they were made
@@ -114,8 +115,8 @@ func (l *logins) endSession(d digest) {
 // errLoggedOut is the error of a request without a valid token.
 var errLoggedOut = errors.New("this page is not logged in: run dowel console")
 
-// authorize returns the context of a request with a valid token, which ends with its session too. The
-// caller must call end.
+// authorize returns the context of a request with a valid token, which ends with its session too.
+// The caller must call end.
 func (l *logins) authorize(r *http.Request) (ctx context.Context, end func(), err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -8,8 +8,8 @@ import (
 	"github.com/dowel-mcp/dowel/internal/config"
 )
 
-// Configuration is the configuration as it is in force: the files that dowel looks for, and each server
-// with its effective values. Secrets are masked.
+// Configuration is the configuration as it is in force: the files that dowel looks for, and each
+// server with its effective values. Secrets are masked.
 type Configuration struct {
 	// Files are in the order of their precedence.
 	Files   []ConfigFile  `json:"files"`

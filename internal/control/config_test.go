@@ -14,7 +14,8 @@ import (
 	"github.com/dowel-mcp/dowel/internal/control"
 )
 
-// loadConfig returns the configuration of files with these texts, the first of which wins, and their paths.
+// loadConfig returns the configuration of files with these texts, the first of which wins, and
+// their paths.
 func loadConfig(t *testing.T, texts ...string) (set *config.Set, paths []string) {
 	t.Helper()
 	for _, text := range texts {

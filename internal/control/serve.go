@@ -60,8 +60,8 @@ type Running struct {
 	door string // of the user's actions, for the audit log: console, or command
 }
 
-// Handler returns the HTTP handler of a running dowel. Only the user may reach it. gateway serves the
-// gateway at /mcp; nil serves none.
+// Handler returns the HTTP handler of a running dowel. Only the user may reach it. gateway serves
+// the gateway at /mcp; nil serves none.
 func Handler(d Running, gateway http.Handler) http.Handler {
 	mux, c := http.NewServeMux(), d.Controller
 	d.addShared(mux, refuseOwnServers)
@@ -87,8 +87,8 @@ func Handler(d Running, gateway http.Handler) http.Handler {
 	return mux
 }
 
-// ConsoleAPI returns the part of the API that the console uses. It gives no credentials away, and does
-// not serve the gateway. Its caller checks who may use it.
+// ConsoleAPI returns the part of the API that the console uses. It gives no credentials away, and
+// does not serve the gateway. Its caller checks who may use it.
 func ConsoleAPI(d Running) http.Handler {
 	mux := http.NewServeMux()
 	d.door = "console"

@@ -23,8 +23,8 @@ import (
 // ConsoleMode says how far the console reaches.
 type ConsoleMode string
 
-// The modes of the console. The zero value means ConsoleOn, but not at an address that other machines
-// can reach.
+// The modes of the console. The zero value means ConsoleOn, but not at an address that other
+// machines can reach.
 const (
 	ConsoleOn   ConsoleMode = "on"
 	ConsoleRead ConsoleMode = "read" // it changes nothing
@@ -34,7 +34,8 @@ const (
 // ConsoleModes are the values that a user may choose.
 var ConsoleModes = []string{string(ConsoleOn), string(ConsoleRead), string(ConsoleOff)}
 
-// consoleServer serves the console of a daemon: at the address of the gateway, or at one of its own.
+// consoleServer serves the console of a daemon: at the address of the gateway, or at one of its
+// own.
 type consoleServer struct {
 	*console.Console
 	life context.Context
@@ -72,15 +73,15 @@ func (d *Daemon) dialGateway(ctx context.Context, answers client.Answers) (*clie
 	})
 }
 
-// consoleIsAt reports whether the console is served at the address of the gateway: unless other machines can
-// reach it and the user did not ask for that.
+// consoleIsAt reports whether the console is served at the address of the gateway: unless other
+// machines can reach it and the user did not ask for that.
 func (d *Daemon) consoleIsAt(address net.Addr) bool {
 	tcp, ok := address.(*net.TCPAddr)
 	return d.console != nil && (d.options.Console != "" || ok && tcp.IP.IsLoopback())
 }
 
-// serve passes requests for the console to it, and all others to next. It sends a browser from / to the
-// console.
+// serve passes requests for the console to it, and all others to next. It sends a browser from / to
+// the console.
 func (c *consoleServer) serve(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == console.DefaultPrefix || strings.HasPrefix(r.URL.Path, console.DefaultPrefix+"/") {

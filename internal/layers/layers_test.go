@@ -35,7 +35,7 @@ var layers = [][]string{
 	{"internal/cli/exit"},
 	{"internal/daemon"},
 	{"internal/agentsfile", "internal/builtin", "internal/configured", "internal/console", "internal/control", "internal/install", "internal/session", "internal/userlogin"},
-	{"agent", "console", "gateway", "cluster", "internal/config"},
+	{"agent", "gateway", "internal/config"},
 	{"hub"},
 	{"internal/catalog"},
 	{"internal/journal"},

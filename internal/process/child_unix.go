@@ -31,13 +31,13 @@ type tree struct {
 }
 
 func startTree(cmd *exec.Cmd, mark string, isRunner bool) (*tree, error) {
-	orphanWatcher.retain(mark, isRunner)
+	orphanWatcher.addTree(mark, isRunner)
 	t := &tree{mark: mark, isRunner: isRunner, exited: make(chan struct{})}
 	started := make(chan error, 1)
 	go t.startAndReap(cmd, started)
 	if err := <-started; err != nil {
 		<-t.exited
-		orphanWatcher.releaseUnstarted(mark, isRunner)
+		orphanWatcher.removeUnstarted(mark, isRunner)
 		return nil, err
 	}
 	return t, nil
@@ -59,7 +59,7 @@ func (t *tree) startAndReap(cmd *exec.Cmd, started chan<- error) {
 		return
 	}
 	t.pid = cmd.Process.Pid
-	orphanWatcher.register(t.pid, t.isRunner)
+	orphanWatcher.addGroup(t.pid, t.isRunner)
 	started <- nil
 	t.state, _ = cmd.Process.Wait()
 	t.empty = syscall.Kill(-t.pid, 0) == syscall.ESRCH
@@ -68,7 +68,7 @@ func (t *tree) startAndReap(cmd *exec.Cmd, started chan<- error) {
 // endAll ends the remaining processes of the tree: first the group, then the processes that have
 // left it. So a server that ends its own helpers can do so in its own way.
 func (t *tree) endAll(killAfter time.Duration) {
-	defer orphanWatcher.release(t.pid, t.mark)
+	defer orphanWatcher.removeTree(t.pid, t.mark)
 	if !isClosed(t.exited) || !t.empty {
 		t.endGroup(killAfter)
 	}

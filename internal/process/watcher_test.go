@@ -131,16 +131,16 @@ func TestWatcherIsToldOfEachGroup(t *testing.T) {
 	}
 	defer r.Close()
 	w := watcher{children: 9, shell: &watchShell{pipe: pipe}}
-	w.register(5, false)
-	w.register(7, false)
-	w.retain("AB", false)
-	w.release(5, "")
-	w.releaseUnstarted("", false)
-	w.release(7, "AB")
-	w.retain("CD", true)
-	w.register(8, true)
-	w.retain("", true)
-	w.releaseUnstarted("", true)
+	w.addGroup(5, false)
+	w.addGroup(7, false)
+	w.addTree("AB", false)
+	w.removeTree(5, "")
+	w.removeUnstarted("", false)
+	w.removeTree(7, "AB")
+	w.addTree("CD", true)
+	w.addGroup(8, true)
+	w.addTree("", true)
+	w.removeUnstarted("", true)
 	pipe.Close()
 	want := "+ 5\n+ 7\nm AB\n- 5\n- 7\nu AB\nr 0\nm CD\n+ 8\np 8\ns 0\nr 0\ns 0\n"
 	if got, _ := io.ReadAll(r); string(got) != want || w.children != 8 || len(w.groups) != 1 || w.starting != 0 {

@@ -121,10 +121,10 @@ for turn in 1 2 3 4 5 6 7 8 9; do
 done
 `
 
-// retain starts the shell if necessary and registers the mark of a new tree, if it has one. Call it
+// addTree starts the shell if necessary and registers the mark of a new tree, if it has one. Call it
 // before a child is forked. isRunner means that the child is a package runner, which may first
 // install the server.
-func (w *watcher) retain(mark string, isRunner bool) {
+func (w *watcher) addTree(mark string, isRunner bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.children++
@@ -145,9 +145,9 @@ func (w *watcher) retain(mark string, isRunner bool) {
 	w.sendLines("m " + mark)
 }
 
-// register records the process group of a new child. Call it directly after the fork. isRunner is
-// as in retain.
-func (w *watcher) register(pgid int, isRunner bool) {
+// addGroup records the process group of a new child. Call it directly after the fork. isRunner is
+// as in addTree.
+func (w *watcher) addGroup(pgid int, isRunner bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.groups == nil {
@@ -182,20 +182,20 @@ func (w *watcher) noteTerm(pgid int) {
 	}
 }
 
-// releaseUnstarted undoes retain for a child that did not start.
-func (w *watcher) releaseUnstarted(mark string, isRunner bool) {
+// removeUnstarted undoes addTree for a child that did not start.
+func (w *watcher) removeUnstarted(mark string, isRunner bool) {
 	w.mu.Lock()
 	if isRunner {
 		w.starting--
 		w.sendLines("s 0")
 	}
 	w.mu.Unlock()
-	w.release(0, mark)
+	w.removeTree(0, mark)
 }
 
-// release undoes retain and register. After the last child, it ends the shell and waits for its
+// removeTree undoes addTree and addGroup. After the last child, it ends the shell and waits for its
 // end.
-func (w *watcher) release(pgid int, mark string) {
+func (w *watcher) removeTree(pgid int, mark string) {
 	w.mu.Lock()
 	w.children--
 	if g := w.groups[pgid]; g != nil {

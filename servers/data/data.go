@@ -1,8 +1,8 @@
 // Package data is an MCP server for tables in files: CSV, TSV, JSON lines and Parquet.
 //
 // Its tools are analyze_csv, query and chart, and the arithmetic of sum, subtract, multiply, divide
-// and mean. Each file is a resource data:///{+path} that describes its columns. The files are inside
-// some folders, the roots; neither ".." nor a symbolic link leads out of them.
+// and mean. Each file is a resource data:///{+path} that describes its columns. The files are
+// inside some folders, the roots; neither ".." nor a symbolic link leads out of them.
 //
 // A file is read row by row and never as a whole. An analysis keeps sketches of bounded size; a
 // query runs in SQLite, which sorts in temporary files. [Options] bound time, the constants below

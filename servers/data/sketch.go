@@ -52,7 +52,8 @@ func (s *sample) quantiles(shares ...float64) []float64 {
 	return all
 }
 
-// frequencies counts the most frequent texts (Misra and Gries). A count is too low by at most missed.
+// frequencies counts the most frequent texts (Misra and Gries). A count is too low by at most
+// missed.
 type frequencies struct {
 	size   int
 	counts map[string]int64
@@ -91,8 +92,8 @@ func (f *frequencies) dropHalf() {
 	f.missed += median
 }
 
-// topValues returns the n most frequent texts. It leaves out texts that are frequent only by chance:
-// the count of any text may be too low by missed.
+// topValues returns the n most frequent texts. It leaves out texts that are frequent only by
+// chance: the count of any text may be too low by missed.
 func (f *frequencies) topValues(n int) []TopValue {
 	var top []TopValue
 	for text, count := range f.counts {

@@ -112,8 +112,8 @@ func (t *table) newStream(source io.ReaderAt) io.Reader {
 	return io.NewSectionReader(source, 0, t.size)
 }
 
-// uniqueNames returns a name for each column: columns without a name are numbered, and repeated names
-// get a number. SQL ignores case in names, and so does uniqueNames.
+// uniqueNames returns a name for each column: columns without a name are numbered, and repeated
+// names get a number. SQL ignores case in names, and so does uniqueNames.
 func uniqueNames(given []string) []string {
 	used := map[string]bool{}
 	var names []string

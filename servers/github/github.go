@@ -82,8 +82,8 @@ func (s *Server) Close() error {
 	return s.Server.Close()
 }
 
-// FindToken returns the token in GITHUB_TOKEN or GH_TOKEN, or else the token of gh if it is installed
-// and logged in. It returns "" if there is none.
+// FindToken returns the token in GITHUB_TOKEN or GH_TOKEN, or else the token of gh if it is
+// installed and logged in. It returns "" if there is none.
 func FindToken(ctx context.Context) string {
 	if token := cmp.Or(os.Getenv("GITHUB_TOKEN"), os.Getenv("GH_TOKEN")); token != "" {
 		return token

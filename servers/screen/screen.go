@@ -1,8 +1,8 @@
 // Package screen is an MCP server that shows the screen of the machine on which it runs.
 //
 // The tool screenshot and the resource screen:/// return a picture of the whole screen. Before each
-// picture the server asks the user of the client, and it refuses clients that cannot ask one, unless
-// [Options.Allow] is set.
+// picture the server asks the user of the client, and it refuses clients that cannot ask one,
+// unless [Options.Allow] is set.
 package screen
 
 import (
@@ -34,8 +34,8 @@ const mimeType = "image/png"
 type Options struct {
 	// Allow takes pictures without asking.
 	Allow bool
-	// Capture returns a picture of the screen. The default reads the screen of the environment: DISPLAY
-	// on X11, with grim on Wayland, with screencapture on macOS.
+	// Capture returns a picture of the screen. The default reads the screen of the environment:
+	// DISPLAY on X11, with grim on Wayland, with screencapture on macOS.
 	Capture func(ctx context.Context) (image.Image, error)
 }
 

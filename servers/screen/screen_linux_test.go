@@ -75,8 +75,8 @@ func drawWindow(t *testing.T, display string) {
 	}
 }
 
-// dial connects to a server in every check of the protocol. answer is the action of the user; empty means
-// that the client cannot ask one.
+// dial connects to a server in every check of the protocol. answer is the action of the user; empty
+// means that the client cannot ask one.
 func dial(t *testing.T, o Options, revision mcp.Revision, answer mcp.ElicitAction) (c *client.Client, questions *int) {
 	t.Helper()
 	questions = new(int)

@@ -41,7 +41,8 @@ func captureX11(ctx context.Context, display string) (image.Image, error) {
 	return readPixels(reply.Data, setup, int(reply.Depth), int(width), int(height))
 }
 
-// readPixels converts a picture of 24 bits of colour in 32 bits a pixel, which all usual X servers have.
+// readPixels converts a picture of 24 bits of colour in 32 bits a pixel, which all usual X servers
+// have.
 func readPixels(data []byte, setup *xproto.SetupInfo, depth, width, height int) (image.Image, error) {
 	bits := 0
 	for _, format := range setup.PixmapFormats {

@@ -51,8 +51,8 @@ func (s *Server) queryRows(ctx context.Context, in queryIn) (out Result, err err
 }
 
 // runStatement runs a statement by the extended protocol, in which PostgreSQL refuses several
-// statements at once: one of them could end the read-only transaction. [pgx.Tx.Exec] uses the simple
-// protocol for a statement without arguments.
+// statements at once: one of them could end the read-only transaction. [pgx.Tx.Exec] uses the
+// simple protocol for a statement without arguments.
 func runStatement(ctx context.Context, tx pgx.Tx, statement string) error {
 	_, err := tx.Conn().PgConn().ExecParams(ctx, statement, nil, nil, nil, nil).Close()
 	return err

@@ -1,7 +1,7 @@
 // Package sql is an MCP server for a PostgreSQL database. It only reads.
 //
-// Its tools are query and explain. Each table, view and materialized view that the user may read is a
-// resource postgres:///{schema}/{table} with its columns, keys, indexes and comments. Clients
+// Its tools are query and explain. Each table, view and materialized view that the user may read is
+// a resource postgres:///{schema}/{table} with its columns, keys, indexes and comments. Clients
 // complete the names, and those that listen are notified when the schema changes.
 //
 // # What protects the database
@@ -9,7 +9,8 @@
 // The database itself enforces the limits. Each call is a read-only transaction, which no statement
 // can make writable again, with a statement_timeout. A query is a cursor, which PostgreSQL allows
 // for SELECT and VALUES only, and at most [MaxRows] rows are fetched from it. The server has all
-// other permissions of its user: connect as a user that may read no secrets, and that is no superuser.
+// other permissions of its user: connect as a user that may read no secrets, and that is no
+// superuser.
 package sql
 
 import (

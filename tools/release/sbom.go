@@ -13,8 +13,8 @@ import (
 // dowelModule is the path of the main module.
 const dowelModule = "github.com/dowel-mcp/dowel"
 
-// writeSBOM writes the CycloneDX bill of materials of one binary to the file name. It lists the modules
-// that the linker recorded in the binary, not everything in go.mod.
+// writeSBOM writes the CycloneDX bill of materials of one binary to the file name. It lists the
+// modules that the linker recorded in the binary, not everything in go.mod.
 func (r *release) writeSBOM(program, binary, name string) (err error) {
 	info, err := buildinfo.ReadFile(binary)
 	if err != nil {

@@ -29,7 +29,8 @@ func divertStdout() io.WriteCloser {
 // on Node that inherits the output does so as soon as it asks whether the output is a terminal.
 type sharedOutput struct{ *os.File }
 
-// Write implements [io.Writer]. If the output turns out to be non-blocking, it becomes blocking again.
+// Write implements [io.Writer]. If the output turns out to be non-blocking, it becomes blocking
+// again.
 func (o *sharedOutput) Write(p []byte) (n int, err error) {
 	for {
 		written, err := o.File.Write(p[n:])

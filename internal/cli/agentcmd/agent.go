@@ -174,8 +174,8 @@ func ReadSetup(f *factory.Factory, opts *Flags) (*Setup, error) {
 }
 
 // NewRuntime makes an agent with the model, and starts or joins the servers that the flags name. It
-// adds AGENTS.md files to o.System, and sets o.Allowed, o.Effect, o.TrustAnnotations and o.Instructions. c comes from [ClientOptions].
-// The caller must close the runtime.
+// adds AGENTS.md files to o.System, and sets o.Allowed, o.Effect, o.TrustAnnotations and
+// o.Instructions. c comes from [ClientOptions]. The caller must close the runtime.
 func (setup *Setup) NewRuntime(ctx context.Context, f *factory.Factory, opts *Flags, o agent.Options, c client.Options) (*Runtime, error) {
 	servers, err := openServers(ctx, f, opts, setup.environment)
 	if err != nil {

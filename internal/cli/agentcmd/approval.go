@@ -91,8 +91,8 @@ func (a *approvals) toolArgument(name string) string {
 	return word
 }
 
-// WarnUnknownAllowances warns of each entry of [Flags.Allow] that no tool has as its name. The server
-// may get ready later.
+// WarnUnknownAllowances warns of each entry of [Flags.Allow] that no tool has as its name. The
+// server may get ready later.
 func (r *Runtime) WarnUnknownAllowances(ctx context.Context, f *factory.Factory, opts *Flags) {
 	if len(opts.Allow) == 0 {
 		return

@@ -21,9 +21,9 @@ func (r *Runtime) UseModel(m agent.Model, chosen modelregistry.Choice) {
 }
 
 // Continue replaces the agent by one with other messages and the same model and servers. results is
-// the folder of long results ([agent.Options]). The new agent has the mode but none of the approvals
-// for the session: they belong to the conversation that the user saw. It must not be called during a
-// run.
+// the folder of long results ([agent.Options]). The new agent has the mode but none of the
+// approvals for the session: they belong to the conversation that the user saw. It must not be
+// called during a run.
 func (r *Runtime) Continue(messages []agent.Message, results string, mode agent.Mode) {
 	o := r.parts.options
 	o.Messages, o.Results, o.Mode = messages, results, mode
@@ -31,8 +31,8 @@ func (r *Runtime) Continue(messages []agent.Message, results string, mode agent.
 }
 
 // SwitchTools takes all tools with a name for people from the model, or gives them back. The name
-// is SERVER.TOOL, or SERVER for all tools of a server. It must not be called during a run. The model
-// hears of the change with the next message.
+// is SERVER.TOOL, or SERVER for all tools of a server. It must not be called during a run. The
+// model hears of the change with the next message.
 func (r *Runtime) SwitchTools(name string, on bool) { r.parts.tools.switchTools(name, on) }
 
 // HasTool reports whether the model may have a tool, given by its wire name.

@@ -109,7 +109,8 @@ func (r *editRecorder) note(path string, before []byte, isNew bool, written *str
 	}
 }
 
-// readEditable reads a regular file of at most maxEditFile bytes. absent reports that there is none.
+// readEditable reads a regular file of at most maxEditFile bytes. absent reports that there is
+// none.
 func readEditable(path string) (content []byte, absent bool, err error) {
 	info, err := os.Stat(path)
 	switch {

@@ -25,8 +25,8 @@ type instructedTools struct {
 }
 
 // List implements [agent.Tools]. It leaves out tools that the user has switched off. It fetches the
-// instructions concurrently. If a server becomes ready between the two answers, its tools change and
-// the agent lists again.
+// instructions concurrently. If a server becomes ready between the two answers, its tools change
+// and the agent lists again.
 func (t *instructedTools) List(ctx context.Context) ([]mcp.Tool, error) {
 	var asking sync.WaitGroup
 	defer asking.Wait()

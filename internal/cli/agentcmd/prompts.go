@@ -10,8 +10,8 @@ import (
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
-// FindPrompt returns the prompt with the given name, on the wire or for people. The error is a usage
-// error.
+// FindPrompt returns the prompt with the given name, on the wire or for people. The error is a
+// usage error.
 func FindPrompt(prompts []mcp.Prompt, name string) (mcp.Prompt, error) {
 	var known []string
 	for _, p := range prompts {

@@ -10,8 +10,8 @@ import (
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
-// startTask calls a tool, and keeps its task for dowel task. If the server has made no task, it shows the
-// result.
+// startTask calls a tool, and keeps its task for dowel task. If the server has made no task, it
+// shows the result.
 func startTask(ctx context.Context, conn *connect.Connection, t connect.Target, c *client.Client, tool *mcp.Tool, params mcp.CallToolParams, opts Options) error {
 	list, err := tasklist.Open(factory.StateDir()) // before the call, which may change something
 	if err != nil {

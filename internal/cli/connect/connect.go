@@ -165,16 +165,16 @@ func (conn *Connection) setAnswers(o *client.Options, t Target) error {
 	if talk || len(answers) > 0 {
 		q := &elicit.Asker{Out: conn.Stderr, Origin: t.Origin, Answers: answers, Warn: conn.Warn}
 		if talk {
-			q.In = conn.lines()
+			q.In = conn.openStdin()
 		}
 		o.Answers.Elicit, o.Answers.ElicitURL = q.Ask, talk
 	}
 	return nil
 }
 
-// lines returns the reader of stdin's lines. Questions of the server and logins share it, so that
+// openStdin returns the reader of stdin's lines. Questions of the server and logins share it, so that
 // none takes a line of the other.
-func (conn *Connection) lines() *term.Lines {
+func (conn *Connection) openStdin() *term.Lines {
 	if conn.stdinLines == nil {
 		conn.stdinLines = term.NewLines(conn.Stdin)
 	}
@@ -187,7 +187,7 @@ func (conn *Connection) addUserLogin(o *client.Options, t Target) error {
 	if !isURL || t.Options.HTTP.Client == nil || !conn.IsAttended() {
 		return nil
 	}
-	login, err := configured.NewURLLogin(at, conn.OpenLogins(), conn.UserLogin(conn.lines()))
+	login, err := configured.NewURLLogin(at, conn.OpenLogins(), conn.UserLogin(conn.openStdin()))
 	if err != nil {
 		return err
 	}

@@ -56,7 +56,8 @@ func (t Target) Label() string {
 	return term.Shorten(t.Origin, 60)
 }
 
-// IsRunning reports whether the running dowel has the server, so that its tasks outlive the command.
+// IsRunning reports whether the running dowel has the server, so that its tasks outlive the
+// command.
 func (t Target) IsRunning() bool { return t.running != nil && t.Name != "" }
 
 // CommandLine returns a dowel command line for an item of the server, for advice. Without an item

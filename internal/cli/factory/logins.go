@@ -129,8 +129,8 @@ var KeyPlaces = map[string]string{
 	desktop.InOptions: "in the variable DOWEL_AUTH_KEY",
 }
 
-// DescribeLoginKey returns where the key of the user's logins is, in words for people. It returns ""
-// if the user is not logged in at the server with a URL.
+// DescribeLoginKey returns where the key of the user's logins is, in words for people. It returns
+// "" if the user is not logged in at the server with a URL.
 func (f *Factory) DescribeLoginKey(ctx context.Context, server string) (string, error) {
 	store, err := f.OpenLoginFiles()
 	if err != nil {

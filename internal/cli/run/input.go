@@ -83,8 +83,8 @@ func (in *taskInput) assembleContent(ctx context.Context, f *factory.Factory, r 
 	return in.attachResources(ctx, f, r)
 }
 
-// readPrompt gets the prompt of a server if the task is /PROMPT key=value…, with each part a word of
-// the command line. Another path at the beginning is part of the task.
+// readPrompt gets the prompt of a server if the task is /PROMPT key=value…, with each part a word
+// of the command line. Another path at the beginning is part of the task.
 func (in *taskInput) readPrompt(ctx context.Context, r *agentcmd.Runtime) (content []mcp.Content, isPrompt bool, err error) {
 	if len(in.words) == 0 {
 		return nil, false, nil

@@ -1,5 +1,5 @@
-// Package task implements dowel task: list, get, wait, answer and cancel, for the tasks that dowel call
-// --task has started.
+// Package task implements dowel task: list, get, wait, answer and cancel, for the tasks that dowel
+// call --task has started.
 package task
 
 import (

@@ -1,7 +1,8 @@
-// Command gosdk-server is a server written with the official Go SDK. It has the features of package contract, on stdio or with
-// -http at an address: at /mcp with sessions (which makes it legacy), at /stateless without, at
-// /json without and without event streams, and at /sse with HTTP+SSE of 2024-11-05.
-// It speaks both eras: it asks questions by input requests, and the SDK asks them live in the legacy era.
+// Command gosdk-server is a server written with the official Go SDK. It has the features of package
+// contract, on stdio or with -http at an address: at /mcp with sessions (which makes it legacy), at
+// /stateless without, at /json without and without event streams, and at /sse with HTTP+SSE of
+// 2024-11-05. It speaks both eras: it asks questions by input requests, and the SDK asks them live
+// in the legacy era.
 package main
 
 import (

@@ -1,6 +1,7 @@
-// Command mcpgo-server is a server written with mark3labs/mcp-go. It has the features of package contract, on stdio or with
-// -http at an address: at /mcp with sessions, at /stateless without, and at /sse with HTTP+SSE of 2024-11-05.
-// It speaks both eras: it asks questions by input requests, and the SDK asks them live in the legacy era.
+// Command mcpgo-server is a server written with mark3labs/mcp-go. It has the features of package
+// contract, on stdio or with -http at an address: at /mcp with sessions, at /stateless without, and
+// at /sse with HTTP+SSE of 2024-11-05. It speaks both eras: it asks questions by input requests,
+// and the SDK asks them live in the legacy era.
 package main
 
 import (

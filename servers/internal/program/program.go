@@ -17,8 +17,8 @@ import (
 	"github.com/dowel-mcp/dowel/transport/stdio"
 )
 
-// An Option is a word of the command line of the form name=value. An option whose name begins with --
-// has no value.
+// An Option is a word of the command line of the form name=value. An option whose name begins with
+// -- has no value.
 type Option struct {
 	Name, Description string
 	Set               func(value string) error

@@ -106,9 +106,9 @@ func (c *caller) registerQuestion(id jsonrpc.ID, cancel context.CancelCauseFunc)
 	return nil
 }
 
-// questionContext returns the context for a question and the only request that can have caused it. If
-// several can, it returns the context of the connection and no request. A question of a task comes
-// while tasks/result waits for the task.
+// questionContext returns the context for a question and the only request that can have caused it.
+// If several can, it returns the context of the connection and no request. A question of a task
+// comes while tasks/result waits for the task.
 func (c *caller) questionContext(params json.RawMessage) (ctx context.Context, call jsonrpc.ID) {
 	task := relatedTask(params)
 	c.mu.Lock()

@@ -109,8 +109,8 @@ func (c *call) runHandler() (*mcp.Result, error) {
 	return c.runRounds()
 }
 
-// runRounds calls the handler. For a legacy client, it asks the questions of an input_required result
-// and calls the handler again with the answers.
+// runRounds calls the handler. For a legacy client, it asks the questions of an input_required
+// result and calls the handler again with the answers.
 func (c *call) runRounds() (*mcp.Result, error) {
 	req := &c.req
 	for round := 0; ; round++ {
