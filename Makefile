@@ -13,7 +13,7 @@ PLATFORMS := linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 win
 PACKAGES ?= ./...
 STAGES := check vet unit allocations mutate-sample fuzz archives attack browser interop servers conformance
 
-.PHONY: test long check vet unit unit-busy unit-single allocations mutate mutate-sample fuzz archives release attack attack-long browser browser-deps console-shots refused interop interop-deps servers conformance conformance-deps redis nginx postgres xvfb bubblewrap bench floor build clean help
+.PHONY: test long check vet unit unit-busy unit-single allocations mutate mutate-sample fuzz archives release attack attack-long chat-long browser browser-deps console-shots refused interop interop-deps servers conformance conformance-deps redis nginx postgres xvfb bubblewrap bench floor build clean help
 
 test: ## everything: all stages run, also after a failure
 	@go run ./internal/testall $(STAGES)
@@ -70,8 +70,8 @@ unit: bin/gotestsum redis nginx bubblewrap ## the module's own tests, with the r
 	@$(set_up_unit)
 	bin/gotestsum --format pkgname --format-hide-empty-pkg --jsonfile $$events/unit.json -- -race -timeout 15m $(PACKAGES)
 
-long: ## hours: unit tests ten times on a busy machine and once on one processor, all changes that break a requirement, all attacks with a soak of five minutes, clients that are refused, and the release with its first run
-	@go run ./internal/testall unit-busy unit-single mutate attack-long refused release
+long: ## hours: unit tests ten times on a busy machine and once on one processor, all changes that break a requirement, all attacks with a soak of five minutes, 30 minutes of random keys in the chat, clients that are refused, and the release with its first run
+	@go run ./internal/testall unit-busy unit-single mutate attack-long chat-long refused release
 
 # Each package runs ten times in one process; its time limit is for all ten.
 unit-busy: bin/gotestsum redis nginx bubblewrap
@@ -130,6 +130,11 @@ attack: bin/gotestsum ## attacks on a real dowel, and a soak of ten seconds
 attack-long: bin/gotestsum
 	@export DOWEL_ATTACK=whole DOWEL_SOAK=$${DOWEL_SOAK:-5m}
 	$(run_attacks)
+
+# Random keys on the full screen of dowel chat. DOWEL_RANDOM_KEYS changes the time.
+chat-long: bin/gotestsum
+	@export DOWEL_RANDOM_KEYS=$${DOWEL_RANDOM_KEYS:-30m}
+	bin/gotestsum --format testname --jsonfile "$${DOWEL_TEST_EVENTS:-$$(mktemp -d)}/chat-long.json" -- -timeout 1h -count=1 -run TestScreenRandomKeys ./internal/tui/screen
 
 browser: browser-deps bin/gotestsum ## the console in Chromium: journeys, attacks by other pages, a hostile server, accessibility
 	@cd browser && ../bin/gotestsum --format testname --jsonfile "$${DOWEL_TEST_EVENTS:-$$(mktemp -d)}/browser.json" -- -timeout 10m ./...

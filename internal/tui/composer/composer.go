@@ -51,6 +51,9 @@ func New() *Composer {
 
 // SetWidth changes the width.
 func (c *Composer) SetWidth(width int) {
+	if c.width == width {
+		return
+	}
 	c.width = width
 	c.area.SetWidth(max(width-2, 1))
 }
@@ -227,13 +230,16 @@ func (c *Composer) Lines(t *theme.Theme) (lines []string, x, y int) {
 	if c.search != nil {
 		return c.searchLines(t)
 	}
+	if cursor := c.area.Cursor(); cursor != nil && (cursor.Y < 0 || cursor.Y >= c.area.Height()) {
+		c.area, _ = c.area.Update(nil) // scrolls to the cursor, which a text or another width has moved
+	}
 	mark := t.Accent.Bold(true).Render("›") + " "
 	for line := range strings.SplitSeq(c.area.View(), "\n") {
 		lines = append(lines, theme.Cut(mark+strings.TrimRight(line, " "), c.width))
 		mark = "  "
 	}
 	if cursor := c.area.Cursor(); cursor != nil {
-		x, y = cursor.X+2, cursor.Y
+		x, y = cursor.X+2, min(max(cursor.Y, 0), len(lines)-1)
 	}
 	return lines, x, y
 }
