@@ -14,7 +14,7 @@ import (
 // ServerTable lays out servers in lines of at most width characters: a row for each server, and
 // below it its problems and advice.
 func ServerTable(f *factory.Factory, servers []control.Server, width int) (lines []string) {
-	rows := [][]string{{"SERVER", "STATE", "ERA", "TOOLS", "SINCE", "SOURCE", "WHAT"}}
+	rows := [][]string{{"SERVER", "STATE", "ERA", "TOOLS", "SINCE", "SOURCE", "DETAIL"}}
 	for _, s := range servers {
 		rows = append(rows, formatServerRow(s))
 	}

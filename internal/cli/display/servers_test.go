@@ -22,7 +22,7 @@ func TestTable(t *testing.T) {
 		{Name: "théirs", Status: hub.NeedsTrust, Source: "project", Since: now, Cause: "it came with the project"},
 		{Name: "off", Status: hub.Disabled, Since: now.Add(-49 * time.Hour), Cause: "it is switched off", Note: "to be known"},
 	}, 80)
-	want := `SERVER       STATE        ERA                TOOLS  SINCE  SOURCE   WHAT
+	want := `SERVER       STATE        ERA                TOOLS  SINCE  SOURCE   DETAIL
 ok           ready        legacy 2025-06-18  7      1m     user     thing 1.0
     the tool odd is left out: its inputSchema is not an object
 broken name  failed                          -      0s     user     npx -y x

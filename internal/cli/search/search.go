@@ -30,7 +30,7 @@ func NewCommand(f *factory.Factory) *cobra.Command {
 		Short: "Find servers in the MCP registry",
 		Long: `Find servers in the official MCP registry, or in another one with the same API. The registry finds servers with the first
 word in their name; the other words must be in the name, the title or the description. The last column shows the sources from
-which dowel can run a server. Anybody can publish there: look at the owner in the name before you add a server.
+which dowel can run a server. Everyone can publish in the registry: look at the owner in the name before you add a server.
 
 dowel keeps answers for 10 minutes, and uses older ones if the registry cannot be reached.`,
 		Example: `  dowel search weather

@@ -152,7 +152,7 @@ func listConfigured(f *factory.Factory) error {
 		return err
 	}
 	lines := []configuredLine{}
-	rows := [][]string{{"SERVER", "STATE", "SOURCE", "WHAT"}}
+	rows := [][]string{{"SERVER", "STATE", "SOURCE", "DETAIL"}}
 	for _, d := range unstarted.definitions {
 		l := configuredLine{d.Name, "not running", d.Hold.Reason, d.Origin, d.Source}
 		if d.Hold.Status != 0 {
