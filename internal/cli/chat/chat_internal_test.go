@@ -13,6 +13,7 @@ import (
 	"github.com/dowel-mcp/dowel/internal/cli/exit"
 	"github.com/dowel-mcp/dowel/internal/cli/factory"
 	"github.com/dowel-mcp/dowel/internal/cli/modelregistry"
+	"github.com/dowel-mcp/dowel/internal/config"
 	"github.com/dowel-mcp/dowel/internal/session"
 	"github.com/dowel-mcp/dowel/internal/term"
 	"github.com/dowel-mcp/dowel/mcp"
@@ -60,10 +61,10 @@ func TestUsageLines(t *testing.T) {
 		tokens.PerTool = append(tokens.PerTool, agent.ToolTokens{Name: "a__t" + string(rune('a'+i)), Tokens: 100 * (i + 1), Offered: i > 0})
 	}
 	messages := []agent.Message{{Role: mcp.RoleUser, Content: []mcp.Content{mcp.Text("hello\nthere")}}, {Role: mcp.RoleAssistant, Content: []mcp.Content{mcp.UseTool("1", "a__tb", []byte(`{"x":1}`))}}}
-	got := strings.Join(formatUsage(tokens, messages, 80), "\n")
+	got := strings.Join(formatUsage(tokens, messages, modelregistry.Choice{Name: "m", Price: &config.Price{Input: 1000, Cached: 100, Output: 20000}}, 80), "\n")
 	for _, part := range []string{
 		"       10  instructions", "    4,000  definitions of 11 tools", "    1,200    a.tl\n    1,100    a.tk", "      200    1 other", "1 more tool found by search",
-		"       90  2 messages\n       20    you: hello\n       70    model: calls a.tb x=1", "4,100  in all, 51% of the window of 8,000, estimated", "1,500 read (400 of them cached), 7 written",
+		"       90  2 messages\n       20    you: hello\n       70    model: calls a.tb x=1", "4,100  in all, 51% of the window of 8,000, estimated", "1,500 read (400 of them cached), 7 written, $1.28 by the price of m",
 	} {
 		if !strings.Contains(got, part) {
 			t.Errorf("%q is missing in\n%s", part, got)

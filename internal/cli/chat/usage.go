@@ -27,15 +27,15 @@ func (c *conversation) showUsage(ctx context.Context, _ string) error {
 	if err != nil {
 		return err
 	}
-	for _, text := range formatUsage(rt.Agent.Tokens(), rt.Agent.Messages(), c.app.Stdout.Width()) {
+	for _, text := range formatUsage(rt.Agent.Tokens(), rt.Agent.Messages(), rt.Model, c.app.Stdout.Width()) {
 		fmt.Fprintln(c.app.Stdout, text)
 	}
 	return nil
 }
 
 // formatUsage formats token counts: the ten largest tools, every message, the total, and the tokens
-// spent so far. Rows with counts are shortened to width characters.
-func formatUsage(t agent.Tokens, messages []agent.Message, width int) (lines []string) {
+// spent so far, with their cost if the model's price is known. Rows with counts are shortened to width characters.
+func formatUsage(t agent.Tokens, messages []agent.Message, model modelregistry.Choice, width int) (lines []string) {
 	row := func(n int, text string) {
 		lines = append(lines, term.Shorten(fmt.Sprintf("%9s  %s", display.Thousands(n), text), width))
 	}
@@ -75,7 +75,11 @@ func formatUsage(t agent.Tokens, messages []agent.Message, width int) (lines []s
 	if t.Spent.Cached > 0 {
 		spent += fmt.Sprintf(" (%s of them cached)", display.Thousands(t.Spent.Cached))
 	}
-	return append(lines, fmt.Sprintf("%9s  %s, %s written", "", spent, display.Thousands(t.Spent.Output)))
+	spent += fmt.Sprintf(", %s written", display.Thousands(t.Spent.Output))
+	if cost, ok := model.Cost(t.Spent); ok {
+		spent += fmt.Sprintf(", $%.2f by the price of %s", cost, model.Label())
+	}
+	return append(lines, fmt.Sprintf("%9s  %s", "", spent))
 }
 
 // summarizeMessage returns the sender of a message and its first line or call.
