@@ -20,6 +20,11 @@ func isPublic(name string) bool {
 // authSchemes are prefixes of Authorization headers, which are not secret.
 var authSchemes = []string{"Bearer ", "Basic ", "Token ", "bearer ", "token "}
 
+// IsKeyText reports whether a value of privateKey is a key, by mistake, and not the path of a file.
+func IsKeyText(value string) bool {
+	return strings.Contains(value, "-----BEGIN") || strings.ContainsAny(value, "\r\n")
+}
+
 // secretsIn returns the secrets in a value, judged by its field and its form.
 func secretsIn(field, value string, args []string) []string {
 	group, name, _ := strings.Cut(field, ".")
@@ -27,6 +32,9 @@ func secretsIn(field, value string, args []string) []string {
 		for _, scheme := range authSchemes {
 			value = strings.TrimPrefix(value, scheme)
 		}
+		return []string{value}
+	}
+	if field == "oauth.privateKey" && IsKeyText(value) {
 		return []string{value}
 	}
 	if i := argIndex(field); i > 0 && i < len(args) { // the value after --token

@@ -150,6 +150,9 @@ func loginAccount(d *config.Definition) string {
 // readPrivateKey reads the key of an entry. Its path is relative to the file of the entry.
 func readPrivateKey(d *config.Definition) (crypto.Signer, error) {
 	path := d.OAuth.PrivateKey
+	if config.IsKeyText(path) { // errors must not show it
+		return nil, fmt.Errorf("oauth.privateKey at %v has a key: want the path of a file with the key", d.Server.Where("oauth.privateKey"))
+	}
 	if !filepath.IsAbs(path) {
 		path = filepath.Join(filepath.Dir(d.Server.Path), path)
 	}
