@@ -233,8 +233,7 @@ func TestCommandScreens(t *testing.T) {
 	polltest.Until(t, "the last attempt of a", func() bool { return p.serverStates()["a"].Next.IsZero() })
 	for name, words := range map[string][]string{
 		"help": {"--help"}, "status": {"status"}, "status-failed": {"status", "a"}, "servers": {"servers", "list"}, "tools": {"tools", "kv"}, "models": {"models"}, "doctor-failed": {"doctor", "a"},
-		"resources": {"resources", "kv"}, "prompts": {"prompts", "kv"}, "call": {"call", "kv.set", "key=a", "value=1"}, "call-failed": {"call", "kv.get", "key=missing"},
-
+		"prompts": {"prompts", "kv"}, "call": {"call", "kv.set", "key=a", "value=1"}, "call-failed": {"call", "kv.get", "key=missing"},
 		"call-unknown": {"call", "kv.gte"}, "config": {"config", "check"}, "trust": {"trust"}, "task": {"task", "list"}, "exit-codes": {"help", "exit-codes"}, "export-none": {"export", "--to", "nothing"}, "run-none": {"run", "hello"},
 	} {
 		for _, columns := range screenWidths {
