@@ -11,8 +11,10 @@ import (
 	"io/fs"
 	"maps"
 	"net/http"
+	"net/url"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -172,6 +174,63 @@ func secretsOf(t *testing.T, as *authtest.Server, resource *authtest.Resource) m
 	}
 	return secrets
 }
+
+// dowel login --device logs in by a code that the user enters elsewhere, and shows no other secret of
+// the flow. Without such a flow at the server, it says so.
+func TestLoginByCode(t *testing.T) {
+	t.Parallel()
+	as := authtest.Start(t, &authtest.Options{DeviceInterval: time.Second, Quirks: []string{"registration-managed", "no-documents"}})
+	resource := protectEverything(t, as)
+	u := newTestUser(t)
+	u.writeFile(u.userFile(), `{"mcpServers": {"notes": {"url": "`+resource.URL+`"}}}`)
+	cmd := u.newCommand("login", "notes", "--device", "--json", "-v")
+	stderr, err := cmd.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var stdout strings.Builder
+	cmd.Stdout = &stdout
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	var said strings.Builder
+	for lines := bufio.NewScanner(stderr); lines.Scan(); {
+		said.WriteString(lines.Text() + "\n")
+		var line struct{ Login struct{ Code, URL string } }
+		if json.Unmarshal(lines.Bytes(), &line) != nil || line.Login.Code == "" {
+			continue
+		}
+		resp, err := http.PostForm(line.Login.URL, url.Values{"user_code": {line.Login.Code}})
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		resp.Body.Close()
+	}
+	if err := cmd.Wait(); err != nil {
+		t.Fatalf("dowel login: %v\n%s", err, said.String())
+	}
+	all := said.String() + stdout.String()
+	for _, words := range []string{"auth status --json", "doctor notes --json -v", "call notes.echo message=hi --wire -v", "logout notes --json -v"} {
+		out := u.runDowel(strings.Fields(words)...)
+		if out.code != exit.OK {
+			t.Errorf("%s: %+v", words, out)
+		}
+		all += out.stdout + out.stderr
+	}
+	if as.Count("authorize") != 0 || as.Count("device") != 1 {
+		t.Errorf("the browser was used %d times, a code %d times", as.Count("authorize"), as.Count("device"))
+	}
+	if found := secretOfAuthtest.FindString(all); found != "" {
+		t.Errorf("%s… was shown", found[:10])
+	}
+
+	none := authtest.Start(t, &authtest.Options{Quirks: []string{"no-device"}})
+	u.expectFailure(exit.Connection, "offers no login by a code: leave out --device", "login", "--device", "--url", protectEverything(t, none).URL)
+}
+
+// secretOfAuthtest matches secrets that an authorization server of package authtest has made.
+var secretOfAuthtest = regexp.MustCompile(`\b(management|device|refresh|access|secret|code)-[A-Za-z0-9_-]{20,}`)
 
 // dowel doctor names the rule that the metadata of a server breaks, and the setting that would
 // help.

@@ -57,6 +57,12 @@ func Open(page string) error {
 	return nil
 }
 
+// CanOpen reports whether [Open] finds a browser on this machine.
+func CanOpen() bool {
+	_, err := browserCommand(runtime.GOOS, os.Getenv, exec.LookPath)
+	return err == nil
+}
+
 // browserCommand returns the command to which the address of a page is appended.
 func browserCommand(system string, getenv func(string) string, lookPath func(string) (string, error)) ([]string, error) {
 	if browser, _, _ := strings.Cut(getenv("BROWSER"), ":"); browser != "" && system != "windows" {

@@ -14,6 +14,7 @@ import (
 	"github.com/dowel-mcp/dowel/auth"
 	"github.com/dowel-mcp/dowel/auth/desktop"
 	"github.com/dowel-mcp/dowel/internal/term"
+	"github.com/dowel-mcp/dowel/internal/webpage"
 )
 
 // OpenLogins opens the logins of the user for the servers of a configuration, and warns on stderr.
@@ -89,21 +90,35 @@ func (f *Factory) UserLogin(in *term.Lines) auth.Login {
 	return f.newLogin(in, nil)
 }
 
-// NewLogin returns a login that shows its page on stderr also without a terminal. noBrowser leaves
-// opening it to the user. It reads pasted addresses from stdin.
-func (f *Factory) NewLogin(noBrowser bool) auth.Login {
-	if noBrowser {
-		return f.newLogin(term.NewLines(f.Stdin), desktop.NoBrowser)
-	}
-	return f.newLogin(term.NewLines(f.Stdin), nil)
+// LoginWays says how a user logs in. The zero value opens a browser, or shows a code where there is
+// none and the server offers that.
+type LoginWays struct {
+	NoBrowser bool // leaves opening the page to the user
+	Device    bool // by a code alone
 }
 
-func (f *Factory) newLogin(in *term.Lines, open func(string) error) *desktop.Login {
-	return &desktop.Login{
-		Show:        f.showLoginPage,
-		OpenBrowser: open,
-		Paste:       func(ctx context.Context) (string, error) { return in.Next(ctx) },
-		Warn:        func(err error) { f.Warn("%v", err) },
+// NewLogin returns a login that shows its page on stderr also without a terminal. It reads pasted
+// addresses from stdin.
+func (f *Factory) NewLogin(ways LoginWays) auth.Login {
+	var open func(string) error
+	if ways.NoBrowser {
+		open = desktop.NoBrowser
+	}
+	l := f.newLogin(term.NewLines(f.Stdin), open)
+	l.codeOnly = ways.Device
+	return l
+}
+
+func (f *Factory) newLogin(in *term.Lines, open func(string) error) *userLogin {
+	return &userLogin{
+		browser: &desktop.Login{
+			Show:        f.showLoginPage,
+			OpenBrowser: open,
+			Paste:       func(ctx context.Context) (string, error) { return in.Next(ctx) },
+			Warn:        func(err error) { f.Warn("%v", err) },
+		},
+		show:        f.showDeviceCode,
+		prefersCode: open == nil && !webpage.CanOpen(),
 	}
 }
 

@@ -85,8 +85,9 @@ const loginHelp = `Log in at a server that asks for it, with your browser. dowel
 its answer on a port of this machine, and keeps the login: encrypted, in the folder auth beside its state file. It renews the
 login by itself for as long as the server allows that. A running dowel restarts the server.
 
-Without a browser on this machine, as over SSH, open the page that dowel prints on another one. Its last page cannot be loaded
-there: copy the address of that page and paste it here. Or forward the printed port: ssh -L PORT:127.0.0.1:PORT HOST.
+Without a browser on this machine, as over SSH, dowel prints a code that you enter in a browser elsewhere, if the server offers that
+(--device asks for it). Otherwise open the page that dowel prints on another machine. Its last page cannot be loaded there: copy
+the address of that page and paste it here. Or forward the printed port: ssh -L PORT:127.0.0.1:PORT HOST.
 
 Settings for servers that need more, such as a client id of your own, are the key oauth of the server's entry. A server whose
 entry has an Authorization header gets no login. The login takes at most 5 minutes; Ctrl-C ends it.`
@@ -94,7 +95,7 @@ entry has an Authorization header gets no login. The login takes at most 5 minut
 // NewLoginCommand returns the command dowel login.
 func NewLoginCommand(f *factory.Factory) *cobra.Command {
 	var target Target
-	var noBrowser bool
+	var ways factory.LoginWays
 	var scopes []string
 	cmd := &cobra.Command{
 		Use:   "login SERVER | --url URL",
@@ -109,11 +110,13 @@ func NewLoginCommand(f *factory.Factory) *cobra.Command {
 			if err := target.setName(cmd, args); err != nil {
 				return err
 			}
-			return runLogin(cmd.Context(), f, &target, f.NewLogin(noBrowser), scopes)
+			return runLogin(cmd.Context(), f, &target, f.NewLogin(ways), scopes)
 		},
 	}
 	target.addFlags(cmd)
-	cmd.Flags().BoolVar(&noBrowser, "no-browser", false, "only print the page, and open no browser")
+	cmd.Flags().BoolVar(&ways.NoBrowser, "no-browser", false, "only print the page, and open no browser")
+	cmd.Flags().BoolVar(&ways.Device, "device", false, "print a code that you enter in a browser on any device, if the server offers that")
+	cmd.MarkFlagsMutuallyExclusive("no-browser", "device")
 	cmd.Flags().StringArrayVar(&scopes, "scope", nil, "also ask for this `scope` (repeatable)")
 	return cmd
 }
