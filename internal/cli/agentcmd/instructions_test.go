@@ -36,7 +36,7 @@ func TestInstructionsOfLateServer(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer b.Close()
-		tools := &instructedTools{Recorder: toolname.Recorder{Toolbox: b}, fetch: ask}
+		tools := &instructedTools{Recorder: toolname.Recorder{Toolbox: b}, fetch: ask, toolSwitch: newToolSwitch()}
 		for _, come := range []bool{false, true} {
 			if come {
 				s := server.New("late", "1", &server.Options{Instructions: "Be gentle."})

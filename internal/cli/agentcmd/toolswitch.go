@@ -43,9 +43,8 @@ func (s *toolSwitch) switchTools(name string, on bool) {
 func (s *toolSwitch) isOff(tool string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	name := toolname.Qualified(tool)
-	server, _, _ := strings.Cut(name, ".")
-	return s.off[name] || s.off[server]
+	origin, ok := toolname.Split(tool) // a server's name may have dots
+	return s.off[toolname.Qualified(tool)] || ok && s.off[origin.Server]
 }
 
 // pending returns the channel with a token if the user has switched tools since the last list, or
