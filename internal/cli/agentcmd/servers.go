@@ -125,9 +125,15 @@ func awaitAll(ctx context.Context, f *factory.Factory, c *serverSet) {
 // SettlePause is the time between two looks at servers that are starting.
 const SettlePause = 25 * time.Millisecond
 
+// retryWait is how long AwaitFirstStarts waits for servers that have failed and start again, so
+// that the reason of the failure is known.
+const retryWait = 2 * time.Second
+
 // AwaitFirstStarts waits until no server is starting for the first time, or ctx ends, and returns
-// the servers. show is called repeatedly with the awaited servers, as text for a terminal.
+// the servers. Servers that start again count in the first [retryWait] alone. show is called
+// repeatedly with the awaited servers, as text for a terminal.
 func AwaitFirstStarts(ctx context.Context, list func(context.Context) ([]Server, error), show func(names string)) ([]Server, error) {
+	start := time.Now()
 	for {
 		servers, err := list(ctx)
 		if err != nil {
@@ -135,7 +141,7 @@ func AwaitFirstStarts(ctx context.Context, list func(context.Context) ([]Server,
 		}
 		var awaited []string
 		for _, s := range servers {
-			if s.Status == hub.Starting && s.Attempt == 0 {
+			if s.Status == hub.Starting && (s.Attempt == 0 || time.Since(start) < retryWait) {
 				awaited = append(awaited, term.Line(s.Name))
 			}
 		}
