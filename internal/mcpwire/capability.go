@@ -110,9 +110,10 @@ func missingElicitation(c, want *mcp.ElicitationCapability) *mcp.ElicitationCapa
 	return &missing
 }
 
-// MissingCapability returns the protocol error for modern clients.
+// MissingCapability returns the protocol error for modern clients. Its message says in words what the
+// client lacks, because most clients show their users the message alone.
 func MissingCapability(e *mcp.CapabilityError) *mcp.Error {
-	p := mcp.Errorf(mcp.CodeMissingCapability, "Missing required client capability")
+	p := mcp.Errorf(mcp.CodeMissingCapability, "Missing required client capability: %v", e)
 	p.Data, _ = json.Marshal(struct {
 		Required mcp.ClientCapabilities `json:"requiredCapabilities"`
 	}{e.Required})
