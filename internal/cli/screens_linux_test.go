@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -171,16 +172,34 @@ func TestStartIsShown(t *testing.T) {
 	}
 }
 
+// newScreenUser returns a user and the path of dowel for its files. All paths have the same length in
+// each run, because lines are broken and cut before the paths are replaced.
+func newScreenUser(t *testing.T) (p *testUser, program string) {
+	t.Helper()
+	base, err := os.MkdirTemp("/tmp", "dowel-screens-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(base) })
+	fixed := func(fill string) string { return filepath.Join(base, strings.Repeat(fill, 48-len(base))) }
+	p = newTestUser(t)
+	p.home, p.project, program = fixed("h"), fixed("p"), fixed("b")
+	if err := errors.Join(os.Mkdir(p.home, 0o700), os.Mkdir(p.project, 0o700), os.Symlink(testBinary(t), program)); err != nil {
+		t.Fatal(err)
+	}
+	return p, program
+}
+
 // dowel up shows a line for each server, the failed ones first, and equal causes once, on terminals
 // of any height.
 func TestUpScreen(t *testing.T) {
 	t.Parallel()
 	for _, columns := range screenWidths {
 		for _, height := range []uint16{24, 6} {
-			p := newTestUser(t)
+			p, program := newScreenUser(t)
 			p.writeFile(p.userFile(), fmt.Sprintf(`{"mcpServers": {"kv": {"command": %q, "args": ["serve", "kv"]},
 				"a": {"command": "no-such-program"}, "b": {"command": "no-such-program"}, "off": {"command": "x", "disabled": true},
-				"needy": {"command": "x", "env": {"TOKEN": "${NO_SUCH_TOKEN}"}}}}`, testBinary(t)))
+				"needy": {"command": "x", "env": {"TOKEN": "${NO_SUCH_TOKEN}"}}}}`, program))
 			cmd := p.newCommand("up", "--http", "0")
 			cmd.Env = append(cmd.Env, "PATH=/usr/bin:/bin")
 			terminal := startOnTerminal(t, cmd, columns, height)
@@ -188,7 +207,7 @@ func TestUpScreen(t *testing.T) {
 			terminal.typeText("\x03")
 			_ = terminal.cmd.Wait()
 			<-terminal.ended
-			text := strings.NewReplacer(p.home, "~", p.project, "/project").Replace(terminal.output())
+			text := strings.NewReplacer(p.home, "~", p.project, "/project", program, "/bin/dowel").Replace(terminal.output())
 			rows := renderScreen(text, int(columns), int(height))
 			first := slices.IndexFunc(rows, func(row string) bool { return strings.HasPrefix(row, "a  ") })
 			last := slices.IndexFunc(rows, func(row string) bool { return strings.HasPrefix(row, "1 ready") })
@@ -225,9 +244,9 @@ func maskVolatile(rows []string) []string {
 // that are too long for it.
 func TestCommandScreens(t *testing.T) {
 	t.Parallel()
-	p := newTestUser(t)
+	p, program := newScreenUser(t)
 	p.writeFile(p.userFile(), fmt.Sprintf(`{"mcpServers": {"kv": {"command": %q, "args": ["serve", "kv", "memory=true"]},
-		"a": {"command": "/no/such/program"}, "off": {"command": "x", "disabled": true}, "needy": {"command": "x", "env": {"TOKEN": "${NO_SUCH_TOKEN}"}}}}`, testBinary(t)))
+		"a": {"command": "/no/such/program"}, "off": {"command": "x", "disabled": true}, "needy": {"command": "x", "env": {"TOKEN": "${NO_SUCH_TOKEN}"}}}}`, program))
 	p.startDaemon()
 	p.awaitStates(map[string]hub.Status{"kv": hub.Ready, "a": hub.Failed, "needy": hub.NeedsConfiguration, "off": hub.Disabled})
 	polltest.Until(t, "the last attempt of a", func() bool { return p.serverStates()["a"].Next.IsZero() })
@@ -240,7 +259,7 @@ func TestCommandScreens(t *testing.T) {
 			terminal := startOnTerminal(t, p.newCommand(words...), columns, 24)
 			_ = terminal.cmd.Wait() // some end with an error
 			<-terminal.ended
-			text := strings.NewReplacer(p.home, "~", p.project, "/project", testBinary(t), "/bin/dowel").Replace(terminal.output())
+			text := strings.NewReplacer(p.home, "~", p.project, "/project", program, "/bin/dowel").Replace(terminal.output())
 			compareScreen(t, name, columns, maskVolatile(renderScreen(text, int(columns), 24)))
 		}
 	}
