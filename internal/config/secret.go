@@ -1,6 +1,7 @@
 package config
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 
@@ -20,10 +21,14 @@ func isPublic(name string) bool {
 // authSchemes are prefixes of Authorization headers, which are not secret.
 var authSchemes = []string{"Bearer ", "Basic ", "Token ", "bearer ", "token "}
 
-// IsKeyText reports whether a value of privateKey is a key, by mistake, and not the path of a file.
+// IsKeyText reports whether a value of privateKey is a key, by mistake, and not the path of a file:
+// a text of several lines, with the marks of PEM, or base64 without a name that a file would have.
 func IsKeyText(value string) bool {
-	return strings.Contains(value, "-----BEGIN") || strings.ContainsAny(value, "\r\n")
+	return strings.Contains(value, "-----BEGIN") || strings.ContainsAny(value, "\r\n") || bareKey.MatchString(value)
 }
+
+// bareKey matches the base64 of a key. The shortest, of Ed25519, has 64 characters.
+var bareKey = regexp.MustCompile(`^[A-Za-z0-9+/]{60,}={0,2}$`)
 
 // secretsIn returns the secrets in a value, judged by its field and its form.
 func secretsIn(field, value string, args []string) []string {
