@@ -28,7 +28,7 @@ func IsKeyText(value string) bool {
 }
 
 // bareKey matches the base64 of a key. The shortest, of Ed25519, has 64 characters.
-var bareKey = regexp.MustCompile(`^[A-Za-z0-9+/]{60,}={0,2}$`)
+var bareKey = regexp.MustCompile(`^[A-Za-z0-9+][A-Za-z0-9+/]{59,}={0,2}$`)
 
 // secretsIn returns the secrets in a value, judged by its field and its form.
 func secretsIn(field, value string, args []string) []string {
