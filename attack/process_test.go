@@ -18,7 +18,7 @@ import (
 func TestEndlessLine(t *testing.T) {
 	t.Parallel()
 	v := newVictim(t)
-	v.write(v.userFile(), `{"mcpServers": {"every": `+builtIn("everything")+`, "endless": {"command": "sh", "args": ["-c", "exec tr '\\\\0' x < /dev/zero"]}}}`)
+	v.write(v.userFile(), `{"mcpServers": {"every": `+builtIn("everything")+`, "endless": {"command": "sh", "args": ["-c", "tr '\\\\0' x < /dev/zero"]}}}`) // the shell keeps its stdin open
 	v.start()
 	polltest.Until(t, "the server is given up", func() bool {
 		_, output := v.run("status", "endless")

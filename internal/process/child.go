@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/dowel-mcp/dowel/internal/stacktrace"
@@ -134,6 +135,9 @@ func (c *Child) Write(p []byte) (int, error) {
 	}
 	if isClosed(c.exited) {
 		return n, fmt.Errorf("write to its stdin: %w", c.exit)
+	}
+	if errors.Is(err, syscall.EPIPE) {
+		err = fmt.Errorf("the process runs, but has closed its stdin: %w", err)
 	}
 	return n, err
 }
