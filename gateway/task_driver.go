@@ -46,7 +46,7 @@ func newTaskDriver(b *bridge, call *mcp.Request) *taskDriver {
 // makeCall makes the call and returns its result.
 func (d *taskDriver) makeCall(ctx context.Context) (*mcp.Response, error) {
 	req := d.call
-	for {
+	for round := 0; ; round++ {
 		resp, err := d.bridge.upstream.RoundTrip(ctx, d.bridge.caller, req)
 		switch {
 		case err != nil:
@@ -56,13 +56,37 @@ func (d *taskDriver) makeCall(ctx context.Context) (*mcp.Response, error) {
 		case resp.Type != mcp.ResultInputRequired || !d.bridge.answersAll:
 			return resp, nil
 		}
-		answers, err := d.answerAll(ctx, rawjson.Lookup(resp.Raw, "inputRequests"))
+		if round == maxDriverRounds {
+			return nil, mcp.Errorf(jsonrpc.CodeInternal, "the server %s has asked for input %d times and returned no result", d.bridge.upstream.Name(), round)
+		}
+		answers, n, err := d.answerAll(ctx, rawjson.Lookup(resp.Raw, "inputRequests"), nil)
+		if err == nil && n == 0 { // the server wants the call again, later
+			err = sleepWithin(ctx, min(shortestTaskPoll<<min(round, 10), longestRetry))
+		}
 		if err != nil {
 			return nil, err
 		}
 		next := *d.call
 		next.Params = rawjson.Set(rawjson.Set(d.call.Params, "inputResponses", answers), "requestState", rawjson.Lookup(resp.Raw, "requestState"))
 		req = &next
+	}
+}
+
+// Bounds of calls that the upstream wants again.
+const (
+	maxDriverRounds = 100
+	longestRetry    = 5 * time.Second
+)
+
+// sleepWithin waits, and returns the cause of ctx if ctx ends first.
+func sleepWithin(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
 	}
 }
 
@@ -74,50 +98,54 @@ func (d *taskDriver) awaitTask(ctx context.Context, created json.RawMessage) (*m
 		return nil, mcp.Errorf(jsonrpc.CodeInternal, "the server %s has answered with a task without an id", d.bridge.upstream.Name())
 	}
 	d.bridge.taskCreated()
-	resp, err := d.pollUntilEnd(ctx, id, created)
-	if _, answered := errors.AsType[*mcp.Error](err); err != nil && (ctx.Err() != nil || !answered) {
+	resp, isOver, err := d.pollUntilEnd(ctx, id, created)
+	if err != nil && !isOver {
 		d.cancelTask(ctx, id)
 	}
 	return resp, err
 }
 
-func (d *taskDriver) pollUntilEnd(ctx context.Context, id string, created json.RawMessage) (*mcp.Response, error) {
+// pollUntilEnd returns the result of a task. isOver reports whether the task has ended, or is unknown
+// to the upstream.
+func (d *taskDriver) pollUntilEnd(ctx context.Context, id string, created json.RawMessage) (resp *mcp.Response, isOver bool, err error) {
 	wait := readPoll(created)
+	answered := map[string]bool{}
 	for {
-		select {
-		case <-time.After(wait):
-		case <-ctx.Done():
-			return nil, context.Cause(ctx)
+		if err := sleepWithin(ctx, wait); err != nil {
+			return nil, false, err
 		}
 		resp, err := d.send(ctx, mcpwire.MethodGetTask, id, nil)
 		if err != nil {
-			return nil, err
+			unknown, ok := errors.AsType[*mcp.Error](err)
+			return nil, ok && unknown.Code == jsonrpc.CodeInvalidParams, err
 		}
 		task := new(mcpwire.Task)
 		if err := mcp.Decode(resp.Raw, task); err != nil {
-			return nil, err
+			return nil, false, err
 		}
 		d.bridge.noteMessage(task.StatusMessage)
 		wait = readPoll(resp.Raw)
 		switch task.Status {
 		case "completed":
-			return &mcp.Response{Type: mcp.ResultComplete, Raw: task.Result, Revision: resp.Revision}, nil
+			return &mcp.Response{Type: mcp.ResultComplete, Raw: task.Result, Revision: resp.Revision}, true, nil
 		case "failed":
-			return nil, mcpwire.TaskError(task)
+			return nil, true, mcpwire.TaskError(task)
 		case "cancelled":
-			return nil, mcp.Errorf(jsonrpc.CodeInternal, "the task was cancelled by the server %s", d.bridge.upstream.Name())
+			return nil, true, mcp.Errorf(jsonrpc.CodeInternal, "the task was cancelled by the server %s", d.bridge.upstream.Name())
 		case "input_required":
 			if !resp.Revision.Modern() {
-				return d.send(ctx, mcpwire.MethodTaskResult, id, nil) // the upstream asks live meanwhile
+				resp, err := d.send(ctx, mcpwire.MethodTaskResult, id, nil) // the upstream asks live meanwhile
+				_, isAnswer := errors.AsType[*mcp.Error](err)
+				return resp, isAnswer && ctx.Err() == nil, err
 			}
-			answers, err := d.answerAll(ctx, rawjson.Lookup(resp.Raw, "inputRequests"))
-			if err == nil {
+			answers, n, err := d.answerAll(ctx, rawjson.Lookup(resp.Raw, "inputRequests"), answered)
+			if err == nil && n > 0 {
 				_, err = d.send(ctx, mcpwire.MethodUpdateTask, id, answers)
+				wait = 0
 			}
 			if err != nil {
-				return nil, err
+				return nil, false, err
 			}
-			wait = 0
 		}
 	}
 }
@@ -133,8 +161,10 @@ func readPoll(task json.RawMessage) time.Duration {
 	return min(max(time.Duration(poll.Interval)*time.Millisecond, shortestTaskPoll), time.Minute)
 }
 
-// answerAll passes questions on to the client, all at once, and returns the answers.
-func (d *taskDriver) answerAll(ctx context.Context, questions json.RawMessage) (json.RawMessage, error) {
+// answerAll passes questions on to the client, all at once, and returns the answers and their number.
+// It leaves out the questions whose keys are in answered, and adds the others to it: an upstream may
+// show a question for a while after it was answered. A nil map leaves out none.
+func (d *taskDriver) answerAll(ctx context.Context, questions json.RawMessage, answered map[string]bool) (raw json.RawMessage, n int, err error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	var work sync.WaitGroup
@@ -142,8 +172,15 @@ func (d *taskDriver) answerAll(ctx context.Context, questions json.RawMessage) (
 	answers := map[string]json.RawMessage{}
 	for it := rawjson.Object(questions); it.Next(); {
 		key, q := string(it.Key), mcp.InputRequest{}
+		if answered[key] {
+			continue
+		}
 		if err := mcp.Decode(it.Value, &q); err != nil {
-			return nil, err
+			cancel(err)
+			break
+		}
+		if answered != nil {
+			answered[key] = true
 		}
 		work.Go(func() {
 			res, err := d.bridge.answerQuestion(ctx, &mcp.Request{Method: q.Method, Params: q.Params})
@@ -158,9 +195,10 @@ func (d *taskDriver) answerAll(ctx context.Context, questions json.RawMessage) (
 	}
 	work.Wait()
 	if ctx.Err() != nil {
-		return nil, context.Cause(ctx)
+		return nil, 0, context.Cause(ctx)
 	}
-	return mcp.Encode(answers)
+	raw, err = mcp.Encode(answers)
+	return raw, len(answers), err
 }
 
 // send sends a request about the task.

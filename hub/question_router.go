@@ -70,6 +70,7 @@ type trackedCall struct {
 	openCount int  // questions without an answer
 	isBlocked bool // waits for answers, and has given its turn away
 	hasAsked  bool
+	isTask    bool // waits for the result of a task: it needs no turn
 }
 
 // errCallEnded ends a question when its call has ended.
@@ -101,7 +102,7 @@ func itemOf(req *mcp.Request) quietItem {
 // newTaskCall returns the call that waits for the result of a task. It needs no turn, and causes no
 // other question: the questions of a task name the task, so that the transport knows the call.
 func newTaskCall(ctx context.Context, caller Caller, req *mcp.Request) *trackedCall {
-	call := &trackedCall{caller: caller, item: itemOf(req), startedAt: time.Now()}
+	call := &trackedCall{caller: caller, item: itemOf(req), startedAt: time.Now(), isTask: true}
 	call.answerer, _ = ctx.Value(answererKey{}).(mcp.Handler)
 	call.ctx, call.end = context.WithCancel(ctx)
 	return call
@@ -241,9 +242,12 @@ func (r *questionRouter) rememberItem(item quietItem, isQuiet bool) {
 // answerQuestion passes a question to the answerer of the call that caused it. ctx ends when the
 // server cancels the question.
 func (r *questionRouter) answerQuestion(ctx context.Context, req *mcp.Request) (*mcp.Result, error) {
-	candidates := r.runningCalls(mcpwire.Arrival(ctx))
-	if call, ok := ctx.Value(trackedKey{}).(*trackedCall); ok { // the transport knows the call
+	var candidates []*trackedCall
+	switch call, ok := ctx.Value(trackedKey{}).(*trackedCall); {
+	case ok: // the transport knows the call
 		candidates = []*trackedCall{call}
+	case mcpwire.RelatedTask(req.Params) == "": // else the task's caller does not wait for it now, and no other may be asked
+		candidates = r.runningCalls(mcpwire.Arrival(ctx))
 	}
 	for {
 		call, err := r.openQuestion(ctx, req, candidates)
@@ -343,8 +347,14 @@ func (r *questionRouter) blockForQuestion(call *trackedCall) error {
 	if open >= maxCallerQuestions {
 		return mcp.Errorf(jsonrpc.CodeInternal, "the client has %d questions without an answer already", open)
 	}
+	if call.isTask && call.openCount >= maxCallerQuestions { // such calls are not among r.calls
+		return mcp.Errorf(jsonrpc.CodeInternal, "the task has %d questions without an answer already", call.openCount)
+	}
 	call.openCount++
 	call.hasAsked = true
+	if call.isTask {
+		return nil
+	}
 	r.rememberItem(call.item, false)
 	time.AfterFunc(askingPause, func() {
 		r.mu.Lock()

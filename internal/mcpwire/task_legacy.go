@@ -74,3 +74,9 @@ func WithoutTasksCapability(capabilities json.RawMessage) json.RawMessage {
 	}
 	return rawjson.Set(capabilities, "extensions", extensions)
 }
+
+// RelatedTask returns the id of the task to which a message belongs, or "".
+func RelatedTask(params json.RawMessage) string {
+	id, _ := rawjson.String(rawjson.Lookup(rawjson.Lookup(rawjson.Lookup(params, "_meta"), MetaRelatedTask), "taskId"))
+	return id
+}

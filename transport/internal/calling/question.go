@@ -32,7 +32,7 @@ func (c *caller) handleQuestion(of context.Context, call jsonrpc.ID, msg jsonrpc
 		c.logger.Warn("the server sent a request, which the protocol forbids here", "method", msg.Method)
 		return
 	}
-	if of == nil {
+	if of == nil || mcpwire.RelatedTask(msg.Params) != "" { // messages of a task may come on any stream
 		of, call = c.questionContext(msg.Params)
 	}
 	ctx, cancel := context.WithCancelCause(mcpwire.WithArrival(of, time.Now()))
@@ -110,7 +110,7 @@ func (c *caller) registerQuestion(id jsonrpc.ID, cancel context.CancelCauseFunc)
 // If several can, it returns the context of the connection and no request. A question of a task
 // comes while tasks/result waits for the task.
 func (c *caller) questionContext(params json.RawMessage) (ctx context.Context, call jsonrpc.ID) {
-	task := relatedTask(params)
+	task := mcpwire.RelatedTask(params)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	var only *exchange
@@ -132,12 +132,6 @@ func (c *caller) questionContext(params json.RawMessage) (ctx context.Context, c
 	return only.ctx, only.id
 }
 
-// relatedTask returns the id of the task to which a message belongs, or "".
-func relatedTask(params json.RawMessage) string {
-	id, _ := rawjson.String(rawjson.Lookup(rawjson.Lookup(rawjson.Lookup(params, "_meta"), mcpwire.MetaRelatedTask), "taskId"))
-	return id
-}
-
 func (c *caller) encodeAnswer(ctx context.Context, e era, msg jsonrpc.Message) (frame []byte) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -150,7 +144,7 @@ func (c *caller) encodeAnswer(ctx context.Context, e era, msg jsonrpc.Message) (
 	if err == nil && res != nil {
 		var raw []byte
 		if raw, err = frames.AppendResult(nil, res); err == nil {
-			if task := relatedTask(msg.Params); task != "" {
+			if task := mcpwire.RelatedTask(msg.Params); task != "" {
 				raw = mcpwire.WithRelatedTask(raw, task)
 			}
 			return jsonrpc.AppendResult(nil, msg.ID, mcpwire.AdaptResult(e.revision(), msg.Method, raw))

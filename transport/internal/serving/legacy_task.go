@@ -330,6 +330,9 @@ func (ss *session) listenToTask(c *call, id string) (changed <-chan struct{}, st
 	}
 }
 
+// maxTaskWatch is how long a session reports the changes of one task.
+const maxTaskWatch = 24 * time.Hour
+
 // watchTask tells the client about the changes of a task, until the task or the session has ended.
 func (ss *session) watchTask(c *call, created *mcpwire.Task) {
 	ss.mu.Lock()
@@ -337,10 +340,11 @@ func (ss *session) watchTask(c *call, created *mcpwire.Task) {
 	if ss.closed || ss.base == nil || ss.tasks.watched.Load() >= maxWatchedTasks {
 		return
 	}
-	ctx, cancel := context.WithCancel(ss.base)
+	lifetime := maxTaskWatch
 	if created.TTLMs != nil {
-		ctx, cancel = context.WithTimeout(ss.base, time.Duration(*created.TTLMs)*time.Millisecond)
+		lifetime = min(lifetime, time.Duration(*created.TTLMs)*time.Millisecond)
 	}
+	ctx, cancel := context.WithTimeout(ss.base, lifetime)
 	w := &taskWatch{session: ss, end: cancel, last: *created.Legacy(), token: append(json.RawMessage(nil), c.req.ProgressToken...)}
 	l := ss.newTaskListener(c, created.TaskID, w.tellClient)
 	l.req.Header = nil // it belongs to the request of the call
