@@ -231,3 +231,29 @@ func TestTaskOfASilentClientIsCancelled(t *testing.T) {
 	}
 	polltest.Until(t, "the task is cancelled", func() bool { return up.cancels.Load() == 1 })
 }
+
+// A tool without tasks does not run for a client of 2025-11-25 that asks for a task.
+func TestTaskOfToolWithoutTasks(t *testing.T) {
+	t.Parallel()
+	s := taskServer(t)
+	var runs atomic.Int32
+	server.Tool(s, "plain", "", func(context.Context, struct{}) (string, error) { runs.Add(1); return "ok", nil })
+	for _, revision := range []mcp.Revision{mcp.Revision20251125, mcp.Revision20250618} {
+		g, _ := over(t, hub.Definition{Name: "up", Target: s, Options: client.Options{Wire: client.Wire{Revision: revision}}})
+		near, far := net.Pipe()
+		go func() { _ = stdio.ServeStream(t.Context(), far, g) }()
+		in := bufio.NewScanner(near)
+		say := func(frame string) string {
+			fmt.Fprintln(near, frame)
+			in.Scan()
+			return in.Text()
+		}
+		say(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}`)
+		fmt.Fprintln(near, `{"jsonrpc":"2.0","method":"notifications/initialized"}`)
+		answer := say(`{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"up__plain","arguments":{},"task":{}}}`)
+		near.Close()
+		if !strings.Contains(answer, `"code":-32601`) || runs.Load() != 0 {
+			t.Errorf("%s: %d runs, %s", revision, runs.Load(), answer)
+		}
+	}
+}
