@@ -50,12 +50,16 @@ func Find(userFolder, project string, store *state.State) (all []File) {
 			all = append(all, f)
 		}
 	}
-	for _, folder := range repositoryFolders(project) {
+	folders := repositoryFolders(project)
+	for _, folder := range folders {
 		f, ok := readFile(filepath.Join(folder, Name))
 		if !ok || slices.ContainsFunc(all, func(other File) bool { return other.Path == f.Path }) {
 			continue
 		}
 		f.Project = true
+		if f.Err == nil && !isInside(f.Path, folders[0]) { // also if the user agreed to whatever it becomes
+			f.Text, f.Err = "", errors.New("it is a link to a file outside the project")
+		}
 		if a, ok := store.Trusted(f.Path, grantName); ok && f.Err == nil {
 			f.Agreed = a.Folder || a.Digests[grantName] == digest(f.Text)
 			f.Changed = !f.Agreed
@@ -63,6 +67,17 @@ func Find(userFolder, project string, store *state.State) (all []File) {
 		all = append(all, f)
 	}
 	return all
+}
+
+// isInside reports whether a file is in a folder after all links are followed.
+func isInside(path, folder string) bool {
+	file, err1 := filepath.EvalSymlinks(path)
+	root, err2 := filepath.EvalSymlinks(folder)
+	if err1 != nil || err2 != nil {
+		return false
+	}
+	rel, err := filepath.Rel(root, file)
+	return err == nil && filepath.IsLocal(rel)
 }
 
 // repositoryFolders returns the folders from the root of the repository to folder. Without a

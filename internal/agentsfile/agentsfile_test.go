@@ -1,6 +1,7 @@
 package agentsfile
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -101,4 +102,24 @@ func TestUnusableFiles(t *testing.T) {
 	if prompt := Prompt(Find(f.user, f.project(), f.store)); prompt != "" {
 		t.Error(prompt)
 	}
+}
+
+// A project's file that becomes a link to another file of the user is not given to a model, also if
+// the user agreed to whatever it becomes. A link within the project is.
+func TestLinkOutOfTheProject(t *testing.T) {
+	f := newTestFolders(t)
+	f.write(f.repository, "theirs")
+	if err := Agree(f.store, Find("", f.project(), f.store)[0], true); err != nil {
+		t.Fatal(err)
+	}
+	path, secret := filepath.Join(f.repository, Name), filepath.Join(f.root, "id_ed25519")
+	if err := errors.Join(os.WriteFile(secret, []byte("a key"), 0o600), os.Remove(path), os.Symlink(secret, path)); err != nil {
+		t.Fatal(err)
+	}
+	f.check("it is a link to a file outside the project false false")
+	inside := filepath.Join(f.repository, "README.md")
+	if err := errors.Join(os.WriteFile(inside, []byte("a text"), 0o600), os.Remove(path), os.Symlink(inside, path)); err != nil {
+		t.Fatal(err)
+	}
+	f.check("a text true false")
 }

@@ -2,6 +2,7 @@ package session
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"strings"
@@ -19,8 +20,15 @@ func Older(folder string, than time.Time) ([]Summary, error) {
 	return nil, err
 }
 
-// Remove deletes a session's file and its long results.
+// errDeleted reports that another process has deleted the file of an open session.
+var errDeleted = errors.New("its file was deleted, perhaps by dowel chat --prune")
+
+// Remove deletes a session's file and its long results. A session that has changed since it was
+// listed stays.
 func Remove(s Summary) error {
+	if info, err := os.Stat(s.Path); err == nil && !info.ModTime().Equal(s.Changed) {
+		return fmt.Errorf("%s is in use again, and stays", s.ID)
+	}
 	err := os.RemoveAll(strings.TrimSuffix(s.Path, extension) + resultsExtension)
 	if removed := os.Remove(s.Path); !errors.Is(removed, fs.ErrNotExist) {
 		err = errors.Join(err, removed)

@@ -194,6 +194,9 @@ func (s *Session) appendLine(r *record) error {
 	if err != nil {
 		return err
 	}
+	if there, err := os.Stat(s.path); err != nil || !os.SameFile(info, there) {
+		return errDeleted
+	}
 	if info.Size() != s.size {
 		return ErrElsewhere
 	}

@@ -32,8 +32,11 @@ func (r *Runtime) Continue(messages []agent.Message, results string, mode agent.
 
 // SwitchTools takes all tools with a name for people from the model, or gives them back. The name
 // is SERVER.TOOL, or SERVER for all tools of a server. It must not be called during a run. The
-// model hears of the change with the next message.
-func (r *Runtime) SwitchTools(name string, on bool) { r.parts.tools.switchTools(name, on) }
+// model hears of the change with the next message. A tool of a server that is switched off as a
+// whole cannot be switched on alone: then SwitchTools returns the server and changes nothing.
+func (r *Runtime) SwitchTools(name string, on bool) (offServer string) {
+	return r.parts.tools.switchTools(name, on)
+}
 
 // HasTool reports whether the model may have a tool, given by its wire name.
 func (r *Runtime) HasTool(tool string) bool { return !r.parts.tools.isOff(tool) }

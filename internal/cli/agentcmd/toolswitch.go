@@ -19,11 +19,16 @@ func newToolSwitch() *toolSwitch {
 }
 
 // switchTools switches a tool or all tools of a server. A server that is switched on has all its
-// tools again.
-func (s *toolSwitch) switchTools(name string, on bool) {
+// tools again. See [Runtime.SwitchTools] for offServer.
+func (s *toolSwitch) switchTools(name string, on bool) (offServer string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if on {
+		for other := range s.off {
+			if strings.HasPrefix(name, other+".") {
+				return other
+			}
+		}
 		delete(s.off, name)
 		for other := range s.off {
 			if strings.HasPrefix(other, name+".") {
@@ -37,6 +42,7 @@ func (s *toolSwitch) switchTools(name string, on bool) {
 	case s.changed <- struct{}{}:
 	default:
 	}
+	return ""
 }
 
 // isOff reports whether a tool, given by its wire name, is switched off.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 
 	"github.com/dowel-mcp/dowel/agent"
@@ -24,16 +25,23 @@ func (c *conversation) editLast(ctx context.Context, _ string) error {
 		return err
 	}
 	messages := rt.Agent.Messages()
-	at := len(messages) - 1
-	for at >= 0 && !isTyped(messages[at]) {
-		at--
-	}
-	if at < 0 {
+	at, block := findInput(messages, c.lastInput)
+	switch {
+	case len(messages) == 0:
 		return exit.Usagef("there is no message to edit")
+	case at < 0:
+		return exit.Usagef("your last message is no longer in the conversation as you wrote it, so it cannot be edited: it was compacted, or belongs to an earlier dowel")
 	}
-	text := messages[at].Content[0].Text
-	rt.Continue(messages[:at], c.resultsFolder(), c.mode)
-	c.updateSession(func(s *session.Session) error { return s.Sync(messages[:at]) })
+	text := messages[at].Content[block].Text
+	kept := messages[:at]
+	if block > 0 { // such as the results of calls that the user has stopped
+		before := messages[at]
+		before.Content = before.Content[:block:block]
+		kept = append(slices.Clone(kept), before)
+	}
+	c.lastInput = nil
+	rt.Continue(kept, c.resultsFolder(), c.mode)
+	c.updateSession(func(s *session.Session) error { return s.Sync(kept) })
 	c.view.Context(rt.Agent.Tokens())
 	c.view.Note("your last message and the replies to it are taken back; what tools did stays done")
 	if c.screen != nil {
@@ -44,9 +52,40 @@ func (c *conversation) editLast(ctx context.Context, _ string) error {
 	return nil
 }
 
-// isTyped reports whether a message is from the user, and not the results of calls.
-func isTyped(m agent.Message) bool {
-	return m.Role == mcp.RoleUser && len(m.Content) > 0 && m.Content[0].Text != ""
+// findInput returns the message and the block in it at which the user's last input begins. The agent
+// joins what a user says after another with it. Without an input, which is unknown in a conversation
+// that was resumed, it returns the last message of the user if that has one block alone. at is -1 if
+// there is none.
+func findInput(messages []agent.Message, input []mcp.Content) (at, block int) {
+	for at = len(messages) - 1; at >= 0; at-- {
+		m := messages[at]
+		switch {
+		case m.Role != mcp.RoleUser:
+			continue
+		case len(input) == 0 && (len(m.Content) == 0 || m.Content[0].ToolResult != nil):
+			continue // the results of calls
+		case len(input) == 0 && (len(m.Content) > 1 || m.Content[0].Text == ""):
+			return -1, 0
+		case len(input) == 0:
+			return at, 0
+		}
+		for block = len(m.Content) - len(input); block >= 0; block-- {
+			if holdsInput(m.Content[block:], input) {
+				return at, block
+			}
+		}
+	}
+	return -1, 0
+}
+
+// holdsInput reports whether content begins with the blocks of an input.
+func holdsInput(content, input []mcp.Content) bool {
+	for i := range input {
+		if content[i].Type != input[i].Type || content[i].Text != input[i].Text {
+			return false
+		}
+	}
+	return true
 }
 
 // resultsFolder returns the folder of long results, or "".

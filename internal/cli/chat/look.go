@@ -7,6 +7,7 @@ import (
 
 	"github.com/dowel-mcp/dowel/internal/cli/exit"
 	"github.com/dowel-mcp/dowel/internal/suggest"
+	"github.com/dowel-mcp/dowel/internal/term"
 	"github.com/dowel-mcp/dowel/internal/tui/screen"
 )
 
@@ -38,7 +39,7 @@ func (c *conversation) undoEdit(ctx context.Context, _ string) error {
 	}
 	outcome, err := rt.UndoEdit()
 	if err == nil {
-		c.view.Note("%s; the model does not know: tell it if that matters", outcome)
+		c.view.Note("%s; the model does not know: tell it if that matters", term.RevealLine(outcome))
 	}
 	return err
 }

@@ -130,6 +130,7 @@ func (c *conversation) sendMessage(content []mcp.Content) error {
 		c.pendingSession.With(rt.Model.Label())
 		c.session, c.pendingSession = c.pendingSession, nil
 	}
+	c.lastInput = content
 	c.updateSession(func(s *session.Session) error { return s.Message(agent.Message{Role: mcp.RoleUser, Content: content}) })
 	c.recordModel(rt.Model)
 	stop := c.startTicker()

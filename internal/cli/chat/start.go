@@ -52,9 +52,10 @@ type conversation struct {
 	modelRecorded   bool             // the session names the current model
 	awaitedServers  bool             // the first message has waited for starting servers
 	mode            agent.Mode
-	prefill         string   // of the next line, after /edit
-	lastErr         error    // of the last command or message
-	cleanups        []func() // called in reverse order when the conversation ends
+	prefill         string        // of the next line, after /edit
+	lastErr         error         // of the last command or message
+	lastInput       []mcp.Content // the last message; nil if it is unknown
+	cleanups        []func()      // called in reverse order when the conversation ends
 }
 
 // lineReader reads the user's input.

@@ -52,7 +52,8 @@ func (c *conversation) resumeSession(ctx context.Context, id string) error {
 		return errors.Join(err, s.Close())
 	}
 	c.replaceSession(s)
-	rt.Continue(held.Messages, s.Results(), c.mode)
+	c.lastInput = nil
+	rt.Continue(held.Messages, c.resultsFolder(), c.mode)
 	c.view.Context(rt.Agent.Tokens())
 	c.view.Note("continuing %s; the model stays %s", one.ID, term.Line(rt.Model.Label()))
 	return nil

@@ -40,7 +40,9 @@ func (c *conversation) handleTools(ctx context.Context, words string) error {
 	if !slices.Contains(names, name) {
 		return exit.WithHelp(exit.Usagef("no tool or server is called %s%s", name, suggest.Hint(name, names)), "/tools")
 	}
-	rt.SwitchTools(name, verb == onWord)
+	if server := rt.SwitchTools(name, verb == onWord); server != "" {
+		return exit.Usagef("all tools of %[1]s are switched off: /tools on %[1]s gives them back, then switch off single ones", server)
+	}
 	if verb == onWord {
 		c.view.Note("the model has %s from the next message on", term.RevealLine(name))
 	} else {
@@ -54,8 +56,8 @@ func (c *conversation) listSwitchable(ctx context.Context, rt *agentcmd.Runtime)
 	tools, err := toolname.Recorder{Toolbox: rt.Toolbox}.List(ctx)
 	for _, t := range tools {
 		name := toolname.Qualified(t.Name)
-		if server, _, ok := strings.Cut(name, "."); ok && !slices.Contains(names, server) {
-			names = append(names, server)
+		if origin, ok := toolname.Split(t.Name); ok && !slices.Contains(names, origin.Server) { // its name may have dots
+			names = append(names, origin.Server)
 		}
 		names = append(names, name)
 	}
