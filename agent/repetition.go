@@ -17,6 +17,7 @@ const (
 	maxSameCalls   = 6 // replies in a row with the same calls; higher, because the model may be waiting for something
 	maxSameResults = 3 // replies with the same calls and the same results, among recentReplies
 	recentReplies  = 8
+	notedReplies   = 10 // replies after a note about the same results, in which the same again ends the run
 )
 
 // repeatDetector detects a model that repeats itself.
@@ -25,7 +26,7 @@ type repeatDetector struct {
 	calls                uint64   // the hash of the last reply's calls
 	sameTexts, sameCalls int      // the numbers of replies in a row with this text and these calls
 	recent               []uint64 // the hashes of the calls and results of the recent replies
-	noted                bool     // the model had a note about the same results
+	noted                int      // replies for which a note about the same results counts; 0: there was none
 }
 
 // errStuck ends the run of a model that repeats itself after a note, too.
@@ -47,7 +48,8 @@ func (r *repeatDetector) checkReply(reply *Message, results []mcp.Content) (note
 	r.sameTexts++
 	r.sameCalls++
 	sameResults := r.countSameResults(calls, results) >= maxSameResults
-	noted := r.noted
+	noted := r.noted > 0
+	r.noted = max(0, r.noted-1)
 	switch {
 	case sameResults:
 		note = "You have made the same calls with the same arguments several times, and they will not bring anything else. Use what they have returned, or do something different."
@@ -61,7 +63,11 @@ func (r *repeatDetector) checkReply(reply *Message, results []mcp.Content) (note
 	if noted && sameResults {
 		return "", errStuck
 	}
-	*r = repeatDetector{noted: noted || sameResults}
+	left := r.noted
+	if sameResults {
+		left = notedReplies
+	}
+	*r = repeatDetector{noted: left}
 	return note, nil
 }
 

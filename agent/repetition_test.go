@@ -111,6 +111,45 @@ func TestStuck(t *testing.T) {
 	}
 }
 
+// A note that has helped does not count for ever: much later, the model gets another one.
+func TestStuckLater(t *testing.T) {
+	b := newBench("read")
+	b.run = func(_ context.Context, use mcp.ToolUse, _ func(mcp.ProgressParams)) (*mcp.CallToolResult, error) {
+		return &mcp.CallToolResult{Content: []mcp.Content{mcp.Text(string(use.Input))}}, nil
+	}
+	m := &script{t: t}
+	same := func() {
+		for range 3 {
+			m.replies = append(m.replies, says("", `read {"a":0}`))
+		}
+	}
+	same()
+	for i := range 12 {
+		m.replies = append(m.replies, says("", fmt.Sprintf(`read {"a":%d}`, i+1)))
+	}
+	same()
+	m.replies = append(m.replies, says("done"))
+	a := newTrustingAgent(m, b, nil)
+	if _, err := trace(a.Run(t.Context(), mcp.Text("go"))); err != nil {
+		t.Error(err)
+	}
+}
+
+// If the provider reports no tokens, the agent's estimate counts for the budget.
+func TestBudgetWithoutUsage(t *testing.T) {
+	over := errors.New("too many tokens")
+	m := &script{t: t, replies: []reply{says("", "read {}"), says("", `read {"a":1}`)}, silent: true}
+	a := newTrustingAgent(m, newBench("read"), &agent.Options{System: strings.Repeat("many words ", 100), Budget: func(u agent.Usage) error {
+		if u.Input > 200 {
+			return over
+		}
+		return nil
+	}})
+	if _, err := trace(a.Run(t.Context(), mcp.Text("go"))); !errors.Is(err, over) {
+		t.Error(err)
+	}
+}
+
 // The budget is asked before each step, with the tokens of the run, and ends it.
 func TestBudget(t *testing.T) {
 	var asked []int

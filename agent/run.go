@@ -21,6 +21,7 @@ type run struct {
 	abandoned bool // the caller has left the loop
 	step      int
 	usage     Usage
+	estimated Usage // of replies without usage, for [Options.Budget]
 	calls     sync.WaitGroup
 
 	samples int // uses of the model that servers were allowed
@@ -131,7 +132,9 @@ func (r *run) checkBudget() error {
 	if r.opts.Budget == nil {
 		return nil
 	}
-	return r.opts.Budget(r.usage)
+	u := r.usage
+	u.accumulate(r.estimated)
+	return r.opts.Budget(u)
 }
 
 // replyOnce returns the model's next reply. An empty reply is asked for a second time, because
@@ -200,6 +203,9 @@ func (r *run) requestReply() (*Message, error) {
 	case m == nil:
 		r.keepPartial(said.String())
 		return nil, errors.New("the model has not replied: its reply has no end")
+	}
+	if m.Usage == nil {
+		r.estimated.accumulate(Usage{Input: estimate, Output: estimateMessage(m)})
 	}
 	r.addReply(m, estimate)
 	return m, nil

@@ -21,6 +21,7 @@ type script struct {
 	replies []reply
 	next    func(agent.Conversation) reply // in the place of replies
 	window  int
+	silent  bool                         // it reports no usage
 	limit   int                          // that it does not tell
 	input   func(agent.Conversation) int // what a request takes, in tokens
 
@@ -64,6 +65,9 @@ func (s *script) Reply(ctx context.Context, c agent.Conversation) iter.Seq2[agen
 			r.err = errors.New("the script has no more replies")
 		}
 		m := agent.Message{Role: mcp.RoleAssistant, Usage: &agent.Usage{Input: 100, Output: 10}}
+		if s.silent {
+			m.Usage = nil
+		}
 		if s.input != nil {
 			m.Usage.Input = s.input(c)
 		}

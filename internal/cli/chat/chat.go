@@ -134,6 +134,7 @@ func NewCommand(f *factory.Factory, p Programs) *cobra.Command {
 	flags.BoolVar(&opts.screen, "screen", false, "use the whole terminal: scrolling, several lines of input, questions as forms (see --help)")
 	flags.StringVar(&opts.prune, "prune", "", "delete the saved conversations that have not changed for an `AGE`, such as 30d, after a question")
 	flags.BoolVar(&opts.yes, "yes", false, "with --prune, delete without a question")
+	cmd.MarkFlagsMutuallyExclusive("sessions", "prune", "resume")
 	flags.BoolVar(&opts.noSave, "no-save", false, "do not save this conversation")
 	return cmd
 }

@@ -95,6 +95,9 @@ func (in *taskInput) readPrompt(ctx context.Context, r *agentcmd.Runtime) (conte
 	}
 	prompts, err := r.ListPrompts(ctx)
 	if err != nil {
+		if !in.namesServer(ctx, r, name) {
+			err = nil
+		}
 		return nil, false, err
 	}
 	p, err := agentcmd.FindPrompt(prompts, name)

@@ -65,7 +65,8 @@ images, sounds. @SERVER:URI in the task adds a resource of a server, also one of
 one that it has read changes. /SERVER.PROMPT key=value… in place of the task sends a prompt of a server.
 
 --schema FILE asks for an answer that is JSON and matches a JSON Schema. If it does not match, the model corrects it once.
---watch SERVER:URI runs the task again whenever the resource changes, until Ctrl-C.
+--watch SERVER:URI runs the task again whenever the resource changes, until Ctrl-C, or until all runs together have used up
+--max-tokens or --max-cost.
 
 dowel run uses all servers of your configuration, through the running dowel if it runs (dowel up); otherwise it starts them for
 the task. --server, --url, or a command after -- choose other servers; files and shell are built in and work in the current folder

@@ -2,9 +2,9 @@ package run
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
-	"github.com/dowel-mcp/dowel/agent"
 	"github.com/dowel-mcp/dowel/client"
 	"github.com/dowel-mcp/dowel/internal/cli/agentcmd"
 	"github.com/dowel-mcp/dowel/internal/cli/exit"
@@ -14,7 +14,7 @@ import (
 
 // runAtChanges runs the task now, and again after each change of the resources of --watch, until
 // ctx ends. Each run is a conversation of its own. Changes during a run lead to one more run. A run
-// that fails does not end the watch.
+// that fails does not end the watch. The limits of tokens and cost are for all runs together.
 func (t *task) runAtChanges(ctx context.Context) error {
 	references, err := t.watchedResources(ctx)
 	if err != nil {
@@ -47,12 +47,25 @@ func (t *task) runAtChanges(ctx context.Context) error {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
+		if errors.As(err, new(errSpent)) {
+			return err
+		}
 		if err != nil {
 			t.Warn("%v", err)
 		}
 		if !t.JSON {
 			t.Notice("Waiting for a change; Ctrl-C ends dowel.")
 		}
+		if err := t.awaitChange(ctx, changed, ended); err != nil {
+			return err
+		}
+	}
+}
+
+// awaitChange waits for a change, and prepares the next run. A resource or prompt that cannot be read
+// waits for the next change.
+func (t *task) awaitChange(ctx context.Context, changed <-chan struct{}, ended <-chan error) error {
+	for {
 		select {
 		case <-changed:
 		case err := <-ended:
@@ -60,11 +73,12 @@ func (t *task) runAtChanges(ctx context.Context) error {
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		}
-		t.budget.earlier = agent.Usage{}
 		t.runtime.StartConversation()
-		if err := t.input.assembleContent(ctx, t.Factory, t.runtime); err != nil {
+		err := t.input.assembleContent(ctx, t.Factory, t.runtime)
+		if err == nil || errors.As(err, new(exit.UsageError)) || ctx.Err() != nil {
 			return err
 		}
+		t.Warn("%v", err)
 	}
 }
 

@@ -74,8 +74,9 @@ func findProgram(ctx context.Context, f *factory.Factory, name string) (string, 
 	if root := findCheckout(self); root != "" {
 		return buildProgram(ctx, f, root, file)
 	}
-	// An entry of PATH that is relative to the current folder is an error, exec.ErrDot.
-	if path, err := exec.LookPath(file); err == nil {
+	// On Windows the command of npm ends in .cmd. An entry of PATH that is relative to the current
+	// folder is an error, exec.ErrDot.
+	if path, err := exec.LookPath("dowel-" + name); err == nil {
 		return path, nil
 	}
 	return "", &missingProgramError{file, filepath.Dir(self)}
@@ -122,6 +123,8 @@ func buildProgram(ctx context.Context, f *factory.Factory, root, file string) (s
 		return path, nil
 	case ctx.Err() != nil:
 		return "", context.Cause(ctx)
+	case errors.Is(err, exec.ErrNotFound) && isFile(path): // it may be old, which is better than nothing
+		return path, nil
 	case errors.Is(err, exec.ErrNotFound):
 		return "", fmt.Errorf("%s is not built, and there is no Go to build it: install Go, or a release of dowel, which has %s", path, file)
 	}
