@@ -140,6 +140,8 @@ func TestChatUndo(t *testing.T) {
 		"nothing done":  {[]string{"/undo"}, "one\n", "", "there is no edit to undo", exit.Failed},
 		"dry run":       {[]string{"dry", "/undo"}, "one\n", "", "there is no edit to undo", exit.Failed},
 		"changed since": {[]string{"again", "/undo"}, "one\n", "mine", "has changed since the edit", exit.Failed},
+		"impossible":    {[]string{"delete", "/undo"}, "two\n", "", "the latest change, files.delete, cannot be undone; /undo again", exit.Failed},
+		"before that":   {[]string{"delete", "/undo", "/undo", "/undo"}, "one\n", "", "restored ", exit.OK},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if err := os.WriteFile(a, []byte("one\n"), 0o640); err != nil {
@@ -154,6 +156,10 @@ func TestChatUndo(t *testing.T) {
 				turns = ""
 			case "dry":
 				turns = `{"calls": [{"name": "files__edit", "arguments": {"path": "a.txt", "dryRun": true, "edits": [{"old": "one", "new": "two"}]}}]}, {"text": "done"}`
+			case "delete":
+				turns = `{"calls": [{"name": "files__edit", "arguments": {"path": "a.txt", "edits": [{"old": "one", "new": "two"}]}}]},
+					{"calls": [{"name": "files__write", "arguments": {"path": "b.txt", "content": "new"}}]},
+					{"calls": [{"name": "files__delete", "arguments": {"path": "b.txt"}}]}, {"text": "done"}`
 			case "again":
 				words = append(words, "--server", "shell")
 				turns = `{"calls": [{"name": "files__write", "arguments": {"path": "b.txt", "content": "new"}}]},

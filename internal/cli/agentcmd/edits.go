@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 
@@ -28,7 +29,12 @@ type fileEdit struct {
 	path          string // absolute, without links
 	before, after []byte
 	isNew         bool // the file was absent before
+	// impossible describes a change that cannot be undone. Then the other fields are empty.
+	impossible string
 }
+
+// impossibleTools are the tools of a files server that change files and cannot be undone.
+var impossibleTools = []string{"move", "delete"}
 
 // editRecorder notes the changes of the tools write and edit of a files server, so that the user
 // can undo them. It is safe for concurrent use.
@@ -52,6 +58,13 @@ func (r *editRecorder) watchCall(use mcp.ToolUse) (noteEdit func(*mcp.CallToolRe
 	name := toolname.Qualified(use.Name)
 	tool := name[strings.LastIndexByte(name, '.')+1:]
 	var call fileCall
+	if slices.Contains(impossibleTools, tool) {
+		return func(result *mcp.CallToolResult) {
+			if result != nil && !result.IsError && len(result.StructuredContent) > 0 {
+				r.addEdit(fileEdit{impossible: toolname.Display(use.Name)})
+			}
+		}
+	}
 	if tool != "write" && tool != "edit" || json.Unmarshal(use.Input, &call) != nil || call.Path == "" {
 		return ignore
 	}
@@ -61,7 +74,11 @@ func (r *editRecorder) watchCall(use mcp.ToolUse) (noteEdit func(*mcp.CallToolRe
 	}
 	before, isNew, err := readEditable(path)
 	if err != nil {
-		return ignore
+		return func(result *mcp.CallToolResult) {
+			if result != nil && !result.IsError {
+				r.addEdit(fileEdit{impossible: toolname.Display(use.Name) + " of " + path})
+			}
+		}
 	}
 	return func(result *mcp.CallToolResult) {
 		if result != nil && !result.IsError && confirmsEdit(tool, isNew, result) {
@@ -102,9 +119,13 @@ func (r *editRecorder) note(path string, before []byte, isNew bool, written *str
 	if err != nil {
 		return
 	}
+	r.addEdit(fileEdit{path: path, before: before, after: after, isNew: isNew})
+}
+
+func (r *editRecorder) addEdit(e fileEdit) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.edits = append(r.edits, fileEdit{path, before, after, isNew}); len(r.edits) > maxEdits {
+	if r.edits = append(r.edits, e); len(r.edits) > maxEdits {
 		r.edits = r.edits[1:]
 	}
 }
@@ -126,7 +147,8 @@ func readEditable(path string) (content []byte, absent bool, err error) {
 }
 
 // UndoEdit takes back the latest change of a file by a files server, and describes the outcome. It
-// returns an error, and changes nothing, if there is none or the file has changed since.
+// returns an error, and changes nothing, if there is none, if it cannot be undone, or if the file has
+// changed since. In the last two cases the next call takes back the change before.
 func (r *Runtime) UndoEdit() (outcome string, err error) { return r.parts.tools.edits.undo() }
 
 func (r *editRecorder) undo() (outcome string, err error) {
@@ -136,10 +158,13 @@ func (r *editRecorder) undo() (outcome string, err error) {
 		return "", exit.Usagef("there is no edit to undo: only changes that the tools write and edit of a files server made in this conversation can be undone")
 	}
 	last := r.edits[len(r.edits)-1]
+	r.edits = r.edits[:len(r.edits)-1]
+	if last.impossible != "" {
+		return "", exit.Usagef("the latest change, %s, cannot be undone; /undo again takes back the one before", last.impossible)
+	}
 	if err := last.undo(); err != nil {
 		return "", err
 	}
-	r.edits = r.edits[:len(r.edits)-1]
 	if last.isNew {
 		return "removed " + last.path + ", which was new", nil
 	}
@@ -147,7 +172,7 @@ func (r *editRecorder) undo() (outcome string, err error) {
 }
 
 func (e *fileEdit) undo() error {
-	changed := exit.Usagef("%s has changed since the edit: it was left as it is", e.path)
+	changed := exit.Usagef("%s has changed since the edit: it was left as it is; /undo again takes back the edit before", e.path)
 	if e.isNew {
 		now, absent, err := readEditable(e.path)
 		switch {
