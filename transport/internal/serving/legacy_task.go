@@ -382,8 +382,8 @@ func (w *taskWatch) tellClient(params json.RawMessage) {
 	now := task.Legacy()
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if now.Status == w.last.Status && now.StatusMessage == w.last.StatusMessage {
-		return
+	if now.Status == w.last.Status && (now.StatusMessage == w.last.StatusMessage || now.StatusMessage == "") {
+		return // no change, or the state at the beginning, behind a newer one
 	}
 	if len(w.token) > 0 && now.Status == "working" && now.StatusMessage != "" {
 		w.progress++
