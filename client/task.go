@@ -164,7 +164,7 @@ func (t *Task) Cancel(ctx context.Context, opts ...CallOptions) error {
 func (t *Task) send(ctx context.Context, method string, responses json.RawMessage, o CallOptions) error {
 	ctx, k := t.client.startClock(ctx, method, &o)
 	defer t.client.stopClock(k)
-	_, err := t.client.sendTaskRequest(ctx, method, taskParams(t.id, responses), &o, k)
+	_, err := t.client.sendTaskRequest(ctx, method, mcpwire.TaskParams(t.id, responses), &o, k)
 	return err
 }
 
@@ -176,15 +176,6 @@ func (c *Client) handlesTasks(method string) bool {
 	}
 	s := c.conn.server.Load()
 	return s != nil && s.Capabilities.Extensions[mcpwire.ExtensionTasks] != nil
-}
-
-// taskParams returns the parameters of a request about a task. responses may be nil.
-func taskParams(id string, responses json.RawMessage) json.RawMessage {
-	params := rawjson.AppendString([]byte(`{"taskId":`), id)
-	if responses != nil {
-		params = append(append(params, `,"inputResponses":`...), responses...)
-	}
-	return append(params, '}')
 }
 
 // sendTaskRequest sends a request about a task.
@@ -201,7 +192,7 @@ func (c *Client) sendTaskRequest(ctx context.Context, method string, params json
 }
 
 func (c *Client) getTask(ctx context.Context, id string, o *CallOptions, k *callClock) (*mcp.Response, *mcpwire.Task, error) {
-	resp, err := c.sendTaskRequest(ctx, mcpwire.MethodGetTask, taskParams(id, nil), o, k)
+	resp, err := c.sendTaskRequest(ctx, mcpwire.MethodGetTask, mcpwire.TaskParams(id, nil), o, k)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -230,10 +221,10 @@ func describeTask(t *mcpwire.Task) (*TaskState, error) {
 	s.Created, _ = time.Parse(time.RFC3339, t.CreatedAt) // only for display
 	s.Updated, _ = time.Parse(time.RFC3339, t.LastUpdatedAt)
 	switch t.Status {
-	case taskCompleted:
+	case mcpwire.TaskCompleted:
 		s.Result = new(mcp.CallToolResult)
 		return s, mcp.Decode(t.Result, s.Result)
-	case taskFailed:
+	case mcpwire.TaskFailed:
 		s.Err = mcpwire.TaskError(t)
 	}
 	return s, nil

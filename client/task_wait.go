@@ -11,15 +11,6 @@ import (
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
-// The states of a task.
-const (
-	taskWorking       = "working"
-	taskInputRequired = "input_required"
-	taskCompleted     = "completed"
-	taskFailed        = "failed"
-	taskCancelled     = "cancelled"
-)
-
 const (
 	// defaultPoll is the interval between two polls if the server has no preference, and shortestPoll
 	// is the shortest one that the client accepts.
@@ -82,13 +73,13 @@ func (w *taskWait) pollUntilEnd(ctx context.Context) (resp *mcp.Response, isOver
 		}
 		w.reportMessage(task)
 		switch task.Status {
-		case taskCompleted:
+		case mcpwire.TaskCompleted:
 			return &mcp.Response{Type: mcp.ResultComplete, Raw: task.Result, Revision: resp.Revision}, true, nil
-		case taskFailed:
+		case mcpwire.TaskFailed:
 			return nil, true, mcpwire.TaskError(task)
-		case taskCancelled:
+		case mcpwire.TaskCancelled:
 			return nil, true, ErrTaskCancelled
-		case taskInputRequired:
+		case mcpwire.TaskInputRequired:
 			if !resp.Revision.Modern() {
 				return w.awaitResult(ctx)
 			}
@@ -105,14 +96,14 @@ func (w *taskWait) pollUntilEnd(ctx context.Context) (resp *mcp.Response, isOver
 
 // awaitResult waits for the result of a task of 2025-11-25, which asks its questions meanwhile.
 func (w *taskWait) awaitResult(ctx context.Context) (resp *mcp.Response, isOver bool, err error) {
-	resp, err = w.client.sendTaskRequest(ctx, mcpwire.MethodTaskResult, taskParams(w.id, nil), w.options, w.clock)
+	resp, err = w.client.sendTaskRequest(ctx, mcpwire.MethodTaskResult, mcpwire.TaskParams(w.id, nil), w.options, w.clock)
 	_, isOver = errors.AsType[*mcp.Error](err)
 	return resp, isOver || err == nil, err
 }
 
 // answerNew answers the questions of the task that it has not answered before.
 func (w *taskWait) answerNew(ctx context.Context, revision mcp.Revision, task *mcpwire.Task) (answered bool, err error) {
-	if task.Status != taskInputRequired {
+	if task.Status != mcpwire.TaskInputRequired {
 		w.stuck = 0
 		return false, nil
 	}
@@ -143,7 +134,7 @@ func (w *taskWait) answerNew(ctx context.Context, revision mcp.Revision, task *m
 	for key := range fresh {
 		w.answered[key] = true
 	}
-	_, err = w.client.sendTaskRequest(ctx, mcpwire.MethodUpdateTask, taskParams(w.id, answers), w.options, w.clock)
+	_, err = w.client.sendTaskRequest(ctx, mcpwire.MethodUpdateTask, mcpwire.TaskParams(w.id, answers), w.options, w.clock)
 	return err == nil, err
 }
 
@@ -168,7 +159,7 @@ func (w *taskWait) reportMessage(task *mcpwire.Task) {
 func (w *taskWait) cancelTask(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cancelTimeout)
 	defer cancel()
-	_, err := w.client.sendTaskRequest(ctx, mcpwire.MethodCancelTask, taskParams(w.id, nil), w.options, nil)
+	_, err := w.client.sendTaskRequest(ctx, mcpwire.MethodCancelTask, mcpwire.TaskParams(w.id, nil), w.options, nil)
 	if err != nil {
 		w.client.opts.Logger.Debug("cannot cancel a task", "server", w.client.serverName(), "err", err)
 	}
@@ -177,7 +168,7 @@ func (w *taskWait) cancelTask(ctx context.Context) {
 // pollInterval returns the wait before the next poll.
 func pollInterval(task *mcpwire.Task) time.Duration {
 	switch {
-	case task.Status != taskWorking && task.InputRequests == nil && task.Result == nil && task.Error == nil:
+	case task.Status != mcpwire.TaskWorking && task.InputRequests == nil && task.Result == nil && task.Error == nil:
 		return 0 // a new task whose questions or result are one request away
 	case task.PollIntervalMs <= 0:
 		return defaultPoll

@@ -140,11 +140,10 @@ func (g *Gateway) serveTask(ctx context.Context, req *mcp.Request) (*mcp.Result,
 	if err := g.checkScopes(ctx, u, req); err != nil {
 		return nil, err
 	}
+	noteTarget(ctx, audit.Target{Server: u.Name(), Name: t.Tool})
 	if hosted != nil {
-		noteTarget(ctx, audit.Target{Server: u.Name(), Name: t.Tool})
 		return g.serveHosted(ctx, req, hosted)
 	}
-	noteTarget(ctx, audit.Target{Server: u.Name(), Name: t.Tool})
 	resp, err := u.RoundTrip(ctx, callerOf(req), upstreamRequest(req, renameMember(req.Params, "taskId", id, t.ID), nil))
 	if why := describeFailure(ctx, u, err); why != "" {
 		return nil, mcp.Errorf(jsonrpc.CodeInternal, "%s", why)

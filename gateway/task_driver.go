@@ -93,22 +93,25 @@ func sleepWithin(ctx context.Context, d time.Duration) error {
 // awaitTask waits for the end of a task, and answers its questions. If that fails, or ctx ends, it
 // cancels the task.
 func (d *taskDriver) awaitTask(ctx context.Context, created json.RawMessage) (*mcp.Response, error) {
-	id, ok := rawjson.String(rawjson.Lookup(created, "taskId"))
-	if !ok {
+	task := new(mcpwire.Task)
+	if err := mcp.Decode(created, task); err != nil {
+		return nil, mcp.Errorf(jsonrpc.CodeInternal, "the server %s has answered with a task that cannot be read: %v", d.bridge.upstream.Name(), err)
+	}
+	if task.TaskID == "" {
 		return nil, mcp.Errorf(jsonrpc.CodeInternal, "the server %s has answered with a task without an id", d.bridge.upstream.Name())
 	}
 	d.bridge.taskCreated()
-	resp, isOver, err := d.pollUntilEnd(ctx, id, created)
+	resp, isOver, err := d.pollUntilEnd(ctx, task)
 	if err != nil && !isOver {
-		d.cancelTask(ctx, id)
+		d.cancelTask(ctx, task.TaskID)
 	}
 	return resp, err
 }
 
 // pollUntilEnd returns the result of a task. isOver reports whether the task has ended, or is unknown
 // to the upstream.
-func (d *taskDriver) pollUntilEnd(ctx context.Context, id string, created json.RawMessage) (resp *mcp.Response, isOver bool, err error) {
-	wait := readPoll(created)
+func (d *taskDriver) pollUntilEnd(ctx context.Context, created *mcpwire.Task) (resp *mcp.Response, isOver bool, err error) {
+	id, wait := created.TaskID, pollInterval(created)
 	answered := map[string]bool{}
 	for {
 		if err := sleepWithin(ctx, wait); err != nil {
@@ -124,15 +127,15 @@ func (d *taskDriver) pollUntilEnd(ctx context.Context, id string, created json.R
 			return nil, false, err
 		}
 		d.bridge.noteMessage(task.StatusMessage)
-		wait = readPoll(resp.Raw)
+		wait = pollInterval(task)
 		switch task.Status {
-		case "completed":
+		case mcpwire.TaskCompleted:
 			return &mcp.Response{Type: mcp.ResultComplete, Raw: task.Result, Revision: resp.Revision}, true, nil
-		case "failed":
+		case mcpwire.TaskFailed:
 			return nil, true, mcpwire.TaskError(task)
-		case "cancelled":
+		case mcpwire.TaskCancelled:
 			return nil, true, mcp.Errorf(jsonrpc.CodeInternal, "the task was cancelled by the server %s", d.bridge.upstream.Name())
-		case "input_required":
+		case mcpwire.TaskInputRequired:
 			if !resp.Revision.Modern() {
 				resp, err := d.send(ctx, mcpwire.MethodTaskResult, id, nil) // the upstream asks live meanwhile
 				_, isAnswer := errors.AsType[*mcp.Error](err)
@@ -150,15 +153,12 @@ func (d *taskDriver) pollUntilEnd(ctx context.Context, id string, created json.R
 	}
 }
 
-// readPoll returns the wait before the next poll of a task.
-func readPoll(task json.RawMessage) time.Duration {
-	var poll struct {
-		Interval int64 `json:"pollIntervalMs"`
-	}
-	if mcp.Decode(task, &poll) != nil || poll.Interval <= 0 {
+// pollInterval returns the wait before the next poll of a task.
+func pollInterval(task *mcpwire.Task) time.Duration {
+	if task.PollIntervalMs <= 0 {
 		return defaultTaskPoll
 	}
-	return min(max(time.Duration(poll.Interval)*time.Millisecond, shortestTaskPoll), time.Minute)
+	return min(max(time.Duration(task.PollIntervalMs)*time.Millisecond, shortestTaskPoll), time.Minute)
 }
 
 // answerAll passes questions on to the client, all at once, and returns the answers and their number.
@@ -203,11 +203,7 @@ func (d *taskDriver) answerAll(ctx context.Context, questions json.RawMessage, a
 
 // send sends a request about the task.
 func (d *taskDriver) send(ctx context.Context, method, id string, answers json.RawMessage) (*mcp.Response, error) {
-	params := rawjson.AppendString([]byte(`{"taskId":`), id)
-	if answers != nil {
-		params = append(append(params, `,"inputResponses":`...), answers...)
-	}
-	req := &mcp.Request{Method: method, Params: append(params, '}'), ClientCapabilities: d.call.ClientCapabilities}
+	req := &mcp.Request{Method: method, Params: mcpwire.TaskParams(id, answers), ClientCapabilities: d.call.ClientCapabilities}
 	return d.bridge.upstream.RoundTrip(ctx, d.bridge.caller, req)
 }
 

@@ -115,14 +115,12 @@ func (b *bridge) hostCall() (*mcp.Result, error) {
 	return &mcp.Result{Type: mcpwire.ResultTask, Raw: raw}, err
 }
 
-const taskTimeFormat = "2006-01-02T15:04:05.000Z07:00"
-
 // describeCreated returns the task without its state.
 func (t *hostedTask) describeCreated() *mcpwire.Task {
 	ttl := hostedTaskTTL.Milliseconds()
-	at := t.created.UTC().Format(taskTimeFormat)
+	at := t.created.UTC().Format(mcpwire.TaskTimeFormat)
 	return &mcpwire.Task{
-		TaskID: t.id, Status: "working", CreatedAt: at, LastUpdatedAt: at, TTLMs: &ttl, PollIntervalMs: hostedTaskPoll.Milliseconds(),
+		TaskID: t.id, Status: mcpwire.TaskWorking, CreatedAt: at, LastUpdatedAt: at, TTLMs: &ttl, PollIntervalMs: hostedTaskPoll.Milliseconds(),
 	}
 }
 
@@ -137,18 +135,18 @@ func (t *hostedTask) describeTask(ctx context.Context) *mcpwire.Task {
 	default:
 		task.InputRequests, task.StatusMessage = t.bridge.openQuestions()
 		if len(task.InputRequests) > 0 {
-			task.Status = "input_required"
+			task.Status = mcpwire.TaskInputRequired
 		}
 	}
 	if t.cancelled {
 		*task = *t.describeCreated()
-		task.Status, task.StatusMessage = "cancelled", "cancelled by the client"
+		task.Status, task.StatusMessage = mcpwire.TaskCancelled, "cancelled by the client"
 	}
 	if task.Status != t.last.Status && t.last.Status != "" || task.StatusMessage != t.last.StatusMessage {
 		t.updated = time.Now()
 	}
 	t.last = *task
-	task.LastUpdatedAt = t.updated.UTC().Format(taskTimeFormat)
+	task.LastUpdatedAt = t.updated.UTC().Format(mcpwire.TaskTimeFormat)
 	return task
 }
 
@@ -163,8 +161,8 @@ func (t *hostedTask) describeEnd(ctx context.Context, task *mcpwire.Task) {
 	}
 	if err == nil {
 		var raw json.RawMessage
-		if raw, err = encodeResult(res); err == nil {
-			task.Status, task.Result = "completed", rawjson.Set(raw, "resultType", []byte(`"`+mcp.ResultComplete+`"`))
+		if raw, err = mcpwire.EncodeResult(res); err == nil {
+			task.Status, task.Result = mcpwire.TaskCompleted, rawjson.Set(raw, "resultType", []byte(`"`+mcp.ResultComplete+`"`))
 			return
 		}
 	}
@@ -172,14 +170,7 @@ func (t *hostedTask) describeEnd(ctx context.Context, task *mcpwire.Task) {
 	if !ok {
 		e = mcp.Errorf(jsonrpc.CodeInternal, "%s", err)
 	}
-	task.Status, task.StatusMessage, task.Error = "failed", e.Message, mcpwire.EncodeTaskError(e)
-}
-
-func encodeResult(res *mcp.Result) (json.RawMessage, error) {
-	if res.Raw != nil {
-		return res.Raw, nil
-	}
-	return mcp.Encode(res.Value)
+	task.Status, task.StatusMessage, task.Error = mcpwire.TaskFailed, e.Message, mcpwire.EncodeTaskError(e)
 }
 
 // cancelTask ends the call of a task that has not ended.

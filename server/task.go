@@ -235,14 +235,12 @@ func (run *taskRun) newRecord(c *call) *tasks.Record {
 	return r
 }
 
-const timeFormat = "2006-01-02T15:04:05.000Z07:00"
-
 // describeTask returns the part of a task that each status has.
 func describeTask(r *tasks.Record) *mcpwire.Task {
 	ttl := r.TTL.Milliseconds()
 	return &mcpwire.Task{
 		TaskID: r.ID, Status: string(r.Status), StatusMessage: r.Message, TTLMs: &ttl, PollIntervalMs: r.Poll.Milliseconds(),
-		CreatedAt: r.Created.UTC().Format(timeFormat), LastUpdatedAt: r.Updated.UTC().Format(timeFormat),
+		CreatedAt: r.Created.UTC().Format(mcpwire.TaskTimeFormat), LastUpdatedAt: r.Updated.UTC().Format(mcpwire.TaskTimeFormat),
 	}
 }
 

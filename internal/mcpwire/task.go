@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/dowel-mcp/dowel/internal/rawjson"
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
@@ -75,6 +76,40 @@ type Task struct {
 	InputRequests  map[string]mcp.InputRequest `json:"inputRequests,omitempty"`
 	Result         json.RawMessage             `json:"result,omitempty"`
 	Error          json.RawMessage             `json:"error,omitempty"`
+}
+
+// The states of a task. It does not leave the last three.
+const (
+	TaskWorking       = "working"
+	TaskInputRequired = "input_required"
+	TaskCompleted     = "completed"
+	TaskFailed        = "failed"
+	TaskCancelled     = "cancelled"
+)
+
+// TaskTimeFormat is the form of the times of a task.
+const TaskTimeFormat = "2006-01-02T15:04:05.000Z07:00"
+
+// HasEnded reports whether the task will not change any more.
+func (t *Task) HasEnded() bool {
+	return t.Status == TaskCompleted || t.Status == TaskFailed || t.Status == TaskCancelled
+}
+
+// TaskParams returns the params of a request about a task. answers may be nil.
+func TaskParams(id string, answers json.RawMessage) json.RawMessage {
+	params := rawjson.AppendString([]byte(`{"taskId":`), id)
+	if answers != nil {
+		params = append(append(params, `,"inputResponses":`...), answers...)
+	}
+	return append(params, '}')
+}
+
+// EncodeResult returns the JSON of a result that has its raw form or its value.
+func EncodeResult(res *mcp.Result) (json.RawMessage, error) {
+	if res.Raw != nil {
+		return res.Raw, nil
+	}
+	return mcp.Encode(res.Value)
 }
 
 // TaskError returns the error of a failed task.

@@ -22,8 +22,8 @@ type LegacyTask struct {
 // failed too.
 func (t *Task) Legacy() *LegacyTask {
 	l := &LegacyTask{t.TaskID, t.Status, t.StatusMessage, t.CreatedAt, t.LastUpdatedAt, t.TTLMs, t.PollIntervalMs}
-	if t.Status == "completed" && string(rawjson.Lookup(t.Result, "isError")) == "true" {
-		l.Status = "failed"
+	if t.Status == TaskCompleted && string(rawjson.Lookup(t.Result, "isError")) == "true" {
+		l.Status = TaskFailed
 		var result mcp.CallToolResult
 		if l.StatusMessage == "" && mcp.Decode(t.Result, &result) == nil && len(result.Content) > 0 {
 			l.StatusMessage = result.Content[0].Text

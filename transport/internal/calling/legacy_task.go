@@ -208,7 +208,7 @@ func (l *legacyEra) getTask(ctx context.Context, req *mcp.Request) (*mcp.Respons
 		return nil, err
 	}
 	task := legacy.Modern()
-	if task.Status == "completed" || task.Status == "failed" {
+	if task.Status == mcpwire.TaskCompleted || task.Status == mcpwire.TaskFailed {
 		if err := l.fetchResult(ctx, req, task); err != nil {
 			return nil, err
 		}
@@ -222,14 +222,14 @@ func (l *legacyEra) getTask(ctx context.Context, req *mcp.Request) (*mcp.Respons
 func (l *legacyEra) fetchResult(ctx context.Context, req *mcp.Request, task *mcpwire.Task) error {
 	resp, err := l.awaitResult(ctx, req)
 	if e, ok := errors.AsType[*mcp.Error](err); ok {
-		task.Status = "failed"
+		task.Status = mcpwire.TaskFailed
 		task.Error = mcpwire.EncodeTaskError(e)
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	task.Status = "completed"
+	task.Status = mcpwire.TaskCompleted
 	task.Result = rawjson.Set(resp.Raw, "resultType", []byte(`"`+mcp.ResultComplete+`"`))
 	return nil
 }

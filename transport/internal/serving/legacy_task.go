@@ -76,17 +76,10 @@ func (ss *session) callAsTask(c *call) (*mcp.Result, error) {
 // refuseTask returns the error for a call that the handler has not made a task of.
 func refuseTask(res *mcp.Result) *mcp.Error {
 	var answer mcp.CallToolResult
-	if raw, err := encodeTaskResult(res); err == nil && mcp.Decode(raw, &answer) == nil && answer.IsError && len(answer.Content) > 0 {
+	if raw, err := mcpwire.EncodeResult(res); err == nil && mcp.Decode(raw, &answer) == nil && answer.IsError && len(answer.Content) > 0 {
 		return mcp.InvalidParams("%s", answer.Content[0].String())
 	}
 	return mcp.Errorf(jsonrpc.CodeInternal, "the server made no task of the call: call the tool without params.task")
-}
-
-func encodeTaskResult(res *mcp.Result) (json.RawMessage, error) {
-	if res.Raw != nil {
-		return res.Raw, nil
-	}
-	return mcp.Encode(res.Value)
 }
 
 func decodeTask(res *mcp.Result) (*mcpwire.Task, error) {
@@ -94,7 +87,7 @@ func decodeTask(res *mcp.Result) (*mcpwire.Task, error) {
 		return task, nil
 	}
 	task := new(mcpwire.Task)
-	raw, err := encodeTaskResult(res)
+	raw, err := mcpwire.EncodeResult(res)
 	if err == nil {
 		err = mcp.Decode(raw, task)
 	}
@@ -130,12 +123,8 @@ func (ss *session) serveTask(c *call) (*mcp.Result, error) {
 
 // callTaskMethod calls a method of the extension at the handler.
 func (ss *session) callTaskMethod(c *call, method, id string, answers json.RawMessage) (*mcp.Result, error) {
-	params := rawjson.AppendString([]byte(`{"taskId":`), id)
-	if answers != nil {
-		params = append(append(params, `,"inputResponses":`...), answers...)
-	}
 	req := c.req
-	req.Method, req.Params, req.Meta, req.ProgressToken = method, append(params, '}'), nil, nil
+	req.Method, req.Params, req.Meta, req.ProgressToken = method, mcpwire.TaskParams(id, answers), nil, nil
 	req.ClientCapabilities = mcpwire.WithTasksCapability(req.ClientCapabilities)
 	return c.edge.callHandler(c.ctx, &req)
 }
@@ -148,15 +137,10 @@ func (ss *session) getTask(c *call, id string) (*mcpwire.Task, error) {
 	return decodeTask(res)
 }
 
-// hasEnded reports whether the task will not change any more.
-func hasEnded(t *mcpwire.Task) bool {
-	return t.Status == "completed" || t.Status == "failed" || t.Status == "cancelled"
-}
-
 // cancelTask cancels a task and waits until it has ended. It returns an error if the task has ended
 // otherwise.
 func (ss *session) cancelTask(c *call, task *mcpwire.Task) (*mcpwire.Task, error) {
-	if !hasEnded(task) {
+	if !task.HasEnded() {
 		if _, err := ss.callTaskMethod(c, mcpwire.MethodCancelTask, task.TaskID, nil); err != nil {
 			return nil, err
 		}
@@ -164,10 +148,10 @@ func (ss *session) cancelTask(c *call, task *mcpwire.Task) (*mcpwire.Task, error
 		defer stop()
 		var err error
 		for {
-			if task, err = ss.getTask(c, task.TaskID); err != nil || task.Status == "cancelled" {
+			if task, err = ss.getTask(c, task.TaskID); err != nil || task.Status == mcpwire.TaskCancelled {
 				return task, err
 			}
-			if hasEnded(task) {
+			if task.HasEnded() {
 				break
 			}
 			if err := waitForTask(c.ctx, changed); err != nil {
@@ -181,7 +165,7 @@ func (ss *session) cancelTask(c *call, task *mcpwire.Task) (*mcpwire.Task, error
 // awaitTask waits for the end of a task, asks its questions, and returns the result or the error of
 // its call.
 func (ss *session) awaitTask(c *call, task *mcpwire.Task) (res *mcp.Result, err error) {
-	if hasEnded(task) {
+	if task.HasEnded() {
 		return ss.taskResult(task)
 	}
 	changed, stop := ss.listenToTask(c, task.TaskID)
@@ -190,7 +174,7 @@ func (ss *session) awaitTask(c *call, task *mcpwire.Task) (res *mcp.Result, err 
 		if task, err = ss.getTask(c, task.TaskID); err != nil {
 			return nil, err
 		}
-		if hasEnded(task) {
+		if task.HasEnded() {
 			return ss.taskResult(task)
 		}
 		asked, err := ss.askForTask(c, task)
@@ -223,10 +207,10 @@ func waitForTask(ctx context.Context, changed <-chan struct{}) error {
 // taskResult returns the result or the error of the call of a task that has ended.
 func (ss *session) taskResult(task *mcpwire.Task) (*mcp.Result, error) {
 	switch task.Status {
-	case "completed":
+	case mcpwire.TaskCompleted:
 		raw := mcpwire.AdaptResult(ss.Revision, mcp.MethodCallTool, task.Result)
 		return &mcp.Result{Raw: mcpwire.WithRelatedTask(raw, task.TaskID)}, nil
-	case "failed":
+	case mcpwire.TaskFailed:
 		return nil, mcpwire.TaskError(task)
 	}
 	return nil, mcp.Errorf(jsonrpc.CodeInternal, "the task was cancelled and has no result")
@@ -385,7 +369,7 @@ func (w *taskWatch) tellClient(params json.RawMessage) {
 	if now.Status == w.last.Status && (now.StatusMessage == w.last.StatusMessage || now.StatusMessage == "") {
 		return // no change, or the state at the beginning, behind a newer one
 	}
-	if len(w.token) > 0 && now.Status == "working" && now.StatusMessage != "" {
+	if len(w.token) > 0 && now.Status == mcpwire.TaskWorking && now.StatusMessage != "" {
 		w.progress++
 		text := append(append([]byte(`{"progressToken":`), w.token...), `,"progress":`...)
 		text = append(strconv.AppendInt(text, int64(w.progress), 10), `,"message":`...)
@@ -396,7 +380,7 @@ func (w *taskWatch) tellClient(params json.RawMessage) {
 	if raw, err := mcp.Encode(now); err == nil {
 		_ = w.session.out.Write(jsonrpc.AppendNotification(nil, mcpwire.NotificationTaskStatus, raw))
 	}
-	if hasEnded(task) {
+	if task.HasEnded() {
 		w.end()
 	}
 }
