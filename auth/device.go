@@ -115,18 +115,6 @@ func (f *codeFlow) pollDevice(ctx context.Context, reg Registration, begun *devi
 	}
 }
 
-// waitFor waits for a duration, or for the end of ctx.
-func waitFor(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
-}
-
 // loginParams returns the parameters of a redirect. They are nil after a device flow, which has no
 // redirect.
 func (f *codeFlow) loginParams(ctx context.Context) (url.Values, error) {

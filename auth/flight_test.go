@@ -13,6 +13,7 @@ import (
 
 	"github.com/dowel-mcp/dowel/internal/httpwire"
 	"github.com/dowel-mcp/dowel/internal/startphase"
+	"github.com/dowel-mcp/dowel/internal/timeout"
 	"github.com/dowel-mcp/dowel/mcptest/authtest"
 )
 
@@ -188,7 +189,7 @@ func TestLeftLoginIsSaved(t *testing.T) {
 		if time.Now().After(deadline) {
 			t.Fatal("the login was not saved")
 		}
-		_ = waitFor(t.Context(), time.Millisecond)
+		_ = timeout.Sleep(t.Context(), time.Millisecond)
 	}
 	s.mustPost(s.newTransport(Options{Store: s.opts.Store}))
 	s.wantCounts(map[string]int{"authorize": 1})

@@ -15,6 +15,7 @@ import (
 
 	"github.com/dowel-mcp/dowel/internal/httpwire"
 	"github.com/dowel-mcp/dowel/internal/oauth"
+	"github.com/dowel-mcp/dowel/internal/timeout"
 )
 
 // Transport is an [http.RoundTripper] that authorizes the requests to one MCP server. Requests to
@@ -57,7 +58,7 @@ func NewTransport(server string, opts *Options) (*Transport, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := &Transport{server: serverIdentifier(u), stepUps: map[string]int{}, wait: waitFor}
+	t := &Transport{server: serverIdentifier(u), stepUps: map[string]int{}, wait: timeout.Sleep}
 	if t.url, err = url.Parse(t.server); err != nil {
 		return nil, err
 	}

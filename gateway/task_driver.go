@@ -11,6 +11,7 @@ import (
 	"github.com/dowel-mcp/dowel/hub"
 	"github.com/dowel-mcp/dowel/internal/mcpwire"
 	"github.com/dowel-mcp/dowel/internal/rawjson"
+	"github.com/dowel-mcp/dowel/internal/timeout"
 	"github.com/dowel-mcp/dowel/jsonrpc"
 	"github.com/dowel-mcp/dowel/mcp"
 )
@@ -61,7 +62,7 @@ func (d *taskDriver) makeCall(ctx context.Context) (*mcp.Response, error) {
 		}
 		answers, n, err := d.answerAll(ctx, rawjson.Lookup(resp.Raw, "inputRequests"), nil)
 		if err == nil && n == 0 { // the server wants the call again, later
-			err = sleepWithin(ctx, min(shortestTaskPoll<<min(round, 10), longestRetry))
+			err = timeout.Sleep(ctx, min(shortestTaskPoll<<min(round, 10), longestRetry))
 		}
 		if err != nil {
 			return nil, err
@@ -77,18 +78,6 @@ const (
 	maxDriverRounds = 100
 	longestRetry    = 5 * time.Second
 )
-
-// sleepWithin waits, and returns the cause of ctx if ctx ends first.
-func sleepWithin(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
-}
 
 // awaitTask waits for the end of a task, and answers its questions. If that fails, or ctx ends, it
 // cancels the task.
@@ -114,7 +103,7 @@ func (d *taskDriver) pollUntilEnd(ctx context.Context, created *mcpwire.Task) (r
 	id, wait := created.TaskID, pollInterval(created)
 	answered := map[string]bool{}
 	for {
-		if err := sleepWithin(ctx, wait); err != nil {
+		if err := timeout.Sleep(ctx, wait); err != nil {
 			return nil, false, err
 		}
 		resp, err := d.send(ctx, mcpwire.MethodGetTask, id, nil)

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/dowel-mcp/dowel/internal/catalog"
+	"github.com/dowel-mcp/dowel/internal/timeout"
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
@@ -72,23 +73,13 @@ func (f *changeFollower) rereadOnChange(ctx context.Context, filter mcp.Subscrip
 			return // the connection is lost, or the subscription has ended
 		}
 		f.upstream.rereadChanged(ctx, f.conn, change.Method)
-		sleepContext(ctx, rereadInterval)
+		_ = timeout.Sleep(ctx, rereadInterval) // the changes end with ctx
 	}
 }
 
 // rereadInterval is the least time between two readings of the lists. A server that changes its
 // list whenever it is listed must not be listed without pause.
 const rereadInterval = 50 * time.Millisecond
-
-// sleepContext sleeps until d is over or ctx ends.
-func sleepContext(ctx context.Context, d time.Duration) {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-ctx.Done():
-	}
-}
 
 // rereadChanged rereads the lists that a notification is about. An empty method means all.
 func (u *Upstream) rereadChanged(ctx context.Context, conn *connection, method string) {

@@ -15,6 +15,7 @@ import (
 	"github.com/dowel-mcp/dowel/internal/eventstream"
 	"github.com/dowel-mcp/dowel/internal/httpwire"
 	"github.com/dowel-mcp/dowel/internal/mcpwire"
+	"github.com/dowel-mcp/dowel/internal/timeout"
 	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/dowel-mcp/dowel/transport"
 	"github.com/dowel-mcp/dowel/transport/internal/calling"
@@ -107,7 +108,7 @@ func (c *carrier) readStream(ctx context.Context, m *calling.Outbound, resp *htt
 		if !unreachableSince.IsZero() {
 			wait = min(wait, max(at.retry, maxUnreachable/4))
 		}
-		if !sleepContext(ctx, wait) {
+		if timeout.Sleep(ctx, wait) != nil {
 			return context.Cause(ctx)
 		}
 		done, err = c.resumeStream(ctx, m.Revision, at, back, take)
@@ -149,17 +150,6 @@ func retryDelay(retry time.Duration, failures int) time.Duration {
 	}
 	wait := min(max(min(retry, maxDelay), 100*time.Millisecond)<<min(failures, 10), maxDelay)
 	return wait/2 + rand.N(wait/2+1)
-}
-
-func sleepContext(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
 }
 
 // isPermanent reports whether a retry cannot succeed.
@@ -271,7 +261,7 @@ func (c *carrier) readSessionStream(ready func()) {
 		if at.events == seen {
 			failures++
 		}
-		if !sleepContext(c.life, retryDelay(at.retry, max(0, failures-1))) {
+		if timeout.Sleep(c.life, retryDelay(at.retry, max(0, failures-1))) != nil {
 			return
 		}
 	}

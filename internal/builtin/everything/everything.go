@@ -6,9 +6,6 @@
 package everything
 
 import (
-	"context"
-	"time"
-
 	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/dowel-mcp/dowel/server"
 )
@@ -50,15 +47,3 @@ type none = struct{}
 
 // hints are the annotations of tools that change nothing.
 var hints = server.ToolOptions{Annotations: &mcp.ToolAnnotations{ReadOnlyHint: new(true), OpenWorldHint: new(false)}}
-
-// pause waits, unless the call is cancelled.
-func pause(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
-}

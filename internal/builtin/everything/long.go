@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/dowel-mcp/dowel/internal/timeout"
 	"github.com/dowel-mcp/dowel/server"
 )
 
@@ -29,7 +30,7 @@ func runSlowly(ctx context.Context, in slowIn) (string, error) {
 	total := time.Duration(in.Seconds * float64(time.Second))
 	for i := range steps {
 		server.Progress(ctx, float64(i), steps, fmt.Sprintf("step %d of %d", i+1, steps))
-		if err := pause(ctx, total/steps); err != nil {
+		if err := timeout.Sleep(ctx, total/steps); err != nil {
 			return "", err
 		}
 	}
@@ -39,11 +40,11 @@ func runSlowly(ctx context.Context, in slowIn) (string, error) {
 
 func withProgress(ctx context.Context, _ none) (string, error) {
 	server.Progress(ctx, 0, 100, "begun")
-	if err := pause(ctx, 50*time.Millisecond); err != nil {
+	if err := timeout.Sleep(ctx, 50*time.Millisecond); err != nil {
 		return "", err
 	}
 	server.Progress(ctx, 50, 100, "half way")
-	if err := pause(ctx, 50*time.Millisecond); err != nil {
+	if err := timeout.Sleep(ctx, 50*time.Millisecond); err != nil {
 		return "", err
 	}
 	server.Progress(ctx, 100, 100, "done")
@@ -53,11 +54,11 @@ func withProgress(ctx context.Context, _ none) (string, error) {
 func withLogging(ctx context.Context, _ none) (string, error) {
 	log := server.Log(ctx)
 	log.Info("Tool execution started")
-	if err := pause(ctx, 50*time.Millisecond); err != nil {
+	if err := timeout.Sleep(ctx, 50*time.Millisecond); err != nil {
 		return "", err
 	}
 	log.Info("Tool processing data")
-	if err := pause(ctx, 50*time.Millisecond); err != nil {
+	if err := timeout.Sleep(ctx, 50*time.Millisecond); err != nil {
 		return "", err
 	}
 	log.Info("Tool execution completed")
@@ -68,7 +69,7 @@ func withLogging(ctx context.Context, _ none) (string, error) {
 // result.
 func testReconnection(ctx context.Context, _ none) (string, error) {
 	server.Disconnect(ctx) // keeps the connection if the client cannot reconnect
-	if err := pause(ctx, time.Second); err != nil {
+	if err := timeout.Sleep(ctx, time.Second); err != nil {
 		return "", err
 	}
 	return "The result came through.", nil

@@ -12,6 +12,7 @@ import (
 
 	"github.com/dowel-mcp/dowel/internal/mcpwire"
 	"github.com/dowel-mcp/dowel/internal/rawjson"
+	"github.com/dowel-mcp/dowel/internal/timeout"
 	"github.com/dowel-mcp/dowel/jsonrpc"
 	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/dowel-mcp/dowel/transport/internal/frames"
@@ -287,14 +288,7 @@ func (ss *session) askQuestions(ctx context.Context, c *call, questions map[stri
 
 // waitBeforeRetry waits before a retry without new answers: 50 ms in round 0, doubling up to 5 s.
 func waitBeforeRetry(ctx context.Context, round int) error {
-	timer := time.NewTimer(min(50*time.Millisecond<<round, 5*time.Second))
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
+	return timeout.Sleep(ctx, min(50*time.Millisecond<<round, 5*time.Second))
 }
 
 // retryRequest returns a copy of r that carries the answers and the request state.
