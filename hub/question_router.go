@@ -102,7 +102,13 @@ func itemOf(req *mcp.Request) quietItem {
 // newTaskCall returns the call that waits for the result of a task. It needs no turn, and causes no
 // other question: the questions of a task name the task, so that the transport knows the call.
 func newTaskCall(ctx context.Context, caller Caller, req *mcp.Request) *trackedCall {
-	call := &trackedCall{caller: caller, item: itemOf(req), startedAt: time.Now(), isTask: true}
+	call := newTrackedCall(ctx, caller, req)
+	call.startedAt, call.isTask = time.Now(), true
+	return call
+}
+
+func newTrackedCall(ctx context.Context, caller Caller, req *mcp.Request) *trackedCall {
+	call := &trackedCall{caller: caller, item: itemOf(req)}
 	call.answerer, _ = ctx.Value(answererKey{}).(mcp.Handler)
 	call.ctx, call.end = context.WithCancel(ctx)
 	return call
@@ -110,9 +116,7 @@ func newTaskCall(ctx context.Context, caller Caller, req *mcp.Request) *trackedC
 
 // startCall waits for the call's turn if it needs one. The caller must call endCall.
 func (r *questionRouter) startCall(ctx context.Context, caller Caller, req *mcp.Request) (*trackedCall, error) {
-	call := &trackedCall{caller: caller, item: itemOf(req)}
-	call.answerer, _ = ctx.Value(answererKey{}).(mcp.Handler)
-	call.ctx, call.end = context.WithCancel(ctx)
+	call := newTrackedCall(ctx, caller, req)
 	r.mu.Lock()
 	if r.quiet[call.item] && !r.serialize {
 		call.startedAt = time.Now()
