@@ -1,6 +1,8 @@
 package agentcmd
 
 import (
+	"context"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -23,9 +25,22 @@ func FindPrompt(prompts []mcp.Prompt, name string) (mcp.Prompt, error) {
 	return mcp.Prompt{}, exit.WithHelp(exit.Usagef("unknown prompt /%s%s", name, suggest.ForFlag(name, known)), "dowel prompts")
 }
 
-// PromptContent converts a prompt to one user message. If the prompt has messages of the assistant,
+// FillPrompt gets a prompt from its server, as one message of the user.
+func (r *Runtime) FillPrompt(ctx context.Context, p mcp.Prompt, arguments map[string]string) ([]mcp.Content, error) {
+	result, err := r.Toolbox.Client().GetPrompt(ctx, p.Name, arguments)
+	if err != nil {
+		return nil, err
+	}
+	content := promptContent(result.Messages)
+	if len(content) == 0 {
+		return nil, fmt.Errorf("the prompt %s is empty", toolname.Display(p.Name))
+	}
+	return content, nil
+}
+
+// promptContent converts a prompt to one user message. If the prompt has messages of the assistant,
 // each text begins with its role.
-func PromptContent(messages []mcp.PromptMessage) (content []mcp.Content) {
+func promptContent(messages []mcp.PromptMessage) (content []mcp.Content) {
 	talks := slices.ContainsFunc(messages, func(m mcp.PromptMessage) bool { return m.Role != mcp.RoleUser })
 	for _, m := range messages {
 		block := m.Content

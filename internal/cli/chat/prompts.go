@@ -3,7 +3,6 @@ package chat
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"strings"
 
@@ -45,13 +44,9 @@ func (c *conversation) sendPrompt(ctx context.Context, name, rest string) error 
 	if err := toolargs.CheckPrompt(p, arguments); err != nil {
 		return err
 	}
-	result, err := rt.Toolbox.Client().GetPrompt(ctx, p.Name, arguments)
+	content, err := rt.FillPrompt(ctx, p, arguments)
 	if err != nil {
 		return err
-	}
-	content := agentcmd.PromptContent(result.Messages)
-	if len(content) == 0 {
-		return fmt.Errorf("the prompt %s is empty", toolname.Display(p.Name))
 	}
 	for _, block := range content {
 		c.view.Note("%s", c.view.Excerpt(block.String(), 6))

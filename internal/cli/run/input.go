@@ -2,7 +2,6 @@ package run
 
 import (
 	"context"
-	"fmt"
 	"io"
 	"os"
 	"slices"
@@ -14,7 +13,6 @@ import (
 	"github.com/dowel-mcp/dowel/internal/cli/exit"
 	"github.com/dowel-mcp/dowel/internal/cli/factory"
 	"github.com/dowel-mcp/dowel/internal/cli/toolargs"
-	"github.com/dowel-mcp/dowel/internal/cli/toolname"
 	"github.com/dowel-mcp/dowel/internal/term"
 	"github.com/dowel-mcp/dowel/mcp"
 )
@@ -93,14 +91,11 @@ func (in *taskInput) readPrompt(ctx context.Context, r *agentcmd.Runtime) (conte
 	if !isCommand || name == "" || strings.ContainsAny(name, "/ \n") {
 		return nil, false, nil
 	}
+	var p mcp.Prompt
 	prompts, err := r.ListPrompts(ctx)
-	if err != nil {
-		if !in.namesServer(ctx, r, name) {
-			err = nil
-		}
-		return nil, false, err
+	if err == nil {
+		p, err = agentcmd.FindPrompt(prompts, name)
 	}
-	p, err := agentcmd.FindPrompt(prompts, name)
 	if err != nil {
 		if !in.namesServer(ctx, r, name) {
 			err = nil
@@ -115,12 +110,8 @@ func (in *taskInput) readPrompt(ctx context.Context, r *agentcmd.Runtime) (conte
 	if err := toolargs.CheckPrompt(p, arguments); err != nil {
 		return nil, false, err
 	}
-	result, err := r.Toolbox.Client().GetPrompt(ctx, p.Name, arguments)
-	if err != nil {
+	if content, err = r.FillPrompt(ctx, p, arguments); err != nil {
 		return nil, false, errTask{err}
-	}
-	if content = agentcmd.PromptContent(result.Messages); len(content) == 0 {
-		return nil, false, errTask{fmt.Errorf("the prompt %s is empty", toolname.Display(p.Name))}
 	}
 	return content, true, nil
 }
