@@ -150,6 +150,18 @@ func TestRunVerbosity(t *testing.T) {
 	}
 }
 
+// The runs of --watch share --max-tokens: dowel ends when they have used it up.
+func TestRunWatchBudget(t *testing.T) {
+	reply := func(text string) string {
+		return `{"text": "` + text + `", "usage": {"input": 700, "output": 300}}`
+	}
+	m := newModel(t, `{"turns": [`+reply("one")+`, `+reply("two")+`]}`)
+	out := runDowel(t, "", m.runArgs(t, "Look.", "--watch", "cli-test:test://ticking", "--max-tokens", "1500")...)
+	if out.code != exit.Budget || !strings.HasPrefix(out.stdout, "one\ntwo\n") || !strings.Contains(out.stderr, "it used 2,000 of 1,500 tokens") {
+		t.Errorf("%+v", out)
+	}
+}
+
 // --watch runs the task at once, and again after each change, in a conversation of its own.
 func TestRunWatch(t *testing.T) {
 	m := newModel(t, `{"turns": [{"expect": ["Look at it", "tick"], "text": "one"}, {"expect": ["Look at it", "tick"], "text": "two"}]}`)

@@ -9,12 +9,14 @@ import (
 	"github.com/dowel-mcp/dowel/internal/cli/modelregistry"
 )
 
-// A budget bounds the tokens and the cost of a task. It belongs to the goroutine of the run.
+// A budget bounds the tokens and the cost of all runs of the agent together. It belongs to the
+// goroutine of the run.
 type budget struct {
 	tokens  int     // 0: no bound
 	dollars float64 // 0: no bound
 	model   modelregistry.Choice
-	earlier agent.Usage // of the task's runs before this one
+	earlier agent.Usage // of the runs that have ended
+	checked agent.Usage // of this run, at the last check; may be estimated
 }
 
 // newBudget returns the budget of the flags.
@@ -33,6 +35,7 @@ func (opts *Options) newBudget(model modelregistry.Choice) (*budget, error) {
 
 // check implements [agent.Options.Budget].
 func (b *budget) check(u agent.Usage) error {
+	b.checked = u
 	u = addUsage(u, b.earlier)
 	if n := u.Input + u.Output; b.tokens > 0 && n >= b.tokens {
 		return errSpent{fmt.Sprintf("%s of %s tokens", display.Thousands(n), display.Thousands(b.tokens)), "--max-tokens"}
@@ -43,8 +46,14 @@ func (b *budget) check(u agent.Usage) error {
 	return nil
 }
 
-// endRun adds the tokens of a run that has ended.
-func (b *budget) endRun(p *taskProgress) { b.earlier = p.endRun() }
+// endRun adds the tokens of a run that has ended. If the provider reports none, those of the last
+// check count.
+func (b *budget) endRun(ended agent.Usage) {
+	if b.checked.Input+b.checked.Output > ended.Input+ended.Output {
+		ended = b.checked
+	}
+	b.earlier, b.checked = addUsage(b.earlier, ended), agent.Usage{}
+}
 
 func addUsage(a, b agent.Usage) agent.Usage {
 	return agent.Usage{Input: a.Input + b.Input, Cached: a.Cached + b.Cached, Output: a.Output + b.Output}

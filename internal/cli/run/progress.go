@@ -23,8 +23,8 @@ type taskProgress struct {
 	partialReply    strings.Builder // text of the current reply so far
 	answer          string          // the last reply
 	ended           *agent.Ended
-	usage           agent.Usage
-	earlier         agent.Usage     // of the task's runs before this one
+	usage           agent.Usage     // of the agent's runs that have ended
+	current         agent.Usage     // of the run that has not
 	value           json.RawMessage // the answer, if it must match a schema
 	missingApproval *errApproval
 
@@ -54,23 +54,22 @@ func (p *taskProgress) recordEvent(e agent.Event) {
 		}
 	case agent.Ended:
 		p.ended = &e
-		p.usage = addUsage(p.earlier, e.Usage)
+		p.current = e.Usage
 	}
 }
 
-// endRun prepares for another run of the same task. It returns the tokens so far.
-func (p *taskProgress) endRun() agent.Usage {
-	p.earlier = p.usage
-	return p.usage
+// endRun prepares for another run of the agent. It returns the tokens of this one.
+func (p *taskProgress) endRun() (ended agent.Usage) {
+	ended = p.current
+	p.usage, p.current = addUsage(p.usage, ended), agent.Usage{}
+	return ended
 }
 
 func (p *taskProgress) recordReply(m *agent.Message) {
 	p.partialReply.Reset()
 	p.answer = m.Text()
 	if u := m.Usage; u != nil {
-		p.usage.Input += u.Input
-		p.usage.Cached += u.Cached
-		p.usage.Output += u.Output
+		p.current = addUsage(p.current, *u)
 	}
 }
 

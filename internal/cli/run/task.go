@@ -61,7 +61,7 @@ func (t *task) converse(ctx context.Context, cancel context.CancelCauseFunc, p *
 			cancel(*p.missingApproval) // also stops other calls of the same reply
 		}
 	}
-	t.budget.endRun(p)
+	t.budget.endRun(p.endRun())
 	return p.taskError(ctx, err)
 }
 
