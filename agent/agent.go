@@ -34,9 +34,8 @@ type Options struct {
 	// Limits bound a run and what the model is given.
 	Limits Limits
 	// Budget is called on the goroutine of the run before each step, and before a server uses the
-	// model, with the tokens that the run has used so far; those of replies for which the provider
-	// reports none are estimated. An error ends the run, or refuses the server's request. nil: no
-	// bound.
+	// model, with the tokens that the run has used so far. Replies for which the provider reports
+	// none are estimated. An error ends the run, or refuses the server's request. nil: no bound.
 	Budget func(Usage) error
 
 	// Mode says which tools run without Approve, default [ModeAsk].

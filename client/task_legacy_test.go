@@ -66,7 +66,7 @@ func legacyTaskServer() (*server.Server, *methodLog) {
 	return s, log
 }
 
-// The results and errors of tasks of 2025-11-25 are those of calls.
+// The results and errors of tasks of 2025-11-25 equal the ones of calls.
 func TestLegacyTaskEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, log := legacyTaskServer()

@@ -49,7 +49,7 @@ func (g *Gateway) callTool(ctx context.Context, req *mcp.Request) (*mcp.Result, 
 
 // useTool calls the tool of an item. name is the name in the request.
 func (g *Gateway) useTool(ctx context.Context, item *catalogItem, req *mcp.Request, name string) (*mcp.Result, error) {
-	if asksForTask(req) && !offersTask(item) { // before the tool has an effect, whose result would be lost
+	if asksForTask(req) && !offersTask(item) { // before the tool has an effect: its result would be lost
 		return nil, mcp.Errorf(jsonrpc.CodeMethodNotFound, "the tool %s runs in no task: call it without task", name)
 	}
 	res, err := g.forwardRequest(ctx, item.Upstream, req, renameMember(req.Params, "name", name, item.Name))

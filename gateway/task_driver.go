@@ -151,7 +151,7 @@ func pollInterval(task *mcpwire.Task) time.Duration {
 }
 
 // answerAll passes questions on to the client, all at once, and returns the answers and their number.
-// It leaves out the questions whose keys are in answered, and adds the others to it: an upstream may
+// It leaves out the questions with keys in answered, and adds the others to it: an upstream may
 // show a question for a while after it was answered. A nil map leaves out none.
 func (d *taskDriver) answerAll(ctx context.Context, questions json.RawMessage, answered map[string]bool) (raw json.RawMessage, n int, err error) {
 	ctx, cancel := context.WithCancelCause(ctx)

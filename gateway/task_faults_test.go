@@ -23,7 +23,7 @@ import (
 	"github.com/dowel-mcp/dowel/transport/stdio"
 )
 
-// A task whose question was answered slowly holds up no other caller of a shared upstream.
+// A task with a question that was answered slowly holds up no other caller of a shared upstream.
 func TestAnsweredTaskDelaysNoOthers(t *testing.T) {
 	t.Parallel()
 	s := taskServer(t)
@@ -134,8 +134,8 @@ func (s *askingTaskServer) receive(line string) {
 	}
 }
 
-// scriptedUpstream is a server of 2026-07-28 with tasks, whose answers to tools/call and tasks/get a
-// test gives.
+// scriptedUpstream is a server of 2026-07-28 with tasks. A test gives its answers to tools/call
+// and tasks/get.
 type scriptedUpstream struct {
 	call             func() *mcp.Result
 	get              func(poll int32) string

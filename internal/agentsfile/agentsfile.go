@@ -40,7 +40,7 @@ type File struct {
 	Err             error // the file cannot be used
 }
 
-// Find returns the file of the user's folder, and those of a project: in its folder and in the
+// Find returns the file of the user's folder, and the files of a project: in its folder and in the
 // folders above it that belong to the same repository, the outermost first. Empty and missing files
 // are left out. userFolder may be empty.
 func Find(userFolder, project string, store *state.State) (all []File) {

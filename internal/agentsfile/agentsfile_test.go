@@ -62,7 +62,7 @@ func (f *testFolders) check(want string) {
 	}
 }
 
-// The user's file counts at once, those of the repository after the user agreed.
+// The user's file counts at once, the files of the repository count after the user agreed.
 func TestFind(t *testing.T) {
 	f := newTestFolders(t)
 	f.check("")

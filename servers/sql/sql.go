@@ -2,7 +2,7 @@
 //
 // Its tools are query and explain. Each table, view and materialized view that the user may read is
 // a resource postgres:///{schema}/{table} with its columns, keys, indexes and comments. Clients
-// complete the names, and those that listen are notified when the schema changes.
+// complete the names, and clients that listen are notified when the schema changes.
 //
 // # What protects the database
 //

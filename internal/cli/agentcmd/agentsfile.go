@@ -6,8 +6,8 @@ import (
 	"github.com/dowel-mcp/dowel/internal/term"
 )
 
-// findInstructionFiles returns the files with instructions that the model gets, and warns of those
-// that it does not get.
+// findInstructionFiles returns the files with instructions that the model gets, and warns of the
+// others.
 func (e *environment) findInstructionFiles(f *factory.Factory, opts *Flags) []agentsfile.File {
 	if opts.NoInstructions {
 		return nil

@@ -147,8 +147,9 @@ func readEditable(path string) (content []byte, absent bool, err error) {
 }
 
 // UndoEdit takes back the latest change of a file by a files server, and describes the outcome. It
-// returns an error, and changes nothing, if there is none, if it cannot be undone, or if the file has
-// changed since. In the last two cases the next call takes back the change before.
+// returns an error, and changes nothing, if no server has changed a file, if the change cannot be
+// undone, or if the file has changed since. In the last two cases the next call takes back the
+// change before.
 func (r *Runtime) UndoEdit() (outcome string, err error) { return r.parts.tools.edits.undo() }
 
 func (r *editRecorder) undo() (outcome string, err error) {

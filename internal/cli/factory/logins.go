@@ -90,8 +90,8 @@ func (f *Factory) UserLogin(in *term.Lines) auth.Login {
 	return f.newLogin(in, nil)
 }
 
-// LoginWays says how a user logs in. The zero value opens a browser, or shows a code where there is
-// none and the server offers that.
+// LoginWays says how a user logs in. The zero value opens a browser. On a machine without one it
+// shows a code, if the server offers that.
 type LoginWays struct {
 	NoBrowser bool // leaves opening the page to the user
 	Device    bool // by a code alone

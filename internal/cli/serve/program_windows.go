@@ -24,7 +24,7 @@ func replaceProcess(_ context.Context, path string, words []string) error {
 	return nil
 }
 
-// programError is the failure of a program. Its exit code becomes that of dowel.
+// programError is the failure of a program. dowel ends with its exit code.
 type programError struct {
 	path string
 	code int

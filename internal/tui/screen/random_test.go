@@ -19,7 +19,7 @@ import (
 const randomSteps = 2500
 
 // Whatever the user presses and the host tells, the screen keeps its size and its cursor. With
-// DOWEL_RANDOM_KEYS=30m the test goes on for that time, with other keys in each run.
+// DOWEL_RANDOM_KEYS=30m the test runs for that time, with other keys in each run.
 func TestScreenRandomKeys(t *testing.T) {
 	seed, end := uint64(1), time.Time{}
 	if text := os.Getenv("DOWEL_RANDOM_KEYS"); text != "" {

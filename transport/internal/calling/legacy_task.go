@@ -156,7 +156,7 @@ func (l *legacyEra) findTaskSupport(ctx context.Context) (map[string]string, err
 	return support, nil
 }
 
-// knownTaskSupport returns the result of an earlier findTaskSupport, nil if there is none, and the
+// knownTaskSupport returns the result of an earlier findTaskSupport, or nil, and the
 // version of the list of tools.
 func (l *legacyEra) knownTaskSupport() (support map[string]string, version int) {
 	l.mu.Lock()
