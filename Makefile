@@ -132,9 +132,9 @@ attack-long: bin/gotestsum
 	$(run_attacks)
 
 # Random keys on the full screen of dowel chat. DOWEL_RANDOM_KEYS changes the time.
-chat-long: bin/gotestsum
+chat-long: bin/gotestsum ## 30 minutes of random keys in the chat; goroutines and heap are compared at the end
 	@export DOWEL_RANDOM_KEYS=$${DOWEL_RANDOM_KEYS:-30m}
-	bin/gotestsum --format testname --jsonfile "$${DOWEL_TEST_EVENTS:-$$(mktemp -d)}/chat-long.json" -- -timeout 1h -count=1 -run TestScreenRandomKeys ./internal/tui/screen
+	bin/gotestsum --format testname --jsonfile "$${DOWEL_TEST_EVENTS:-$$(mktemp -d)}/chat-long.json" -- -v -timeout 1h -count=1 -run TestScreenRandomKeys ./internal/tui/screen
 
 browser: browser-deps bin/gotestsum ## the console in Chromium: journeys, attacks by other pages, a hostile server, accessibility
 	@cd browser && ../bin/gotestsum --format testname --jsonfile "$${DOWEL_TEST_EVENTS:-$$(mktemp -d)}/browser.json" -- -timeout 10m ./...

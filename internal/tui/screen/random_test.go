@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -16,10 +17,11 @@ import (
 )
 
 // randomSteps is the number of keys and messages of a run of the test.
-const randomSteps = 2500
+const randomSteps = 1000
 
-// Whatever the user presses and the host tells, the screen keeps its size and its cursor. With
-// DOWEL_RANDOM_KEYS=30m the test runs for that time, with other keys in each run.
+// Whatever the user presses and the host tells, the screen keeps its size and its cursor, and leaves
+// nothing behind. With DOWEL_RANDOM_KEYS=30m the test runs for that time, with other keys in each
+// run.
 func TestScreenRandomKeys(t *testing.T) {
 	seed, end := uint64(1), time.Time{}
 	if text := os.Getenv("DOWEL_RANDOM_KEYS"); text != "" {
@@ -29,12 +31,42 @@ func TestScreenRandomKeys(t *testing.T) {
 		}
 		seed, end = uint64(time.Now().UnixNano()), time.Now().Add(limit)
 	}
-	for {
+	playRandomly(t, seed) // fills the caches that the process keeps
+	before := measureUse()
+	runs := 0
+	for ; !t.Failed() && (runs < leastRuns || time.Now().Before(end)); runs++ {
+		seed++
 		playRandomly(t, seed)
-		if seed++; t.Failed() || !time.Now().Before(end) {
-			return
-		}
 	}
+	after := measureUse()
+	t.Logf("%d screens of %d steps: %d → %d goroutines, %.1f → %.1f MiB on the heap", runs, randomSteps,
+		before.goroutines, after.goroutines, float64(before.heap)/(1<<20), float64(after.heap)/(1<<20))
+	if after.goroutines > before.goroutines {
+		t.Errorf("%d goroutines are left behind", after.goroutines-before.goroutines)
+	}
+	if after.heap > before.heap+maxHeapGrowth {
+		t.Errorf("the heap has grown from %d to %d bytes", before.heap, after.heap)
+	}
+}
+
+const (
+	leastRuns     = 2       // after the first one
+	maxHeapGrowth = 2 << 20 // in bytes; one screen holds more at its end
+)
+
+// use is what the process holds.
+type use struct {
+	goroutines int
+	heap       uint64 // in bytes
+}
+
+// measureUse collects garbage and returns what is left.
+func measureUse() use {
+	runtime.GC()
+	runtime.GC() // the first one runs finalizers
+	var stats runtime.MemStats
+	runtime.ReadMemStats(&stats)
+	return use{runtime.NumGoroutine(), stats.HeapAlloc}
 }
 
 // playRandomly presses random keys on a new screen, between random messages of the host.
