@@ -43,7 +43,7 @@ func TestTrustAnnotations(t *testing.T) {
 	}
 	runTask(exit.Approval, "allow these for good with dowel trust --annotations keys")
 
-	chat := startOnTerminal(t, p.newCommand("chat", "--no-save"), 100, 24)
+	chat := startOnTerminal(t, p.newCommand("chat", "--plain", "--no-save"), 100, 24)
 	chat.expect(prompt)
 	chat.typeText("look\r")
 	chat.expect("If you believe this one, answer r")

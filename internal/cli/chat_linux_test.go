@@ -15,11 +15,11 @@ import (
 // prompt is shown when the chat waits for the user.
 const prompt = "\x1b[1m>\x1b[0m "
 
-// startChat starts a chat on a terminal with a model and the test server, and waits until both are
-// ready.
+// startChat starts a chat by lines on a terminal with a model and the test server, and waits until
+// both are ready.
 func startChat(t *testing.T, m *model, words ...string) *pty {
 	t.Helper()
-	p := onTerminal(t, withTestServer(t, append([]string{"chat", "--model", "gpt-test", "--base-url", m.url}, words...)...)...)
+	p := onTerminal(t, withTestServer(t, append([]string{"chat", "--plain", "--model", "gpt-test", "--base-url", m.url}, words...)...)...)
 	p.expect(prompt)
 	p.expect("cli-test (17 tools)")
 	return p
@@ -115,7 +115,7 @@ func TestChatApprovalAlways(t *testing.T) {
 	call := `{"calls": [{"name": "mine__add", "arguments": {"a": 1, "b": 2}}]}, {"expect": ["3"], "text": "done"}`
 	m := newModel(t, `{"turns": [`+call+`,`+call+`]}`)
 	for _, asked := range []bool{true, false} {
-		p := onTerminal(t, "chat", "--model", "gpt-test", "--base-url", m.url, "--config", config)
+		p := onTerminal(t, "chat", "--plain", "--model", "gpt-test", "--base-url", m.url, "--config", config)
 		p.expect("servers: mine (")
 		p.typeText("go\r")
 		if asked {
@@ -158,7 +158,7 @@ func TestChatApprovalOfChangedTool(t *testing.T) {
 		{turnedTools, nil},
 	} {
 		write(tools, round.tools)
-		p := onTerminal(t, "chat", "--model", "gpt-test", "--base-url", m.url, "--config", config)
+		p := onTerminal(t, "chat", "--plain", "--model", "gpt-test", "--base-url", m.url, "--config", config)
 		p.expect("servers: a (")
 		p.typeText("go\r")
 		p.converse(round.steps...)

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"io"
 	"os"
 	"path/filepath"
@@ -15,11 +16,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// startScreen starts dowel chat --screen with a model and the test server, and waits until both are
+// startScreen starts dowel chat with a model and the test server, and waits until both are
 // ready.
 func startScreen(t *testing.T, m *model, words ...string) *pty {
 	t.Helper()
-	p := onTerminal(t, withTestServer(t, append([]string{"chat", "--screen", "--model", "gpt-test", "--base-url", m.url}, words...)...)...)
+	p := onTerminal(t, withTestServer(t, append([]string{"chat", "--model", "gpt-test", "--base-url", m.url}, words...)...)...)
 	p.awaitScreen("1 ready")
 	return p
 }
@@ -72,6 +73,41 @@ func (p *pty) checkTerminalRestored() {
 	}
 	if state.Lflag&unix.ECHO == 0 || state.Lflag&unix.ICANON == 0 {
 		p.t.Error("the terminal is still in raw mode")
+	}
+}
+
+// A terminal that can move its cursor shows the full screen. A flag or a variable keeps the lines.
+func TestChatPlain(t *testing.T) {
+	for name, test := range map[string]struct {
+		words    []string
+		variable string
+		isPlain  bool
+	}{
+		"default":         {nil, "TERM=xterm-256color", false},
+		"older scripts":   {[]string{"--screen"}, "", false},
+		"plain":           {[]string{"--plain"}, "", true},
+		"no screen":       {[]string{"--screen=false"}, "", true},
+		"dumb":            {nil, "TERM=dumb", true},
+		"screen and dumb": {[]string{"--screen"}, "TERM=dumb", true},
+		"screen reader":   {nil, "ACCESSIBLE=1", true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			ownState(t)
+			m := newModel(t, `{"turns": [{"expect": ["hello"], "text": "Hello to you."}]}`)
+			name, value, _ := strings.Cut(test.variable, "=")
+			cmd := newCommand(t, withTestServer(t, append([]string{"chat", "--model", "gpt-test", "--base-url", m.url}, test.words...)...)...)
+			cmd.Path, cmd.Args = "/bin/sh", append([]string{"sh", "-c", `export ` + cmp.Or(name, "UNUSED") + `="$0"; exec "$@"`, value}, cmd.Args...)
+			cmd.Env = os.Environ()
+			p := startOnTerminal(t, cmd, 80, 24)
+			p.expect("17 tools")
+			p.typeText("hello\r")
+			p.expect("Hello to you.")
+			p.typeText("\x04")
+			p.expectExit(exit.OK)
+			if isPlain := !strings.Contains(p.output(), "\x1b[?1049h"); isPlain != test.isPlain {
+				t.Errorf("lines: %t, want %t", isPlain, test.isPlain)
+			}
+		})
 	}
 }
 

@@ -24,7 +24,7 @@ func TestChatAwaitsServers(t *testing.T) {
 		t.Fatal(err)
 	}
 	m := newModel(t, `{"turns": [{"text": "good morning"}]}`)
-	p := onTerminal(t, "chat", "--model", "gpt-test", "--base-url", m.url, "--config", config)
+	p := onTerminal(t, "chat", "--plain", "--model", "gpt-test", "--base-url", m.url, "--config", config)
 	p.expect("/model changes it")
 	p.typeText("hello\r")
 	p.expect("waiting for slow to start")
@@ -41,7 +41,7 @@ func TestChatWarnsOnce(t *testing.T) {
 	user := newTestUser(t)
 	user.writeFile(user.projectFile(), `{"models": {}}`)
 	m := startModel(t, `{"turns": []}`)
-	p := startOnTerminal(t, user.newCommand("chat", "--model", "gpt-test", "--base-url", m.url, "--server", "everything"), 80, 24)
+	p := startOnTerminal(t, user.newCommand("chat", "--plain", "--model", "gpt-test", "--base-url", m.url, "--server", "everything"), 80, 24)
 	p.expect("servers: everything (")
 	p.endChat()
 	if n := strings.Count(p.output(), "models has no effect in a project"); n != 1 {
@@ -55,7 +55,7 @@ func TestChatSlowServer(t *testing.T) {
 	gate := filepath.Join(t.TempDir(), "gate")
 	m := newModel(t, `{"turns": [{"expect": ["hello"], "text": "Hello."}, {"expect": ["These tools have become available: sh__", "and now"], "expectBody": ["Be gentle."], "calls": [{"name": "sh__echo", "arguments": {"message": "hi"}}]}, {"expect": ["hi"], "text": "done"}]}`)
 	slow := "while [ ! -e '" + gate + "' ]; do sleep 0.05; done; exec '" + testBinary(t) + "' " + serverWord
-	p := onTerminal(t, "chat", "--trust-annotations", "--model", "gpt-test", "--base-url", m.url, "--", "sh", "-c", slow)
+	p := onTerminal(t, "chat", "--plain", "--trust-annotations", "--model", "gpt-test", "--base-url", m.url, "--", "sh", "-c", slow)
 	p.expect(prompt)
 	p.typeText("hello\r")
 	p.expect("Hello.\r\n")
@@ -75,7 +75,7 @@ func TestChatSlowServer(t *testing.T) {
 func TestChatMissingServer(t *testing.T) {
 	ownState(t)
 	m := newModel(t, `{"turns": [{"expect": ["half a line, and the rest"], "text": "done"}]}`)
-	p := onTerminal(t, "chat", "--model", "gpt-test", "--base-url", m.url, "--", "sh", "-c", "sleep 0.3; echo out of cheese >&2; exit 3")
+	p := onTerminal(t, "chat", "--plain", "--model", "gpt-test", "--base-url", m.url, "--", "sh", "-c", "sleep 0.3; echo out of cheese >&2; exit 3")
 	p.expect(prompt)
 	p.typeText("half a line")
 	p.expect("the tools of sh are missing")

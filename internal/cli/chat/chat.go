@@ -37,6 +37,7 @@ type Options struct {
 	prune    string // an age
 	yes      bool   // with prune
 	noSave   bool
+	plain    bool
 	screen   bool
 
 	programs Programs
@@ -74,7 +75,7 @@ While you type:
   Ctrl-C                     stop the current reply or call, and keep the conversation; twice ends dowel
   Ctrl-D                     end dowel
 
-With --screen the conversation has the whole terminal. Write on while the model works: messages wait in a queue. The keys:
+The conversation has the whole terminal. Write on while the model works: messages wait in a queue. The keys:
   Enter                      send; Alt-Enter, Ctrl-J, or \ and Enter begin a new line
   Up, Down, Ctrl-R           earlier messages of all sessions; Ctrl-R searches them
   Tab                        complete a command, file or resource
@@ -84,7 +85,8 @@ With --screen the conversation has the whole terminal. Write on while the model 
   Esc                        stop the current reply or call; Ctrl-C does, too, and twice ends dowel
   Esc Esc                    when nothing runs: take back the last message and edit it
   Ctrl-Z                     suspend dowel; fg continues it
-A terminal without cursor movement, and a pipe, keep the lines.
+--plain writes line by line instead and uses nothing but the keys of the first list, and so does dowel chat on a terminal without
+cursor movement (TERM=dumb), and if the variable ACCESSIBLE is set, as it is for screen readers.
 
 dowel saves each conversation as it proceeds, in a file that only you can read. --sessions lists them, --resume continues the last
 one of this folder, --resume=ID continues any, --prune deletes old ones, and --no-save saves nothing.
@@ -131,7 +133,9 @@ func NewCommand(f *factory.Factory, p Programs) *cobra.Command {
 	flags.StringVar(&opts.resume, "resume", "", "continue the last conversation of this folder, or the conversation `ID` (--resume=ID)")
 	flags.Lookup("resume").NoOptDefVal = latestSession
 	flags.BoolVar(&opts.sessions, "sessions", false, "list the saved conversations")
-	flags.BoolVar(&opts.screen, "screen", false, "use the whole terminal: scrolling, several lines of input, questions as forms (see --help)")
+	flags.BoolVar(&opts.plain, "plain", false, "write line by line, for screen readers and logs, instead of using the whole terminal")
+	flags.BoolVar(&opts.screen, "screen", true, "") // for scripts from the time when it was not the default
+	_ = flags.MarkHidden("screen")                  // fails for an unknown flag only
 	flags.StringVar(&opts.prune, "prune", "", "delete the saved conversations that have not changed for an `AGE`, such as 30d, after a question")
 	flags.BoolVar(&opts.yes, "yes", false, "with --prune, delete without a question")
 	cmd.MarkFlagsMutuallyExclusive("sessions", "prune", "resume")

@@ -34,7 +34,7 @@ type conversation struct {
 	out, side  *term.Screen // the answer, and everything else
 	in         lineReader
 	term       *term.Console // nil without a terminal, and on the full screen
-	screen     *fullScreen   // nil unless --screen is given
+	screen     *fullScreen   // nil if the conversation is line by line
 	interrupts *interruptHandler
 
 	ctx    context.Context
@@ -88,12 +88,18 @@ func newConversation(ctx context.Context, f *factory.Factory, opts *Options) (*c
 		c.in = pipedInput{term.NewLines(f.Stdin)}
 		c.useLines(f.Stdout, f.Stderr)
 		opts.AwaitServers = true
-	case opts.screen && !isDumb():
-		c.takeScreen(in)
-	default:
+	case !opts.takesScreen():
 		c.takeTerminal(in)
+	default:
+		c.takeScreen(in)
 	}
 	return c, nil
+}
+
+// takesScreen reports whether the conversation uses the whole terminal, which must be one.
+// ACCESSIBLE is the variable that programs with forms of Charm read, too.
+func (opts *Options) takesScreen() bool {
+	return opts.screen && !opts.plain && os.Getenv("ACCESSIBLE") == "" && !isDumb()
 }
 
 // isDumb reports whether the terminal cannot move its cursor.
