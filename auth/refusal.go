@@ -1,12 +1,15 @@
 package auth
 
 import (
+	"encoding/base64"
 	"fmt"
 	"net/http"
 	"net/url"
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/dowel-mcp/dowel/internal/oauth"
 )
 
 // refusal returns the error of an unexpected answer. If code and description are empty, the error
@@ -61,8 +64,17 @@ func sentSecrets(body string, header http.Header) (secrets []string) {
 			add(values[0])
 		}
 	}
-	if _, value, ok := strings.Cut(header.Get("Authorization"), " "); ok {
-		add(value)
+	scheme, value, _ := strings.Cut(header.Get("Authorization"), " ")
+	add(value)
+	if scheme == "Basic" {
+		pair, _ := base64.StdEncoding.DecodeString(value) // of authenticate
+		_, password, _ := strings.Cut(string(pair), ":")
+		secret, _ := url.QueryUnescape(password)
+		add(password)
+		add(secret)
+	}
+	for _, proof := range header[oauth.HeaderDPoP] {
+		add(proof)
 	}
 	return secrets
 }

@@ -1,9 +1,13 @@
 package auth
 
 import (
+	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
+	"net/http/httptest"
+	"net/url"
 	"slices"
 	"strings"
 	"testing"
@@ -46,6 +50,58 @@ func TestUnusableAnswersShowNoSecrets(t *testing.T) {
 		if err == nil || strings.Contains(err.Error(), "canary") || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%s: %v, want %q", tt.answer, err, tt.want)
 		}
+	}
+}
+
+// The refusal of an endpoint that repeats the secrets of the request shows none of them: the secret
+// of the client in each of its forms, the proof, the token of the user at an identity provider.
+func TestRepeatedSecretsAreMasked(t *testing.T) {
+	t.Parallel()
+	var seen []string // the secrets of the last request
+	repeat := func(w http.ResponseWriter, r *http.Request) {
+		_ = r.ParseForm()
+		id, secret, _ := r.BasicAuth()
+		plain, _ := url.QueryUnescape(secret)
+		seen = []string{r.Header.Get("DPoP"), r.Form.Get("subject_token"), r.Form.Get("client_secret"), secret, plain}
+		_, blob, _ := strings.Cut(r.Header.Get("Authorization"), " ")
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(http.StatusUnauthorized)
+		text, _ := json.Marshal("refused " + id + ": " + strings.Join(append(seen, blob), " and ")) // a string
+		fmt.Fprintf(w, `{"error":"invalid_client","error_description":%s}`, text)
+	}
+	as := authtest.Options{OnRequest: func(endpoint string, w http.ResponseWriter, r *http.Request) bool {
+		if endpoint == "client_credentials" {
+			repeat(w, r)
+		}
+		return endpoint == "client_credentials"
+	}}
+	s := newSetup(t, &as, Options{DPoP: true, ClientCredentials: true, Client: Client{ID: "robot", Secret: "s3cret/with:odd+chars"}})
+	_, err := post(t.Context(), s.Transport, s.rs.URL, "{}")
+	checkMasked(t, err, seen, 3)
+
+	idp := httptest.NewServer(http.HandlerFunc(repeat))
+	defer idp.Close()
+	e := &Enterprise{TokenURL: idp.URL, ClientID: "at-idp", ClientSecret: "secret-at-idp", IDToken: func(context.Context) (string, error) { return "eyJh.eyJz.id", nil }}
+	_, err = e.Assert(t.Context(), AssertionRequest{Issuer: "https://as.example"})
+	checkMasked(t, err, seen, 2)
+}
+
+// checkMasked checks that an error shows a refusal without the secrets. n of them must be set.
+func checkMasked(t *testing.T, err error, secrets []string, n int) {
+	t.Helper()
+	if err == nil || !strings.Contains(err.Error(), "refused ") {
+		t.Fatalf("%v", err)
+	}
+	for _, secret := range secrets {
+		if secret == "" {
+			continue
+		}
+		if n--; strings.Contains(err.Error(), secret) {
+			t.Errorf("%q is shown: %v", secret, err)
+		}
+	}
+	if n != 0 {
+		t.Errorf("%d fewer secrets were sent than expected: %q", n, secrets)
 	}
 }
 

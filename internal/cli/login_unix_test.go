@@ -41,8 +41,8 @@ func protectEverything(t *testing.T, as *authtest.Server) *authtest.Resource {
 	return resource
 }
 
-// logIn runs dowel login and plays the user with a browser. It returns the stdout.
-func (u *testUser) logIn(as *authtest.Server, words ...string) string {
+// logIn runs dowel login and plays the user with a browser. It returns the output.
+func (u *testUser) logIn(as *authtest.Server, words ...string) output {
 	u.t.Helper()
 	cmd := u.newCommand(append([]string{"login", "--no-browser", "--json"}, words...)...)
 	var stdout strings.Builder
@@ -76,7 +76,7 @@ func (u *testUser) logIn(as *authtest.Server, words ...string) string {
 	if err := cmd.Wait(); err != nil {
 		u.t.Fatalf("dowel login: %v\n%s", err, said.String())
 	}
-	return stdout.String()
+	return output{stdout: stdout.String(), stderr: said.String()}
 }
 
 // A server of the running dowel that needs a login says so, works after dowel login, and needs one
@@ -87,7 +87,8 @@ func TestLogin(t *testing.T) {
 	as := authtest.Start(t, &authtest.Options{Quirks: []string{"registration-secret"}})
 	resource := protectEverything(t, as)
 	u := newTestUser(t)
-	u.writeFile(u.userFile(), `{"gateway": {"audit": "`+filepath.Join(u.home, "audit.jsonl")+`", "auditArguments": true}, "mcpServers": {"notes": {"url": "`+resource.URL+`"}}}`)
+	u.writeFile(u.userFile(), `{"gateway": {"audit": "`+filepath.Join(u.home, "audit.jsonl")+`", "auditArguments": true}, "mcpServers": {"notes": {
+		"url": "`+resource.URL+`", "oauth": {"dpop": true, "scopes": ["openid", "use"]}}}}`)
 	u.startDaemon()
 	u.awaitStates(map[string]hub.Status{"notes": hub.NeedsLogin})
 	u.expectSuccess("Log in: dowel login notes", "status", "notes")
@@ -95,13 +96,14 @@ func TestLogin(t *testing.T) {
 	if out := u.runDowel("doctor", "notes"); out.code == 0 || !strings.Contains(out.stdout, "Log in: dowel login notes") || !strings.Contains(out.stdout, "/.well-known/oauth-protected-resource") {
 		t.Errorf("%+v", out)
 	}
-	all := u.logIn(as, "notes")
+	login := u.logIn(as, "notes")
+	all := login.stdout
 	if !strings.Contains(all, `"restarted":true`) {
 		t.Errorf("login wrote %s", all)
 	}
 	u.awaitStates(map[string]hub.Status{"notes": hub.Ready})
 	u.expectSuccess("you are logged in; the key of your logins is in a file beside them", "doctor", "notes")
-	all += u.expectSuccess(resource.URL+": logged in at "+as.Issuer+", scopes use", "auth", "status")
+	all += u.expectSuccess(resource.URL+": logged in at "+as.Issuer+", scopes openid use", "auth", "status")
 	as.Advance(2 * time.Hour) // the next command refreshes the token
 	for _, words := range []string{
 		"tools notes --wire -v", "tools --url " + resource.URL + " --wire -v", "call notes.echo message=hi --wire", "auth status --json", "status --json",
@@ -113,16 +115,20 @@ func TestLogin(t *testing.T) {
 		}
 		all += out.stdout + out.stderr
 	}
+	secrets := u.storedProofKeys(resource.URL)
 	all += u.expectSuccess("You are logged out at notes. The running dowel restarts the server", "logout", "notes")
 	if n := as.Count("revoke"); n != 2 {
 		t.Errorf("%d tokens were revoked, want 2", n)
 	}
 	u.awaitStates(map[string]hub.Status{"notes": hub.NeedsLogin})
 	all += u.output()
-	secrets := secretsOf(t, as, resource)
+	maps.Copy(secrets, secretsOf(t, as, resource))
 	for name, secret := range secrets {
 		if strings.Contains(all, secret) {
 			t.Errorf("the %s was shown", name)
+		}
+		if strings.Contains(login.stderr, secret) && !strings.HasPrefix(name, "state ") { // in the URL of the login
+			t.Errorf("the %s was shown by the login", name)
 		}
 	}
 	err := filepath.WalkDir(u.home, func(path string, d fs.DirEntry, err error) error {
@@ -155,6 +161,7 @@ func secretsOf(t *testing.T, as *authtest.Server, resource *authtest.Resource) m
 	for _, header := range resource.Headers() {
 		_, token, _ := strings.Cut(header.Get("Authorization"), " ")
 		add("access token", token)
+		add("proof", header.Get("DPoP"))
 	}
 	for endpoint, fields := range map[string][]string{
 		"authorize": {"state"}, "authorization_code": {"code", "code_verifier"}, "refresh_token": {"refresh_token"}, "revoke": {"token"},
@@ -165,9 +172,13 @@ func secretsOf(t *testing.T, as *authtest.Server, resource *authtest.Resource) m
 			}
 			client, _ := as.Client(r.Form.Get("client_id"))
 			add("client secret", client.Secret)
+			if endpoint == "authorization_code" {
+				add("ID token", startOfIDToken(client.ID))
+			}
+			add("proof", r.Header.Get("DPoP"))
 		}
 	}
-	for _, kind := range []string{"access token", "state", "code ", "code_verifier", "refresh_token", "token ", "client secret"} {
+	for _, kind := range []string{"access token", "state", "code ", "code_verifier", "refresh_token", "token ", "client secret", "ID token", "proof"} {
 		if !slices.ContainsFunc(slices.Collect(maps.Keys(secrets)), func(name string) bool { return strings.HasPrefix(name, kind) }) {
 			t.Errorf("no %s is among the secrets", kind)
 		}

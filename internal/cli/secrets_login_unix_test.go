@@ -8,14 +8,19 @@ import (
 	"crypto/rand"
 	"crypto/x509"
 	"encoding/base64"
+	"encoding/hex"
 	"encoding/json"
 	"encoding/pem"
 	"fmt"
+	"math/big"
 	"net/http"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 
+	"github.com/dowel-mcp/dowel/auth"
+	"github.com/dowel-mcp/dowel/auth/desktop"
 	"github.com/dowel-mcp/dowel/hub"
 	"github.com/dowel-mcp/dowel/mcptest/authtest"
 )
@@ -96,6 +101,104 @@ func TestMachineSecretsInOutputs(t *testing.T) {
 	for name, secret := range secrets {
 		if i := strings.Index(shown, secret); i >= 0 {
 			t.Errorf("the %s is shown: %s", name, shown[max(0, i-300):min(len(shown), i+60)])
+		}
+	}
+}
+
+// startOfIDToken returns the text with which the claims of a client's ID tokens from package
+// authtest start, encoded as in the tokens.
+func startOfIDToken(clientID string) string {
+	claims := `{"aud":"` + clientID + `","exp":1`
+	return base64.RawURLEncoding.EncodeToString([]byte(claims[:len(claims)/3*3]))
+}
+
+// storedProofKeys returns the private key for DPoP proofs in the login at a server, in the forms in
+// which a program may write it, by names.
+func (u *testUser) storedProofKeys(server string) map[string]string {
+	u.t.Helper()
+	store, err := desktop.OpenStore(filepath.Join(u.home, "dowel", "auth"), &desktop.StoreOptions{NoKeyring: true})
+	if err != nil {
+		u.t.Fatal(err)
+	}
+	record, err := store.Load(u.t.Context(), auth.RecordKey(server, ""))
+	if err != nil || record == nil {
+		u.t.Fatalf("the login at %s: %+v, %v", server, record, err)
+	}
+	var key struct{ D string }
+	if err := json.Unmarshal(record.DPoPKey, &key); err != nil || len(key.D) != 43 {
+		u.t.Fatalf("the login has no private key for proofs: %v", err)
+	}
+	number, err := base64.RawURLEncoding.DecodeString(key.D)
+	if err != nil {
+		u.t.Fatal(err)
+	}
+	return map[string]string{
+		"proof key": key.D, "proof key in base64": base64.StdEncoding.EncodeToString(number), "proof key in hexadecimal": hex.EncodeToString(number),
+		"proof key as a number": new(big.Int).SetBytes(number).String(),
+	}
+}
+
+// No output shows the credentials with which the gateway asks an authorization server about opaque
+// tokens, nor these tokens, even if the server repeats them in its refusal.
+func TestIntrospectionSecretsInOutputs(t *testing.T) {
+	t.Parallel()
+	var isRefusing atomic.Bool
+	as := authtest.Start(t, &authtest.Options{
+		Opaque: true, Clients: []authtest.Client{{ID: "gateway", Secret: "swordfish:of/the gateway"}},
+		OnRequest: func(endpoint string, w http.ResponseWriter, r *http.Request) bool {
+			if endpoint != "introspect" || !isRefusing.Load() {
+				return false
+			}
+			_, secret, _ := r.BasicAuth()
+			w.Header().Set("Content-Type", "application/json")
+			w.WriteHeader(http.StatusUnauthorized)
+			fmt.Fprintf(w, `{"error":"invalid_client","error_description":"%s %s %s"}`, secret, r.Header.Get("Authorization"), r.Form.Get("token"))
+			return true
+		},
+	})
+	u := newTestUser(t)
+	u.writeFile(u.userFile(), fmt.Sprintf(`{"gateway": {"auth": {"issuers": [%q], "clientId": "gateway", "clientSecret": "swordfish:of/the gateway"}, "audit": %q, "auditArguments": true},
+		"mcpServers": {"mine": %s}}`, as.Issuer, filepath.Join(u.home, "audit.jsonl"), u.builtInEntry("everything", "")))
+	url := u.startDaemon("--verbose")
+	u.awaitStates(map[string]hub.Status{"mine": hub.Ready})
+	good, unknown := as.IssueToken(url+"/mcp"), "access-of-another-server"
+	var shown strings.Builder
+	call := func(token string, want int) {
+		resp, text := callTool(t, url+"/mcp", token, "mine__echo", `{"message":"hi"}`)
+		fmt.Fprintln(&shown, text, resp.Header)
+		if resp.StatusCode != want {
+			t.Errorf("status %d with %s, want %d", resp.StatusCode, text, want)
+		}
+	}
+	call(good, http.StatusOK)
+	call(unknown, http.StatusUnauthorized)
+	isRefusing.Store(true)
+	late := as.IssueToken(url + "/mcp")
+	call(late, http.StatusServiceUnavailable)
+	for _, words := range []string{
+		"status", "status --json", "status mine --json", "doctor mine --json --verbose", "config check", "config check --json", "config explain mine --json",
+		"servers list --json", "servers logs mine", "wire --past --json", "auth status --json", "call mine__echo message=hi --wire -v --url " + url + "/mcp -H",
+	} {
+		all := strings.Fields(words)
+		if strings.HasSuffix(words, " -H") {
+			all = append(all, "Authorization: Bearer "+unknown)
+		}
+		out := u.runDowel(all...)
+		shown.WriteString("\n" + words + "\n" + out.stdout + out.stderr)
+	}
+	u.stopDaemon()
+	audit := u.readText(filepath.Join(u.home, "audit.jsonl"))
+	all := shown.String() + u.output() + audit
+	if !strings.Contains(audit, as.Issuer+"#") || as.Count("introspect") < 3 {
+		t.Errorf("%d tokens were looked up, the audit is %s", as.Count("introspect"), audit)
+	}
+	secrets := map[string]string{"secret": "swordfish", "token": good, "unknown token": unknown, "token that could not be looked up": late}
+	for _, r := range as.Requests("introspect") {
+		_, secrets["credentials"], _ = strings.Cut(r.Header.Get("Authorization"), " ")
+	}
+	for name, secret := range secrets {
+		if i := strings.Index(all, secret); i >= 0 || secret == "" {
+			t.Errorf("the %s %q is shown: %s", name, secret, all[max(0, i-300):min(len(all), max(0, i)+60)])
 		}
 	}
 }

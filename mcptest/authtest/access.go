@@ -12,6 +12,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/dowel-mcp/dowel/internal/oauth"
 )
 
 // accessToken is an issued access token.
@@ -21,6 +23,7 @@ type accessToken struct {
 	family   string // identifies the login; all its tokens are revoked together
 	scopes   []string
 	audience []string
+	key      string // thumbprint of the key that uses it; empty for a bearer token
 	issued   time.Time
 	expires  time.Time
 	revoked  bool
@@ -79,7 +82,7 @@ func (s *Server) issueAccess(g *grant, scopes, resources []string) (token string
 	}
 	now := s.Now()
 	a := &accessToken{client: g.client.ID, user: g.user, family: g.family, scopes: scopes, audience: slices.Clone(resources),
-		issued: now, expires: now.Add(s.lifetime)}
+		key: g.key, issued: now, expires: now.Add(s.lifetime)}
 	switch {
 	case s.has("resource-ignored"):
 		a.audience = []string{"2b1d57c5-0000-4000-8000-000000000000"}
@@ -108,11 +111,22 @@ func (s *Server) signAccess(a *accessToken) string {
 	return s.Sign(nil, claims)
 }
 
-// describeToken returns the describeToken of an access token, for a JWT and for introspection.
+// signIdentity makes an ID token of OpenID Connect for a grant.
+func (s *Server) signIdentity(g *grant) string {
+	now := s.Now()
+	return s.Sign(map[string]any{"typ": "JWT"}, map[string]any{
+		"iss": s.Issuer, "sub": g.user, "aud": g.client.ID, "iat": now.Unix(), "exp": now.Add(s.lifetime).Unix(),
+	})
+}
+
+// describeToken returns the claims of an access token, for a JWT and for introspection.
 func (s *Server) describeToken(a *accessToken) map[string]any {
 	claims := map[string]any{"iss": s.Issuer, "sub": a.user, "client_id": a.client, "iat": a.issued.Unix(), "exp": a.expires.Unix()}
 	if len(a.scopes) > 0 {
 		claims["scope"] = strings.Join(a.scopes, " ")
+	}
+	if a.key != "" {
+		claims["cnf"] = map[string]any{"jkt": a.key}
 	}
 	switch len(a.audience) {
 	case 0:
@@ -211,6 +225,9 @@ func (s *Server) serveIntrospect(w http.ResponseWriter, r *http.Request) {
 	}
 	claims := s.describeToken(a)
 	claims["active"], claims["token_type"] = true, "Bearer"
+	if a.key != "" {
+		claims["token_type"] = oauth.SchemeDPoP
+	}
 	writeJSON(w, http.StatusOK, claims)
 }
 

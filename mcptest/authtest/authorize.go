@@ -21,6 +21,7 @@ type grant struct {
 	user      string
 	audience  string // the parameter audience
 	family    string // the same for all tokens of one login
+	key       string // thumbprint of the DPoP key that may use it; empty for each
 	offline   bool   // a refresh token is given
 	used      time.Time
 	expires   time.Time
@@ -129,7 +130,7 @@ func (s *Server) checkScopes(scopes []string) (code, description string) {
 
 func (s *Server) newCode(c *Client, f url.Values) string {
 	g := &grant{
-		client: c, redirect: f.Get("redirect_uri"), challenge: f.Get("code_challenge"), audience: f.Get("audience"),
+		client: c, redirect: f.Get("redirect_uri"), challenge: f.Get("code_challenge"), audience: f.Get("audience"), key: f.Get("dpop_jkt"),
 		scopes: strings.Fields(f.Get("scope")), resources: f["resource"], user: s.user(), family: newSecret("family"),
 		expires: s.Now().Add(codeLifetime),
 	}

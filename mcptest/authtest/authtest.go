@@ -16,8 +16,9 @@
 // ID metadata documents, authorization codes with PKCE, resource indicators and iss, refresh tokens
 // that rotate, client credentials, the device flow (RFC 8628), token exchange (RFC 8693), also in
 // Entra's form and for an ID-JAG, introspection (RFC 7662) and revocation (RFC 7009). Access tokens
-// are JWTs (RFC 9068) signed with ES256. A refresh token that is used a second time revokes its
-// family: all tokens of the same login.
+// are JWTs (RFC 9068) signed with ES256. A token that is asked for with a DPoP proof (RFC 9449) is
+// bound to its key. The scope openid adds an ID token. A refresh token that is used a second time
+// revokes its family: all tokens of the same login.
 //
 // The behaviour of real servers that differs from the specifications is switched on by name, see
 // [Quirks].

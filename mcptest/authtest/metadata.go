@@ -77,6 +77,7 @@ func (s *Server) metadata() map[string]any {
 		"grant_types_supported": []string{"authorization_code", "refresh_token", "client_credentials",
 			"urn:ietf:params:oauth:grant-type:device_code", "urn:ietf:params:oauth:grant-type:token-exchange",
 			"urn:ietf:params:oauth:grant-type:jwt-bearer"},
+		"dpop_signing_alg_values_supported":              proofAlgorithms,
 		"subject_types_supported":                        []string{"public"},
 		"id_token_signing_alg_values_supported":          []string{"ES256"},
 		"client_id_metadata_document_supported":          true,

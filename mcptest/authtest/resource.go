@@ -8,6 +8,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/dowel-mcp/dowel/internal/oauth"
 )
 
 // Resource is a protected resource of a server: an HTTP handler that wants an access token, with
@@ -85,12 +87,12 @@ func (p *Resource) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.NotFound(w, r)
 		return
 	}
-	token, isBearer := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
+	scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
 	a := s.findAccess(token)
 	switch {
-	case !isBearer:
+	case scheme != "Bearer" && scheme != oauth.SchemeDPoP:
 		p.challenge(w, s, http.StatusUnauthorized, "", scopes)
-	case a == nil || !p.isAudience(s, a.audience):
+	case a == nil || !p.isAudience(s, a.audience) || !isProved(r, p.URL, scheme, token, a):
 		p.challenge(w, s, http.StatusUnauthorized, "invalid_token", scopes)
 	case !containsAll(a.scopes, scopes):
 		p.challenge(w, s, http.StatusForbidden, "insufficient_scope", scopes)

@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/dowel-mcp/dowel/internal/oauth"
 )
 
 // tokenRequest is a request to the token endpoint of a client that has authenticated itself.
@@ -18,6 +20,7 @@ type tokenRequest struct {
 	r      *http.Request
 	form   url.Values
 	client *Client
+	key    string // thumbprint of the key in the DPoP proof; empty without one
 
 	issuedType string // issued_token_type of the answer; empty for none
 }
@@ -44,6 +47,12 @@ func (s *Server) serveToken(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	t.client = c
+	key, err := readProof(r, s.URL+r.URL.Path, "")
+	if err != nil {
+		t.refuse("invalid_dpop_proof", err.Error())
+		return
+	}
+	t.key = key
 	grantType := s.grants[lastPart(t.form.Get("grant_type"))]
 	if grantType == nil {
 		t.refuse("unsupported_grant_type", "unknown grant_type "+t.form.Get("grant_type"))
@@ -122,6 +131,7 @@ func (s *Server) grantCode(t *tokenRequest) {
 		t.refuse("invalid_grant", "code_verifier does not match code_challenge")
 	case !containsAll(g.resources, t.form["resource"]):
 		t.refuse("invalid_target", "resource differs from the authorization request")
+	case t.refuseKey(g):
 	default:
 		t.answer(g, g.scopes, true)
 	}
@@ -156,6 +166,8 @@ func (s *Server) grantRefresh(t *tokenRequest) {
 		return
 	case !containsAll(g.resources, t.form["resource"]):
 		t.refuse("invalid_target", "resource differs from the authorization request")
+		return
+	case t.refuseKey(g):
 		return
 	}
 	if len(scopes) == 0 {
@@ -205,8 +217,16 @@ func (s *Server) grantClientCredentials(t *tokenRequest) {
 // the grant allows one.
 func (t *tokenRequest) answer(g *grant, scopes []string, withRefresh bool) {
 	s := t.s
-	access, lifetime := s.issueAccess(g, scopes, t.form["resource"])
+	bound := *g
+	bound.key = t.key
+	access, lifetime := s.issueAccess(&bound, scopes, t.form["resource"])
 	body := map[string]any{"access_token": access, "token_type": "Bearer", "expires_in": int(lifetime.Seconds())}
+	if t.key != "" {
+		body["token_type"] = oauth.SchemeDPoP
+	}
+	if slices.Contains(scopes, "openid") {
+		body["id_token"] = s.signIdentity(g)
+	}
 	separator := " "
 	for quirk, change := range map[string]func(){
 		"token-type-user":  func() { body["token_type"] = "user" },
@@ -230,6 +250,9 @@ func (t *tokenRequest) answer(g *grant, scopes []string, withRefresh bool) {
 		token := newSecret("refresh")
 		next := *g
 		next.used = time.Time{}
+		if next.key = ""; next.client.Secret == "" {
+			next.key = t.key // a client without a secret is known by its key only (RFC 9449, section 5)
+		}
 		s.mu.Lock()
 		s.refresh[token] = &next
 		s.mu.Unlock()
