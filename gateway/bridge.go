@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/dowel-mcp/dowel/hub"
 	"github.com/dowel-mcp/dowel/internal/mcpwire"
@@ -30,6 +31,8 @@ type bridge struct {
 	tool         string        // the upstream's name of the tool that is called
 	answersAll   bool          // the client answers the questions of results and tasks too
 	promote      chan struct{} // holds a token when the call is to become a task of the gateway's own; nil if it must not
+	promoteAfter time.Duration // a request that waits for longer makes such a task of the call; 0 never
+	passesRounds bool          // until the call is a task, the client answers the questions of results itself
 	wake         chan struct{} // holds a token when there is a question
 	done         chan struct{} // closed when the upstream's call has returned
 
@@ -37,6 +40,8 @@ type bridge struct {
 	resp          *mcp.Response // result of the upstream's call, with err; valid after done is closed
 	err           error
 	kept          *quota.Lease // counts a result that waits for the client; nil counts nothing
+	isHosted      bool         // the call is a task of the gateway's own
+	isAnswered    bool         // the client gets the first answer of the upstream, so the call becomes no task
 	request       *mcp.Request // the client's current request; nil while parked, unless its edge asks live
 	requestCtx    context.Context
 	questions     map[string]*question // questions without an answer, by key
@@ -67,6 +72,11 @@ func newBridge(ctx context.Context, c *core, u *hub.Upstream, req *mcp.Request) 
 	return b
 }
 
+// allowTask lets the call of a tool become a task of the gateway's own.
+func (b *bridge) allowTask(tool string) {
+	b.tool, b.promote, b.promoteAfter = tool, make(chan struct{}, 1), b.core.opts.TaskAfter
+}
+
 // startCall starts the upstream's call, and returns its result or its first questions.
 func (b *bridge) startCall(ctx context.Context, req *mcp.Request, params json.RawMessage) (*mcp.Result, error) {
 	if !b.core.parked.startWork() {
@@ -74,7 +84,10 @@ func (b *bridge) startCall(ctx context.Context, req *mcp.Request, params json.Ra
 	}
 	b.attachRequest(ctx, req)
 	out := upstreamRequest(req, params, b.passNotification)
-	if req.Peer == nil {
+	switch {
+	case b.promoteAfter > 0:
+		out.NoProgress = false // progress becomes the status message of a task
+	case req.Peer == nil:
 		out.Notify = nil
 	}
 	driver := newTaskDriver(b, out)
@@ -124,6 +137,12 @@ func (b *bridge) attachRequest(ctx context.Context, req *mcp.Request) {
 // awaitOutcome returns the result of the call or, if questions come first, an input_required
 // result.
 func (b *bridge) awaitOutcome(ctx context.Context) (*mcp.Result, error) {
+	var tooSlow <-chan time.Time
+	if b.promoteAfter > 0 {
+		timer := time.NewTimer(b.promoteAfter)
+		defer timer.Stop()
+		tooSlow = timer.C
+	}
 	for {
 		select {
 		case <-b.done:
@@ -134,6 +153,11 @@ func (b *bridge) awaitOutcome(ctx context.Context) (*mcp.Result, error) {
 			b.cancel(context.Cause(ctx))
 			return nil, context.Cause(ctx)
 		case <-b.promote:
+			if res, err := b.hostCall(); res != nil || err != nil {
+				return res, err
+			}
+			continue
+		case <-tooSlow:
 			if res, err := b.hostCall(); res != nil || err != nil {
 				return res, err
 			}

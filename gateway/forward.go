@@ -36,6 +36,9 @@ func (g *Gateway) forwardToUpstream(ctx context.Context, u *hub.Upstream, req *m
 	}
 	modern := u.Server().Revision.Modern()
 	if modern && !asksForTask(req) && !g.parked.ownsState(u, req) {
+		if g.opts.TaskAfter > 0 && mayGetTask(req) {
+			return g.forwardSlowRound(ctx, u, req, params)
+		}
 		res, err := g.forwardRound(ctx, u, req, params)
 		if !needsTask(u, req, err) {
 			return res, err
@@ -53,7 +56,7 @@ func (g *Gateway) forwardToUpstream(ctx context.Context, u *hub.Upstream, req *m
 	b := newBridge(ctx, g.core, u, req)
 	b.answersAll = modern
 	if mayGetTask(req) {
-		b.tool, b.promote = nameOf(params), make(chan struct{}, 1)
+		b.allowTask(nameOf(params))
 	}
 	if modern {
 		b.taskCreated()
@@ -81,21 +84,52 @@ func (g *Gateway) callParams(u *hub.Upstream, req *mcp.Request, params json.RawM
 // for one and cannot bind its request state to a client. So the gateway seals the state for the
 // principal, if the client has one: no other client can continue the call.
 func (g *Gateway) forwardRound(ctx context.Context, u *hub.Upstream, req *mcp.Request, params json.RawMessage) (*mcp.Result, error) {
-	isBound := req.Principal.ID != ""
-	if raw := rawjson.Lookup(params, "requestState"); isBound && raw != nil {
-		text, _ := rawjson.String(raw)
-		state, err := g.states.Open(text, requestDigest(u, req))
-		if err != nil {
-			return nil, mcp.InvalidParams("%s: the request state is not one of this server's, or of another request", req.Method)
-		}
-		params = rawjson.Replace(params, "requestState", rawjson.AppendString(nil, string(state)))
+	params, err := g.openRound(u, req, params)
+	if err != nil {
+		return nil, err
 	}
 	resp, err := u.RoundTrip(ctx, callerOf(req), upstreamRequest(req, params, notifier(ctx, req)))
 	res, err := clientResult(resp, err)
+	return g.sealRound(u, req, params, res, err)
+}
+
+// forwardSlowRound is forwardRound for a call that becomes a task of the gateway's own if it takes
+// longer than [Options] say.
+func (g *Gateway) forwardSlowRound(ctx context.Context, u *hub.Upstream, req *mcp.Request, params json.RawMessage) (*mcp.Result, error) {
+	params, err := g.openRound(u, req, params)
+	if err != nil {
+		return nil, err
+	}
+	b := newBridge(ctx, g.core, u, req)
+	b.answersAll, b.passesRounds = true, true
+	b.allowTask(nameOf(params))
+	res, err := b.startCall(ctx, req, params)
+	if b.becameTask() {
+		return res, err
+	}
+	return g.sealRound(u, req, params, res, err)
+}
+
+// openRound returns the params of a request of [Gateway.forwardRound] with the upstream's state.
+func (g *Gateway) openRound(u *hub.Upstream, req *mcp.Request, params json.RawMessage) (json.RawMessage, error) {
+	raw := rawjson.Lookup(params, "requestState")
+	if req.Principal.ID == "" || raw == nil {
+		return params, nil
+	}
+	text, _ := rawjson.String(raw)
+	state, err := g.states.Open(text, requestDigest(u, req))
+	if err != nil {
+		return nil, mcp.InvalidParams("%s: the request state is not one of this server's, or of another request", req.Method)
+	}
+	return rawjson.Replace(params, "requestState", rawjson.AppendString(nil, string(state))), nil
+}
+
+// sealRound returns the outcome of a request of [Gateway.forwardRound] for the client.
+func (g *Gateway) sealRound(u *hub.Upstream, req *mcp.Request, params json.RawMessage, res *mcp.Result, err error) (*mcp.Result, error) {
 	if err == nil && res.Type == mcpwire.ResultTask {
 		return g.shareTask(u, req, nameOf(params), res)
 	}
-	if err != nil || !isBound || res.Type != mcp.ResultInputRequired {
+	if err != nil || req.Principal.ID == "" || res.Type != mcp.ResultInputRequired {
 		return res, err
 	}
 	if raw := rawjson.Lookup(res.Raw, "requestState"); raw != nil {

@@ -51,6 +51,10 @@ type Options struct {
 	// waits until a login that was begun is over, and returns its error. An empty address means that
 	// the user cannot log in there. nil means that no user can. Login is called concurrently.
 	Login func(ctx context.Context, server string, wait bool) (address string, err error)
+	// TaskAfter makes a task (extension io.modelcontextprotocol/tasks) of each call of a tool that
+	// takes longer, if its client has declared the extension: the call goes on without the request.
+	// 0 means that only upstreams make tasks of calls.
+	TaskAfter time.Duration
 	// Logger receives messages that belong to no call. nil means [slog.Default].
 	Logger *slog.Logger
 }

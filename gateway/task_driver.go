@@ -52,6 +52,8 @@ func (d *taskDriver) makeCall(ctx context.Context) (*mcp.Response, error) {
 		switch {
 		case err != nil:
 			return nil, err
+		case resp.Type != mcp.ResultComplete && round == 0 && d.bridge.answersClient():
+			return resp, nil
 		case resp.Type == mcpwire.ResultTask:
 			return d.awaitTask(ctx, resp.Raw)
 		case resp.Type != mcp.ResultInputRequired || !d.bridge.answersAll:

@@ -104,15 +104,34 @@ func (h *hostedTasks) closeAll() {
 // hostCall makes a task of the bridge's call and returns the result that says so; nil if it cannot.
 func (b *bridge) hostCall() (*mcp.Result, error) {
 	b.mu.Lock()
-	principal, tool := b.request.Principal.ID, b.tool
-	b.mu.Unlock()
-	t := b.core.hosted.addTask(b, principal, tool)
+	defer b.mu.Unlock()
+	if b.isAnswered {
+		return nil, nil
+	}
+	t := b.core.hosted.addTask(b, b.request.Principal.ID, b.tool)
 	if t == nil {
 		return nil, nil
 	}
-	b.detachRequest()
+	b.isHosted = true
+	b.request, b.requestCtx = nil, nil
 	raw, err := mcp.Encode(t.describeCreated())
 	return &mcp.Result{Type: mcpwire.ResultTask, Raw: raw}, err
+}
+
+// answersClient decides whether the first answer of the upstream, a question or a task, goes to the
+// client. Otherwise the call is a task, or the gateway deals with the answer.
+func (b *bridge) answersClient() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.isAnswered = b.passesRounds && !b.isHosted
+	return b.isAnswered
+}
+
+// becameTask reports whether the call is a task of the gateway's own.
+func (b *bridge) becameTask() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.isHosted
 }
 
 // describeCreated returns the task without its state.

@@ -74,7 +74,7 @@ func (c *catalog) offers(kind Kind) bool {
 func (s *Server) Add(items ...Item) error {
 	if mcpwire.DefinesTasks(s.opts.Extensions) {
 		for _, item := range items {
-			if t, ok := item.entry.(*registeredTool); ok && t.task.Mode != TaskNever {
+			if t, ok := item.entry.(*registeredTool); ok && t.task.Mode != taskNever {
 				return fmt.Errorf("server: tool %q has tasks, but Options.Extensions defines tasks too", item.Name)
 			}
 		}
@@ -119,7 +119,7 @@ func (c *catalog) insertItem(item Item) {
 		if t.scopes != nil || t.scopesFor != nil {
 			c.hasScopes.Store(true)
 		}
-		if t.task.Mode != TaskNever {
+		if t.task.Mode != taskNever {
 			c.hasTasks.Store(true)
 		}
 	case *registeredPrompt:

@@ -41,12 +41,12 @@ type TaskOptions struct {
 	Poll time.Duration
 }
 
-// TaskMode says whether the calls of a tool become tasks.
+// TaskMode says whether the calls of a tool become tasks. The zero value does all work within the
+// call.
 type TaskMode string
 
 const (
-	// TaskNever does all work within the call.
-	TaskNever TaskMode = ""
+	taskNever TaskMode = ""
 	// TaskMay makes tasks for clients that understand them.
 	TaskMay TaskMode = "may"
 	// TaskMust also refuses calls of 2026-07-28 without the extension, and calls of 2025-11-25 that do
@@ -56,7 +56,7 @@ const (
 
 func (o TaskOptions) withDefaults() (TaskOptions, error) {
 	switch o.Mode {
-	case TaskNever, TaskMust:
+	case taskNever, TaskMust:
 	case TaskMay:
 		if o.After <= 0 {
 			o.After = 2 * time.Second
@@ -90,14 +90,14 @@ func (s *Server) servesTasks(req *mcp.Request) bool {
 // declares the extension with such a call.
 func checkTaskUse(req *mcp.Request, t *registeredTool) (possible bool, err error) {
 	legacy := isLegacy(req)
-	if legacy && req.Revision != mcp.Revision20251125 || !legacy && t.task.Mode == TaskNever {
+	if legacy && req.Revision != mcp.Revision20251125 || !legacy && t.task.Mode == taskNever {
 		return false, nil
 	}
 	err = checkTasksDeclared(req)
 	switch {
 	case err != nil && t.task.Mode != TaskMust:
 		return false, nil
-	case t.task.Mode == TaskNever:
+	case t.task.Mode == taskNever:
 		return false, mcp.Errorf(jsonrpc.CodeMethodNotFound, "the tool %s makes no tasks: call it without params.task", t.item.Name)
 	case legacy && err != nil:
 		return false, mcp.Errorf(jsonrpc.CodeMethodNotFound, "the tool %s can only be called as a task: call it with params.task", t.item.Name)

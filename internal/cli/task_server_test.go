@@ -20,5 +20,10 @@ func newTaskServer() *server.Server {
 		return "done for " + name, nil
 	}, server.ToolOptions{Task: server.TaskOptions{Mode: server.TaskMust}})
 	server.Tool(s, "quick", "Answers at once.", func(context.Context, struct{}) (string, error) { return "quick", nil })
+	server.Tool(s, "linger", "Works until it is cancelled, and makes no task itself.", func(ctx context.Context, _ struct{}) (string, error) {
+		server.Progress(ctx, 1, 0, "lingering")
+		<-ctx.Done()
+		return "", ctx.Err()
+	})
 	return s
 }

@@ -57,3 +57,18 @@ func TestTaskCommands(t *testing.T) {
 		t.Error(list)
 	}
 }
+
+// With gateway.tasks.after, a slow call of a tool that makes no task itself becomes one.
+func TestSlowCallBecomesTask(t *testing.T) {
+	t.Parallel()
+	p := newTestUser(t)
+	p.writeFile(p.userFile(), fmt.Sprintf(`{"mcpServers": {"jobs": {"command": %q, "args": [%q]}}, "gateway": {"tasks": {"after": "20ms"}}}`, testBinary(t), taskServerWord))
+	p.startDaemon()
+	p.awaitStates(map[string]hub.Status{"jobs": hub.Ready})
+	p.expectSuccess("1\n", "call", "jobs.linger", "--task")
+	polltest.Until(t, "the message of the task", func() bool {
+		return strings.Contains(p.expectSuccess("working", "task", "get", "1"), "lingering")
+	})
+	p.expectSuccess("", "task", "cancel", "1")
+	p.expectSuccess("cancelled", "task", "get", "1")
+}

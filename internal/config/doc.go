@@ -43,7 +43,8 @@
 //	    "toolSearch": false, "pinned": ["github.create_issue"], "clients": {"cursor": {"toolSearch": true, "pinned": []}},
 //	    "audit": "~/audit.jsonl", "auditArguments": false, "rateLimit": "100/m",
 //	    "limits": {"bytes": "256MiB", "clientBytes": "64MiB", "streams": 10000, "clientStreams": 1000, "sessions": 10000,
-//	      "clientSessions": 1000, "questions": 1000, "clientQuestions": 64}
+//	      "clientSessions": 1000, "questions": 1000, "clientQuestions": 64},
+//	    "tasks": {"after": "30s"}                                 // longer calls become tasks
 //	  },
 //	  "models": {
 //	    "local": {"provider": "openai", "model": "qwen3", "url": "http://localhost:11434/v1", "window": 32768, "tools": "prompt"},

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // Gateway is the configuration of the gateway in front of all servers. Zero values mean the
@@ -32,6 +33,9 @@ type Gateway struct {
 	Rate float64
 	// Limits bound what clients hold.
 	Limits GatewayLimits
+	// TaskAfter is the time after which a call becomes a task, for clients that have tasks. 0 means
+	// that only servers make tasks of calls.
+	TaskAfter time.Duration
 	// Hosts and Origins are accepted in addition to the names of this machine.
 	Hosts, Origins []string
 	// Clients override settings for single clients, by name.
@@ -131,6 +135,11 @@ var gatewayKeys = []gatewayKey{
 		copy: func(to *Gateway, from Gateway) { to.Limits = from.Limits },
 	},
 	{
+		name: "tasks",
+		read: func(e *entryReader, field string, n *node, g *Gateway) { e.readTasks(field, n, &g.TaskAfter) },
+		copy: func(to *Gateway, from Gateway) { to.TaskAfter = from.TaskAfter },
+	},
+	{
 		name: "hosts",
 		read: func(e *entryReader, field string, n *node, g *Gateway) { e.readStrings(field, n, &g.Hosts) },
 		copy: func(to *Gateway, from Gateway) { to.Hosts = from.Hosts },
@@ -222,6 +231,22 @@ func (e *entryReader) readClient(field string, n *node) (c GatewayClient) {
 		}
 	}
 	return c
+}
+
+// readTasks reads the object that says which calls become tasks.
+func (e *entryReader) readTasks(field string, n *node, after *time.Duration) {
+	e.recordPosition(field, n)
+	if !e.expectKind(field, n, objectNode) {
+		return
+	}
+	for _, m := range n.members {
+		name := field + "." + m.key.text
+		if m.key.text != "after" {
+			e.addUnknown(name, m.key.at, suggestOrList(m.key.text, []string{"after"}), "dowel does not know this key")
+			continue
+		}
+		e.readDuration(name, m.value, 0, after)
+	}
 }
 
 // readRate reads calls per second: a number, or a string such as "100/m".

@@ -251,7 +251,8 @@ func (d *Daemon) loadServers(cause string) error {
 	d.settings, d.quota = settings, transport.NewQuota(transport.Limits(settings.Limits))
 	quota.LogRefusals(d.quota, d.options.Logger)
 	d.gateway = gateway.New(d.Hub, &gateway.Options{Info: d.info, Quota: d.quota, Logger: d.options.Logger,
-		Scopes: func(server string) []string { return settings.Auth.Servers[server] }, Login: d.loginUser})
+		TaskAfter: settings.TaskAfter,
+		Scopes:    func(server string) []string { return settings.Auth.Servers[server] }, Login: d.loginUser})
 	d.access = NewAccess(settings, d.state)
 	if err := d.openAudit(); err != nil {
 		return err
