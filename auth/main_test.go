@@ -102,7 +102,13 @@ func post(ctx context.Context, tr http.RoundTripper, to, body string) (int, erro
 // mustPost sends a request that must be answered with status 200.
 func (s *setup) mustPost(tr *Transport) {
 	s.t.Helper()
-	if status, err := post(s.t.Context(), tr, s.rs.URL, `{"method":"ping"}`); err != nil || status != http.StatusOK {
+	s.mustSend(tr, `{"method":"ping"}`)
+}
+
+// mustSend sends a body that must be answered with status 200.
+func (s *setup) mustSend(tr *Transport, body string) {
+	s.t.Helper()
+	if status, err := post(s.t.Context(), tr, s.rs.URL, body); err != nil || status != http.StatusOK {
 		s.t.Fatalf("status %d, %v", status, err)
 	}
 }

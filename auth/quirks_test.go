@@ -3,6 +3,7 @@ package auth
 import (
 	"errors"
 	"net/http"
+	"strings"
 	"testing"
 	"time"
 
@@ -144,5 +145,33 @@ func TestWrongClocks(t *testing.T) {
 		if n := s.as.Count("refresh_token"); n < 1 || n > 2 {
 			t.Errorf("%v: %d refreshes", wrong, n)
 		}
+	}
+}
+
+// A server that wants a token only for calls of tools, and then names metadata of the tool, is used
+// with its own metadata: the metadata of a tool names another resource, so its tokens would not be
+// for the server (tolerance tool-metadata).
+func TestChallengePerTool(t *testing.T) {
+	t.Parallel()
+	s := newSetup(t, &authtest.Options{Quirks: []string{"challenge-per-tool"}}, Options{}, "use")
+	s.mustPost(s.Transport)
+	s.wantCounts(map[string]int{"token": 0})
+	s.mustSend(s.Transport, toolCall)
+	s.mustSend(s.Transport, `{"method":"tools/call","params":{"name":"other"}}`)
+	s.wantCounts(map[string]int{"authorize": 1, "token": 1})
+	if got := s.as.Requests("authorization_code")[0].Form.Get("resource"); got != s.rs.URL {
+		t.Errorf("the token is for %s, want %s", got, s.rs.URL)
+	}
+
+	s = newSetup(t, &authtest.Options{Quirks: []string{"challenge-per-tool"}}, Options{}, "use")
+	if err := s.Login(t.Context()); err != nil {
+		t.Errorf("a login before the first call: %v", err)
+	}
+
+	s = newSetup(t, &authtest.Options{Quirks: []string{"challenge-per-tool", "resource-elsewhere"}}, Options{}, "use")
+	_, err := post(t.Context(), s.Transport, s.rs.URL, toolCall)
+	failed, ok := errors.AsType[*DiscoveryError](err)
+	if !ok || failed.Setting != "Resource" || len(failed.Tried) < 2 || !strings.HasSuffix(failed.Tried[0].URL, "/search") || failed.Tried[0].Problem == "" {
+		t.Errorf("without metadata of the server: %+v", err)
 	}
 }

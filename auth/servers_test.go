@@ -70,9 +70,9 @@ func TestRealServers(t *testing.T) {
 				o.Server.MetadataURL = s.as.URL + "/.well-known/oauth-authorization-server"
 			}
 			s.Transport = s.newTransport(o)
-			s.mustPost(s.Transport)
+			s.mustSend(s.Transport, toolCall)
 			s.as.Advance(2 * time.Hour)
-			s.mustPost(s.Transport)
+			s.mustSend(s.Transport, toolCall)
 			logins := 1
 			if real.noRefresh {
 				logins = 2
@@ -81,6 +81,9 @@ func TestRealServers(t *testing.T) {
 		})
 	}
 }
+
+// toolCall is the body of a request: some servers want a token only for calls of tools.
+const toolCall = `{"method":"tools/call","params":{"name":"search"}}`
 
 // newRealSetup returns a setup with the quirks of a real server, and a Transport without options.
 func newRealSetup(t *testing.T, name string) *setup {
@@ -124,9 +127,9 @@ func TestRealServersNeedTheirSettings(t *testing.T) {
 					tried.Client = Client{}
 				}
 				s.Transport = s.newTransport(tried)
-				_, err := post(t.Context(), s.Transport, s.rs.URL, "{}")
+				_, err := post(t.Context(), s.Transport, s.rs.URL, toolCall)
 				s.as.Advance(2 * time.Hour)
-				_, again := post(t.Context(), s.Transport, s.rs.URL, "{}")
+				_, again := post(t.Context(), s.Transport, s.rs.URL, toolCall)
 				if err == nil && again == nil && s.as.Count("authorize") == 1 {
 					t.Error("the server works without it")
 				}

@@ -99,7 +99,11 @@ func describeFailure(ctx context.Context, u *hub.Upstream, err error) string {
 	case errors.As(err, &down):
 		return down.Error()
 	case errors.As(err, &login) && login.NeedsLogin: // the client cannot log in there, and needs no addresses of the server
-		return "the server " + u.Name() + " needs a login, which the user of the gateway must make"
+		text := "the server " + u.Name() + " needs a login, which the user of the gateway must make"
+		if u.Definition().LoginFor == nil { // one login for all users
+			text += ": dowel login " + u.Name()
+		}
+		return text
 	case errors.As(err, &login):
 		return "the server " + u.Name() + " refuses access, and the gateway cannot log in at it"
 	}

@@ -72,6 +72,7 @@ var quirks = map[string]string{
 	"resource-root":      "the metadata of the protected resource is at the root only",
 	"challenge-bare":     "a refused request has no WWW-Authenticate",
 	"challenge-plain":    "WWW-Authenticate does not name the metadata",
+	"challenge-per-tool": "only calls of tools need a token; WWW-Authenticate names metadata of the tool, which names the tool as its resource",
 }
 
 // servers are the quirks of real servers as they were seen in 2026.
@@ -87,7 +88,7 @@ var servers = map[string]string{
 	"figma":      "registration-refused method-unsaid registration-secret",
 	"front":      "resource-origin",
 	"github":     "no-registration no-documents redirect-exact form-answers token-type-lower iss-none",
-	"google":     "issuer-slash no-registration no-documents refresh-access-type no-rotation",
+	"google":     "issuer-slash no-registration no-documents refresh-access-type no-rotation challenge-per-tool",
 	"hydra":      "audience-empty iss-none",
 	"keycloak":   "resource-ignored plain-type no-documents",
 	"linear":     "redirect-exact rotation-grace iss-none",

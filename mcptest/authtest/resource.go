@@ -1,7 +1,10 @@
 package authtest
 
 import (
+	"bytes"
+	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -71,6 +74,23 @@ func (p *Resource) Headers() []http.Header {
 // origin returns the URL without its path.
 func (p *Resource) origin() string { return strings.TrimSuffix(p.URL, "/mcp") }
 
+// metadataName is the well-known URL of a resource's metadata, before the path of the resource.
+const metadataName = "/.well-known/oauth-protected-resource"
+
+// calledTool returns the name of the tool that a request calls, or "". It keeps the body.
+func calledTool(r *http.Request) string {
+	body, err := io.ReadAll(r.Body)
+	r.Body = io.NopCloser(bytes.NewReader(body))
+	var call struct {
+		Method string
+		Params struct{ Name string }
+	}
+	if err != nil || json.Unmarshal(body, &call) != nil || call.Method != "tools/call" {
+		return ""
+	}
+	return call.Params.Name
+}
+
 // ServeHTTP answers a request for the metadata, or checks the token and calls the handler.
 func (p *Resource) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	p.mu.Lock()
@@ -89,13 +109,22 @@ func (p *Resource) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
 	a := s.findAccess(token)
+	metadataPath := "/mcp"
+	if s.has("challenge-per-tool") {
+		tool := calledTool(r)
+		if tool == "" {
+			p.handler.ServeHTTP(w, r)
+			return
+		}
+		metadataPath = "/" + tool
+	}
 	switch {
 	case scheme != "Bearer" && scheme != oauth.SchemeDPoP:
-		p.challenge(w, s, http.StatusUnauthorized, "", scopes)
+		p.challenge(w, s, metadataPath, http.StatusUnauthorized, "", scopes)
 	case a == nil || !p.isAudience(s, a.audience) || !isProved(r, p.URL, scheme, token, a):
-		p.challenge(w, s, http.StatusUnauthorized, "invalid_token", scopes)
+		p.challenge(w, s, metadataPath, http.StatusUnauthorized, "invalid_token", scopes)
 	case !containsAll(a.scopes, scopes):
-		p.challenge(w, s, http.StatusForbidden, "insufficient_scope", scopes)
+		p.challenge(w, s, metadataPath, http.StatusForbidden, "insufficient_scope", scopes)
 	default:
 		p.handler.ServeHTTP(w, r)
 	}
@@ -120,16 +149,19 @@ func (p *Resource) identifier(s *Server) string {
 }
 
 func (p *Resource) serveMetadata(w http.ResponseWriter, r *http.Request, s *Server, scopes []string) {
-	path := "/.well-known/oauth-protected-resource"
+	path, resource := metadataName, p.identifier(s)
 	if !s.has("resource-root") {
 		path += "/mcp"
+	}
+	if tool, ok := strings.CutPrefix(r.URL.Path, metadataName+"/"); ok && tool != "mcp" && s.has("challenge-per-tool") {
+		path, resource = r.URL.Path, p.origin()+"/"+tool
 	}
 	if r.URL.Path != path || s.has("no-metadata") {
 		s.refuseWellKnown(w)
 		return
 	}
 	metadata := map[string]any{
-		"resource": p.identifier(s), "authorization_servers": []string{s.Issuer}, "bearer_methods_supported": []string{"header"},
+		"resource": resource, "authorization_servers": []string{s.Issuer}, "bearer_methods_supported": []string{"header"},
 	}
 	if len(scopes) > 0 {
 		metadata["scopes_supported"] = scopes
@@ -137,7 +169,7 @@ func (p *Resource) serveMetadata(w http.ResponseWriter, r *http.Request, s *Serv
 	writeJSON(w, http.StatusOK, metadata)
 }
 
-func (p *Resource) challenge(w http.ResponseWriter, s *Server, status int, problem string, scopes []string) {
+func (p *Resource) challenge(w http.ResponseWriter, s *Server, metadataPath string, status int, problem string, scopes []string) {
 	text := "Bearer"
 	add := func(name, value string) {
 		if value != "" {
@@ -147,7 +179,7 @@ func (p *Resource) challenge(w http.ResponseWriter, s *Server, status int, probl
 	add("error", problem)
 	add("scope", strings.Join(scopes, " "))
 	if !s.has("challenge-plain") && !s.has("resource-root") && !s.has("no-metadata") {
-		add("resource_metadata", p.origin()+"/.well-known/oauth-protected-resource/mcp")
+		add("resource_metadata", p.origin()+metadataName+metadataPath)
 	}
 	if !s.has("challenge-bare") {
 		w.Header().Set("WWW-Authenticate", text)

@@ -10,6 +10,7 @@ import (
 	"os"
 	"syscall"
 
+	"github.com/dowel-mcp/dowel/auth"
 	"github.com/dowel-mcp/dowel/client"
 	"github.com/dowel-mcp/dowel/internal/control"
 	"github.com/dowel-mcp/dowel/internal/secretmask"
@@ -122,6 +123,7 @@ func Code(err error) int {
 func Advice(err error) string {
 	var timeout *client.TimeoutError
 	var answered *mcp.Error
+	var login *auth.NeedsLogin
 	var advised interface{ Advice() string }
 	switch {
 	case errors.As(err, &advised):
@@ -131,6 +133,8 @@ func Advice(err error) string {
 			client.TimeoutConnect: "--connect-timeout", client.TimeoutIdle: "--idle-timeout", client.TimeoutTotal: "--timeout",
 		}[timeout.Kind]
 		return "raise the limit with " + flag + "; --wire shows the messages until then"
+	case errors.As(err, &login): // without its URL, which may have a secret
+		return "log in with dowel login SERVER, or with dowel login --url and the URL"
 	case errors.As(err, &answered) && answered.Code == mcp.CodeMissingCapability:
 		return missingCapabilityAdvice(answered)
 	}
