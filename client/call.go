@@ -97,7 +97,7 @@ func (c *Client) sendRequest(ctx context.Context, req *mcp.Request, k *callClock
 		resp, err := l.transport.RoundTrip(ctx, req)
 		k.responseReceived()
 		if err == nil || !c.awaitRetry(ctx, l, req.Method, reach, &failed, err) {
-			return resp, err
+			return resp, asTimeoutError(err, req.Method)
 		}
 	}
 }

@@ -115,11 +115,16 @@ type Limits struct {
 	// install, so a server that hangs fails after Install only.
 	Install time.Duration
 	// Idle bounds the time between two signs of life of a call; its notifications are signs of
-	// life. The default is no limit, and a negative value means none either. The time in which the
-	// client answers a question does not count.
+	// life. A positive value also asks the server for progress. The time in which the client answers
+	// a question does not count. A negative value means no limit.
+	//
+	// The default is one hour, and up to a minute more. It bounds each request of a call, so that a
+	// call that waits for a task may take longer. It is far above the time of honest work: set a
+	// limit that fits your servers.
 	Idle time.Duration
-	// Total bounds a call. The default is no limit, and a negative value means none either. The
-	// time in which the client answers a question does not count.
+	// Total bounds a call, whatever signs of life it gives. The time in which the client answers a
+	// question does not count. A negative value means no limit. The default is 24 hours, and up to a
+	// minute more, for each request of a call.
 	Total time.Duration
 	// MaxRounds bounds how often one call may ask for input. The default is 16.
 	MaxRounds int

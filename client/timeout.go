@@ -2,6 +2,7 @@ package client
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -25,6 +26,10 @@ type clockKey struct{}
 func (c *Client) startClock(ctx context.Context, method string, o *CallOptions) (context.Context, *callClock) {
 	idle, total := effectiveLimit(o.Limits.Idle, c.opts.Limits.Idle), effectiveLimit(o.Limits.Total, c.opts.Limits.Total)
 	if idle == 0 && total == 0 {
+		return ctx, nil // the transport applies the defaults
+	}
+	ctx = timeout.WithOwnLimits(ctx, idle != 0, total != 0)
+	if idle, total = max(idle, 0), max(total, 0); idle == 0 && total == 0 {
 		return ctx, nil
 	}
 	k := &callClock{method: method}
@@ -45,20 +50,32 @@ func (c *Client) stopClock(k *callClock) {
 	k.cancel(nil)
 }
 
+// effectiveLimit returns the limit of a call: 0 for the default, and less for none.
 func effectiveLimit(own, general time.Duration) time.Duration {
 	if own == 0 {
-		own = general
+		return general
 	}
-	return max(own, 0)
+	return own
+}
+
+// asTimeoutError returns err as a [TimeoutError] if the transport has applied a default limit.
+func asTimeoutError(err error, method string) error {
+	if late, ok := errors.AsType[*timeout.DefaultError](err); ok {
+		return &TimeoutError{Kind: timeoutKind(late.Limit), After: late.After, Method: method}
+	}
+	return err
+}
+
+func timeoutKind(limit timeout.Limit) TimeoutKind {
+	if limit == timeout.Idle {
+		return TimeoutIdle
+	}
+	return TimeoutTotal
 }
 
 // Exceed implements [timeout.ClockOwner]. It ends the call.
 func (k *callClock) Exceed(limit timeout.Limit, after time.Duration) {
-	kind := TimeoutTotal
-	if limit == timeout.Idle {
-		kind = TimeoutIdle
-	}
-	k.cancel(&TimeoutError{Kind: kind, After: after, Method: k.method})
+	k.cancel(&TimeoutError{Kind: timeoutKind(limit), After: after, Method: k.method})
 }
 
 // requestSent and responseReceived mark the time in which Idle counts.

@@ -181,3 +181,42 @@ func TestProgressAndLogs(t *testing.T) {
 		}
 	})
 }
+
+// Without limits, the defaults of the transport apply, unless the caller switches them off.
+func TestDefaultTimeouts(t *testing.T) {
+	for _, tt := range []struct {
+		name         string
+		general, own client.Limits
+		want         client.TimeoutKind
+		after        time.Duration
+	}{
+		{"default", client.Limits{}, client.Limits{}, client.TimeoutIdle, time.Hour},
+		{"no idle limit", client.Limits{Idle: -1}, client.Limits{}, client.TimeoutTotal, 24 * time.Hour},
+		{"no limits for the call", client.Limits{}, client.Limits{Idle: -1, Total: -1}, "", 48 * time.Hour},
+		{"a longer idle limit", client.Limits{Idle: 20 * time.Hour}, client.Limits{}, client.TimeoutIdle, 20 * time.Hour},
+		{"a longer total limit", client.Limits{Total: 30 * time.Hour}, client.Limits{Idle: -1}, client.TimeoutTotal, 30 * time.Hour},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				tool := tools(func(ctx context.Context, _ *mcp.Request) (*mcp.Result, error) {
+					select {
+					case <-time.After(48 * time.Hour):
+						return raw(done), nil
+					case <-ctx.Done():
+						return nil, context.Cause(ctx)
+					}
+				})
+				c := connect(t, tool, client.Options{Limits: tt.general})
+				began := time.Now()
+				_, err := client.Call[string](context.Background(), c, "t", nil, client.CallOptions{Limits: tt.own})
+				if took := time.Since(began); took < tt.after || took > tt.after+time.Minute {
+					t.Errorf("took %v, want %v", took, tt.after)
+				}
+				late, ok := errors.AsType[*client.TimeoutError](err)
+				if ok != (tt.want != "") || ok && (late.Kind != tt.want || late.Method != mcp.MethodCallTool) || !ok && err != nil {
+					t.Errorf("got %v, want %q", err, tt.want)
+				}
+			})
+		})
+	}
+}

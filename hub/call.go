@@ -57,6 +57,10 @@ func (conn *connection) roundTrip(ctx context.Context, req *mcp.Request, call *t
 	}
 	idle, total := conn.upstream.callLimits()
 	if idle == 0 && total == 0 || req.Method == mcp.MethodListen {
+		return conn.client.RoundTrip(ctx, req) // its transport applies the defaults
+	}
+	ctx = timeout.WithOwnLimits(ctx, idle != 0, total != 0)
+	if idle, total = max(idle, 0), max(total, 0); idle == 0 && total == 0 {
 		return conn.client.RoundTrip(ctx, req)
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
@@ -108,7 +112,7 @@ func (e limitError) Error() string { return string(e) }
 // Is implements the interface that [errors.Is] looks for.
 func (limitError) Is(target error) bool { return target == context.DeadlineExceeded }
 
-// callLimits returns the limits of calls; 0 means none.
+// callLimits returns the limits of calls: 0 for the default, and less for none.
 func (u *Upstream) callLimits() (idle, total time.Duration) {
 	u.mu.Lock()
 	defer u.mu.Unlock()

@@ -67,7 +67,7 @@ type Policy struct {
 	Sharing Sharing
 	// Idle limits how long a call may go without a sign of life from the server, such as
 	// progress. Total limits a whole call. Neither runs while the server waits for an answer of
-	// the user. 0 means no limit.
+	// the user. 0 means the default of [client.Limits], and a negative value no limit.
 	Idle, Total time.Duration
 	// Tools selects and renames the tools that the server offers.
 	Tools ToolRules

@@ -43,6 +43,7 @@ type carrier struct {
 	toolHeaders  toolHeaders
 	life         context.Context // ends with Close
 	cancel       context.CancelFunc
+	lifetimes    lifetimePool
 	streamReader sync.WaitGroup // reads the session stream
 	streamOpen   chan struct{}  // closed when requests need not wait for the stream any more
 
@@ -79,8 +80,12 @@ func (c *carrier) Carry(ctx context.Context, m *calling.Outbound, back calling.R
 }
 
 func (c *carrier) exchangeMessage(ctx context.Context, m *calling.Outbound, back calling.Receiver) error {
-	ctx, done := c.withLifetime(ctx)
+	ctx, abort, done := c.withLifetime(ctx)
 	defer done()
+	if back != nil {
+		back.SetAbort(abort)
+		defer back.SetAbort(nil) // before the lifetime is reused
+	}
 	if m.Method == mcp.MethodDiscover || m.Method == mcpwire.MethodInitialize { // these may need a login
 		ctx = startphase.Inherit(ctx, c.dialing)
 	}
@@ -143,31 +148,6 @@ func (c *carrier) sendRequest(r *http.Request) (*http.Response, error) {
 		}
 	}
 	return c.client.Do(again)
-}
-
-// withLifetime returns a context that also ends with the carrier, and a function to call after its
-// use.
-func (c *carrier) withLifetime(ctx context.Context) (context.Context, func()) {
-	if ctx.Done() == nil {
-		return carrierContext{c.life, ctx}, func() {}
-	}
-	ctx, cancel := context.WithCancel(ctx)
-	stop := context.AfterFunc(c.life, cancel)
-	return ctx, func() { stop(); cancel() }
-}
-
-// carrierContext has the values of one context and the end of the carrier's. It costs less than a
-// context that waits for both.
-type carrierContext struct {
-	context.Context
-	values context.Context
-}
-
-func (l carrierContext) Value(key any) any {
-	if v := l.values.Value(key); v != nil {
-		return v
-	}
-	return l.Context.Value(key)
 }
 
 // newRequest makes a request with the header fields of the user and of the protocol.

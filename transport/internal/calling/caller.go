@@ -45,7 +45,11 @@ type caller struct {
 	pending   map[int64]*exchange                    // requests in flight, by id: this side uses integer ids
 	free      []*exchange                            // finished exchanges for reuse
 	questions map[jsonrpc.ID]context.CancelCauseFunc // questions of the server that are being answered, by id
-	err       error                                  // why the connection has ended; nil while it lasts
+
+	sweepTimer *time.Timer // of the default limits; nil before the first request
+	isSweeping bool        // sweepTimer is set
+
+	err       error // why the connection has ended; nil while it lasts
 	closed    bool
 	connected bool // Connect has returned, so the Inbound is told when the connection ends
 }
@@ -63,6 +67,8 @@ type exchange struct {
 	done          chan reply
 
 	source io.Closer // body of the HTTP response that should hold the reply, or nil
+	abort  func()    // ends a carried request, or nil
+	age    requestAge
 
 	replyRead bool // the reply has been received from done
 
@@ -184,6 +190,9 @@ func (c *caller) failConnection(err error) {
 	c.err = err
 	pending := c.pending
 	c.pending = map[int64]*exchange{}
+	if c.sweepTimer != nil {
+		c.sweepTimer.Stop()
+	}
 	live := c.connected
 	c.mu.Unlock()
 	for _, x := range pending {
@@ -294,6 +303,7 @@ func (c *caller) handleNotification(msg jsonrpc.Message) {
 		return // no request can get notifications before the handshake
 	}
 	c.receivers = e.findReceivers(n, c.receivers[:0])
+	c.noteSign(c.receivers...)
 	for _, x := range c.receivers {
 		if x.notify != nil {
 			x.queue.push(n)

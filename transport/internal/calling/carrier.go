@@ -38,6 +38,9 @@ type StreamOpener interface {
 
 // Receiver receives the frames of the response to a request.
 type Receiver interface {
+	// SetAbort tells the receiver how to abort the transfer. Carry calls it before the transfer, and
+	// with nil after it. abort must not call the receiver.
+	SetAbort(abort func())
 	// Began tells the receiver the source of the frames. The receiver closes it if the response
 	// arrives elsewhere.
 	Began(from io.Closer)
@@ -284,6 +287,16 @@ func (w *carriedRequest) Receive(frame []byte) (done bool) {
 	return w.IsAnswered()
 }
 
+// SetAbort implements [Receiver].
+func (w *carriedRequest) SetAbort(abort func()) {
+	if w.exchange == nil {
+		return // Connect has a limit
+	}
+	w.caller.mu.Lock()
+	defer w.caller.mu.Unlock()
+	w.exchange.abort = abort
+}
+
 // Began implements [Receiver].
 func (w *carriedRequest) Began(from io.Closer) {
 	c := w.caller
@@ -333,6 +346,7 @@ func (w *carriedRequest) handleNotification(msg jsonrpc.Message) {
 		return
 	}
 	n := mcp.Notification{Method: msg.Method, Params: msg.Params}
+	w.caller.noteSign(w.exchange)
 	if w.exchange.notify == nil {
 		w.caller.in.Notify(n)
 		return

@@ -111,12 +111,20 @@ func (c *caller) awaitSubscription(ctx context.Context, x *exchange, e era) (*mc
 func (c *caller) cancelExchange(ctx context.Context, x *exchange, pending *pendingError) (*mcp.Response, error) {
 	cause := context.Cause(ctx)
 	if c.takeExchange(x.id) != nil && x.method != mcpwire.MethodInitialize {
-		params, err := mcp.Encode(mcpwire.CancelledParams{RequestID: x.id.Append(nil), Reason: cause.Error()})
-		if err == nil {
-			c.writePromptly(jsonrpc.AppendNotification(nil, mcpwire.NotificationCancelled, params), pending)
+		if frame := encodeCancellation(x.id, cause); frame != nil {
+			c.writePromptly(frame, pending)
 		}
 	}
 	return nil, cause
+}
+
+// encodeCancellation encodes the notification that cancels a request, or returns nil if it cannot.
+func encodeCancellation(id jsonrpc.ID, cause error) []byte {
+	params, err := mcp.Encode(mcpwire.CancelledParams{RequestID: id.Append(nil), Reason: cause.Error()})
+	if err != nil {
+		return nil
+	}
+	return jsonrpc.AppendNotification(nil, mcpwire.NotificationCancelled, params)
 }
 
 // paramsEncoder is the part of an era that sending a request needs before the era is known.
@@ -216,6 +224,7 @@ func (c *caller) registerExchange(ctx context.Context, req *mcp.Request) (*excha
 		x.taskID, _ = rawjson.String(rawjson.Lookup(req.Params, "taskId"))
 	}
 	c.pending[c.lastID] = x
+	c.startSweeps()
 	return x, nil
 }
 
