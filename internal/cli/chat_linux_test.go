@@ -234,7 +234,7 @@ func TestChatSampling(t *testing.T) {
 	p.converse("everything\x1b[0m wants to ask the model gpt-test", "", "user: the capital", "", "Allow it? [y/server/n/?]", "y\r")
 	p.expect("done\r\n")
 	p.typeText("again\r")
-	p.converse("Allow it? [y/server/n/?]", "?\r", "let everything use the model for the rest", "", "Allow it? [y/server/n/?]", "n\r", "may not use the model", "")
+	p.converse("Allow it? [y/server/n/?]", "?\r", "let everything use the model for this session", "", "Allow it? [y/server/n/?]", "n\r", "may not use the model", "")
 	p.expect("done again\r\n")
 	p.endChat()
 }

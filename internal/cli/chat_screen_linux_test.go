@@ -99,9 +99,9 @@ func TestChatPlain(t *testing.T) {
 			cmd.Path, cmd.Args = "/bin/sh", append([]string{"sh", "-c", `export ` + cmp.Or(name, "UNUSED") + `="$0"; exec "$@"`, value}, cmd.Args...)
 			cmd.Env = os.Environ()
 			p := startOnTerminal(t, cmd, 80, 24)
-			p.expect("17 tools")
+			p.awaitScreen("17 tools")
 			p.typeText("hello\r")
-			p.expect("Hello to you.")
+			p.awaitScreen("Hello to you.")
 			p.typeText("\x04")
 			p.expectExit(exit.OK)
 			if isPlain := !strings.Contains(p.output(), "\x1b[?1049h"); isPlain != test.isPlain {

@@ -13,7 +13,7 @@ import (
 
 // programPages are the pages with command lines. dowel must understand the lines in sh blocks. The
 // lines in console blocks are run and must print the lines that follow them.
-var programPages = []string{"README.md", "docs/guide-program.md", "docs/guide-access-tokens.md"}
+var programPages = []string{"README.md", "docs/guide-program.md", "docs/guide-access-tokens.md", "docs/guide-chat.md"}
 
 func TestCommandLines(t *testing.T) {
 	folder := t.TempDir()

@@ -183,3 +183,19 @@ func TestChatNotBegun(t *testing.T) {
 		}
 	}
 }
+
+// The guide and /help list the same commands.
+func TestGuideListsCommands(t *testing.T) {
+	guide, err := os.ReadFile("../../../docs/guide-chat.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range slashCommands() {
+		if row := "\n| `" + strings.TrimSpace("/"+s.name+" "+s.params) + "` |"; !strings.Contains(string(guide), row) {
+			t.Errorf("docs/guide-chat.md has no row%s", row)
+		}
+	}
+	if rows := strings.Count(string(guide), "\n| `/"); rows != len(slashCommands()) {
+		t.Errorf("docs/guide-chat.md has %d commands of %d", rows, len(slashCommands()))
+	}
+}

@@ -2,6 +2,8 @@ package chat
 
 import (
 	"context"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -39,6 +41,9 @@ func (c *conversation) undoEdit(ctx context.Context, _ string) error {
 	}
 	outcome, err := rt.UndoEdit()
 	if err == nil {
+		if folder, err := os.Getwd(); err == nil { // shorter, and as the user names the file
+			outcome = strings.ReplaceAll(outcome, folder+string(filepath.Separator), "")
+		}
 		c.view.Note("%s; the model does not know: tell it if that matters", term.RevealLine(outcome))
 	}
 	return err

@@ -95,12 +95,12 @@ func approvalAnswers(q agent.Question) []Answer {
 	tool, server := toolname.Display(q.Tool.Name), displayServer(q)
 	all := []Answer{{Word: "y", About: "run it once"}}
 	if q.Effect == agent.ReadOnly {
-		all = append(all, Answer{Word: "r", About: fmt.Sprintf("run it, and never ask about tools that %s calls read-only: dowel keeps that in your state", server)})
+		all = append(all, Answer{Word: "r", About: fmt.Sprintf("run it, and believe %s about which of its tools are read-only", server)})
 	}
 	return append(all,
-		Answer{Word: "s", About: fmt.Sprintf("run it, and run %s without a question for the rest of this session", tool)},
-		Answer{Word: "server", Also: "S", About: fmt.Sprintf("run it, and run every tool of %s without a question for the rest of this session", server)},
-		Answer{Word: "a", About: fmt.Sprintf("run it, and never ask about %s again: dowel keeps that in your state", tool)},
+		Answer{Word: "s", About: fmt.Sprintf("run it, and allow %s for this session", tool)},
+		Answer{Word: "server", Also: "S", About: fmt.Sprintf("run it, and allow every tool of %s for this session", server)},
+		Answer{Word: "a", About: fmt.Sprintf("run it, and never ask about %s again", tool)},
 		Answer{Word: "e", About: "change the arguments first"},
 		Answer{Word: "n", About: "do not run it; words after n tell the model why"})
 }
@@ -109,7 +109,7 @@ func approvalAnswers(q agent.Question) []Answer {
 func samplingAnswers(q agent.Question) []Answer {
 	return []Answer{
 		{Word: "y", About: "allow it once"},
-		{Word: "server", Also: "S", About: fmt.Sprintf("let %s use the model for the rest of this session", displayServer(q))},
+		{Word: "server", Also: "S", About: fmt.Sprintf("let %s use the model for this session", displayServer(q))},
 		{Word: "n", About: "refuse; the server gets an error"},
 	}
 }
@@ -154,13 +154,20 @@ func (a *Asker) describeCall(q agent.Question, input json.RawMessage) {
 	}
 	a.writeLine("\n%s wants to run: %s", out.Bold(toolname.Display(q.Tool.Name)), paint(describeEffect(q)))
 	if about := term.FirstLine(term.Reveal(q.Tool.Description)); about != "" {
-		a.writeLine("  %s", out.Dim(term.Shorten(about, out.Columns()-3)))
+		a.writeLine("  %s", out.Dim(term.Shorten(about, out.Columns()-6)))
 	}
 	if q.Effect == agent.ReadOnly {
 		a.writeLine("  %s", out.Dim("Any server can say that. If you believe this one, answer r, and its read-only tools run without a question."))
 	}
 	a.describeChange(q)
-	for _, text := range FormatArguments(input) {
+	for _, line := range formatLines(input) {
+		text := line.text
+		switch line.mark {
+		case removedMark:
+			text = out.Red(text)
+		case addedMark:
+			text = out.Green(text)
+		}
 		a.writeLine("  %s %s", out.Dim("│"), text)
 	}
 }
@@ -207,13 +214,38 @@ func describeEffect(q agent.Question) string {
 
 // FormatArguments formats arguments completely, as "key: value" lines. Strings of several lines
 // keep their lines, indented. A string that would read as another JSON value is quoted or marked
-// "(text)".
+// "(text)". A text and its replacement are shown as removed and added lines.
 func FormatArguments(input json.RawMessage) (lines []string) {
-	if !rawjson.IsObject(input) {
-		return []string{term.RevealLine(string(input))}
+	for _, line := range formatLines(input) {
+		lines = append(lines, line.text)
 	}
+	return lines
+}
+
+// argumentLine is a line of formatted arguments.
+type argumentLine struct {
+	text string
+	mark string // removedMark, addedMark, or ""
+}
+
+// formatLines formats arguments as [FormatArguments] says.
+func formatLines(input json.RawMessage) (lines []argumentLine) {
+	if !rawjson.IsObject(input) {
+		return plainLines(term.RevealLine(string(input)))
+	}
+	replaced, hasReplacement := findReplacement(input)
 	for it := rawjson.Object(input); it.Next(); {
 		key, kind := term.RevealLine(string(it.Key)), ""
+		if edits, ok := formatEdits(it.Value); ok {
+			lines = appendIndented(lines, key+":", edits)
+			continue
+		}
+		if hasReplacement && (key == replaced.oldKey || key == replaced.newKey) {
+			if key == replaced.oldKey {
+				lines = appendIndented(lines, replaced.heading(), replaced.lines)
+			}
+			continue
+		}
 		text, isText := rawjson.String(it.Value)
 		switch {
 		case !isText:
@@ -226,16 +258,33 @@ func FormatArguments(input json.RawMessage) (lines []string) {
 		}
 		all := strings.Split(strings.TrimSuffix(term.Reveal(text), "\n"), "\n")
 		if len(all) == 1 {
-			lines = append(lines, key+":"+kind+" "+all[0])
+			lines = append(lines, argumentLine{text: key + ":" + kind + " " + all[0]})
 			continue
 		}
-		lines = append(lines, key+":"+kind)
-		for _, one := range all {
-			lines = append(lines, "    "+one)
-		}
+		lines = appendIndented(lines, key+":"+kind, plainLines(all...))
 	}
 	if lines == nil {
-		return []string{"(no arguments)"}
+		return plainLines("(no arguments)")
+	}
+	return lines
+}
+
+// indent precedes the lines of a value with several lines.
+const indent = "    "
+
+// appendIndented appends a heading, and lines that belong to it.
+func appendIndented(lines []argumentLine, heading string, more []argumentLine) []argumentLine {
+	lines = append(lines, argumentLine{text: heading})
+	for _, line := range more {
+		line.text = indent + line.text
+		lines = append(lines, line)
+	}
+	return lines
+}
+
+func plainLines(texts ...string) (lines []argumentLine) {
+	for _, text := range texts {
+		lines = append(lines, argumentLine{text: text})
 	}
 	return lines
 }
@@ -276,6 +325,7 @@ func (a *Asker) askRefusalReason(ctx context.Context, reason string) (agent.Deci
 func (a *Asker) explainApproval(q agent.Question) {
 	a.explainAnswers(approvalAnswers(q))
 	a.writeLine(`  Ctrl-C     stop the model's work
+dowel keeps the answers r and a in your state: dowel trust --list shows them, and dowel trust --revoke takes them back.
 The server declares the effect of its tools. Trust that as far as you trust the server.`)
 }
 

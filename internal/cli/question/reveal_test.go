@@ -94,3 +94,21 @@ at most 10 tokens`
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
 }
+
+// Edits are shown as removed and added lines, without a loss.
+func TestEditsAreTold(t *testing.T) {
+	for input, want := range map[string]string{
+		`{"path":"a","edits":[{"old":"x\ny\nz","new":"x\nY\nz"},{"old":"1","new":"","all":true}]}`: "path: a\nedits:\n      x\n    - y\n    + Y\n      z\n    …\n    - 1\n    all: true",
+		`{"path":"a","old_string":"x\n","new_string":"x","replace_all":false}`:                     "path: a\nold_string, new_string:\n      x\n    + \\ no line break at the end\nreplace_all: false",
+		`{"oldText":"","newText":"a\n\u001b[2J"}`:                                                  "oldText, newText:\n    + a\n    + \\x1b[2J",
+		`{"old":"a","new":"a"}`:                         "old: a\nnew: a",
+		`{"old":"a","new":"b","old":"c"}`:               "old: a\nnew: b\nold: c",
+		`{"old":1,"new":"b"}`:                           "old: 1\nnew: b",
+		`{"edits":[{"old":"a","new":"b"},{"old":"a"}]}`: "edits:\n    [\n      {\n        \"old\": \"a\",\n        \"new\": \"b\"\n      },\n      {\n        \"old\": \"a\"\n      }\n    ]",
+		`{"edits":[]}`:                                  "edits: []",
+	} {
+		if got := strings.Join(FormatArguments(json.RawMessage(input)), "\n"); got != want {
+			t.Errorf("%s: got\n%s\nwant\n%s", input, got, want)
+		}
+	}
+}

@@ -54,7 +54,7 @@ func (m *Model) lowerLines() (lines []string, x, y int) {
 	m.composer.SetWidth(m.width)
 	switch {
 	case m.form() != nil:
-		form, formX, formY := m.form().Lines(m.width, max(m.height*2/3, 6), m.theme)
+		form, formX, formY := m.form().Lines(m.width, max(m.height-6, m.height*2/3, 6), m.theme)
 		x, y = formX, len(lines)+formY
 		lines = append(lines, form...)
 	default:

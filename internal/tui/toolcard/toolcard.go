@@ -47,7 +47,8 @@ const (
 	maxArgumentLines = 200
 	maxResultLines   = 500
 	maxResultBytes   = 256 << 10
-	errorLines       = 3 // of a failed call that is folded
+	errorLines       = 3  // of a failed call that is folded
+	mostChangeLines  = 12 // of a change of a file that is folded
 )
 
 // Lines implements [transcript.Item].
@@ -65,6 +66,8 @@ func (c *Card) Lines(look transcript.Look) []string {
 		return append(lines, c.resultLines(look, maxResultLines)...)
 	case c.State == Failed:
 		return append(lines, c.resultLines(look, errorLines)...)
+	case c.State == Succeeded:
+		return append(lines, c.changeLines(findChange(c.Result), look)...)
 	}
 	return lines
 }
@@ -116,8 +119,14 @@ func (c *Card) resultLines(look transcript.Look, most int) (lines []string) {
 		style = look.Theme.Bad
 	}
 	rest := strings.TrimRight(theme.Clean(text), "\n")
+	isChange := false
 	for rest != "" {
 		line, more, _ := strings.Cut(rest, "\n")
+		isChange = isHunkHead(line) || isChange && line != ""
+		style := style
+		if isChange {
+			style = changeStyle(line, style, look.Theme)
+		}
 		for _, part := range theme.Break(line, look.Width-4) {
 			if len(lines) == most {
 				return append(lines, look.Theme.Dim.Render("  … more; the model has the whole result"))

@@ -24,6 +24,7 @@ func TestCard(t *testing.T) {
 		"done":     {Card{Tool: "a.b", Brief: strings.Repeat("long ", 20), State: Succeeded, Facts: "1 ms, 3 B", Result: "one"}, look, "✓ ▸ a.b long long long long long long… · 1 ms, 3 B"},
 		"expanded": {Card{Tool: "a.b", State: Succeeded, Facts: "1 ms", Arguments: []string{"x: 1", "y: 2"}, Result: "one\ntwo\n"}, whole, "✓ ▾ a.b · 1 ms\n  x: 1\n  y: 2\n  │ one\n  │ two"},
 		"failed":   {Card{Tool: "a.b", State: Failed, Facts: "failed", Result: "1\n2\n3\n4"}, look, "✗ ▸ a.b · failed\n  │ 1\n  │ 2\n  │ 3\n  … more; the model has the whole result"},
+		"changed":  {Card{Tool: "f.edit", State: Succeeded, Facts: "1 ms", Result: "changed a\n--- a\n+++ a\n@@ -1,2 +1,2 @@\n x\n-y\n+Y\n@@ -9 +9 @@\n+z\n\n+no part of it"}, look, "✓ ▸ f.edit · 1 ms\n  │  x\n  │ -y\n  │ +Y\n  │ …\n  │ +z"},
 		"refused":  {Card{Tool: "a.b", State: Refused, Facts: "not run: no"}, look, "– ▸ a.b · not run: no"},
 	} {
 		if got := ansi.Strip(strings.Join(tt.card.Lines(tt.look), "\n")); got != tt.want {
