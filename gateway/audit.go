@@ -25,8 +25,9 @@ type AuditOptions struct {
 }
 
 // Audit returns a middleware that writes a line of JSON to w for each call of a tool, use of a
-// prompt, read of a resource, and answer to or cancellation of a task. Each line is one Write, and
-// writes do not overlap. Its members are:
+// prompt, read of a resource, and answer to or cancellation of a task. A tasks/get is recorded if it
+// shows the end of the task or fails. Each line is one Write, and writes do not overlap. Its members
+// are:
 //
 //	time       when the request came
 //	client     the principal of the request, else the name that the client gives itself
@@ -48,6 +49,9 @@ func Audit(w io.Writer, o AuditOptions) mcp.Middleware {
 			}
 			r := &audit.Record{Time: time.Now(), Client: clientOf(req), Method: req.Method, Sent: len(req.Params)}
 			res, err := next.ServeMCP(context.WithValue(ctx, auditKey{}, r), req)
+			if req.Method == mcpwire.MethodGetTask && err == nil && !showsEnd(res) {
+				return res, nil
+			}
 			if r.Server == "" { // no upstream got it, so Name is the client's name of the item
 				r.Name = nameOf(req.Params)
 			}
@@ -59,9 +63,19 @@ func Audit(w io.Writer, o AuditOptions) mcp.Middleware {
 	}
 }
 
-// isAudited reports whether requests of a method are recorded. Polls of tasks are not.
+// isAudited reports whether requests of a method are recorded.
 func isAudited(method string) bool {
-	return mcpwire.MayAsk(method) || method == mcpwire.MethodUpdateTask || method == mcpwire.MethodCancelTask
+	switch method {
+	case mcpwire.MethodGetTask, mcpwire.MethodUpdateTask, mcpwire.MethodCancelTask:
+		return true
+	}
+	return mcpwire.MayAsk(method)
+}
+
+// showsEnd reports whether the result of tasks/get shows the end of the task.
+func showsEnd(res *mcp.Result) bool {
+	raw, err := mcpwire.EncodeResult(res)
+	return err == nil && hasEnded(raw)
 }
 
 // auditKey is the context key of the *audit.Record of a request.
@@ -98,8 +112,24 @@ func recordOutcome(ctx context.Context, r *audit.Record, res *mcp.Result, err er
 		r.Outcome, r.Error = "cancelled", context.Cause(ctx).Error()
 	case err != nil:
 		r.Outcome, r.Error = "error", err.Error()
+	case r.Method == mcpwire.MethodGetTask:
+		recordTask(r, res)
 	default:
 		r.Outcome, r.Received = resultOutcome(res)
+	}
+}
+
+// recordTask records the end of a task as the outcome of the call that it was.
+func recordTask(r *audit.Record, res *mcp.Result) {
+	raw, _ := mcpwire.EncodeResult(res) // the edge reports what cannot be encoded
+	switch r.Received = len(raw); {
+	case rawjson.Is(rawjson.Lookup(raw, "status"), mcpwire.TaskCancelled):
+		r.Outcome = "cancelled"
+	case rawjson.Is(rawjson.Lookup(raw, "status"), mcpwire.TaskFailed):
+		r.Outcome = "error"
+		r.Error, _ = rawjson.String(rawjson.Lookup(rawjson.Lookup(raw, "error"), "message"))
+	default:
+		r.Outcome, _ = resultOutcome(&mcp.Result{Raw: rawjson.Lookup(raw, "result")})
 	}
 }
 

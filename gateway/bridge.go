@@ -40,7 +40,7 @@ type bridge struct {
 	resp          *mcp.Response // result of the upstream's call, with err; valid after done is closed
 	err           error
 	kept          *quota.Lease // counts a result that waits for the client; nil counts nothing
-	isHosted      bool         // the call is a task of the gateway's own
+	hosted        *hostedTask  // the task of the gateway's own that the call has become; nil for a plain call
 	isAnswered    bool         // the client gets the first answer of the upstream, so the call becomes no task
 	request       *mcp.Request // the client's current request; nil while parked, unless its edge asks live
 	requestCtx    context.Context
@@ -100,6 +100,9 @@ func (b *bridge) startCall(ctx context.Context, req *mcp.Request, params json.Ra
 		}
 		close(b.done)
 		b.cancel(nil)
+		if t := b.hostedTask(); t != nil {
+			b.core.hosted.endRun(t)
+		}
 	}()
 	return b.awaitOutcome(ctx)
 }
@@ -228,6 +231,7 @@ func (b *bridge) answerQuestion(ctx context.Context, req *mcp.Request) (*mcp.Res
 		b.mu.Lock()
 		delete(b.questions, key)
 		b.mu.Unlock()
+		b.hostedTask().noteChange()
 		return nil, context.Cause(ctx)
 	}
 }
@@ -240,6 +244,7 @@ func (b *bridge) addQuestion(q *question) (key string) {
 	b.questions[key] = q
 	b.mu.Unlock()
 	b.wakeRequest()
+	b.hostedTask().noteChange()
 	return key
 }
 
@@ -290,6 +295,7 @@ func (b *bridge) noteMessage(message string) {
 	b.messageCount++
 	n := b.messageCount
 	b.mu.Unlock()
+	b.hostedTask().noteChange()
 	params, err := mcp.Encode(mcp.ProgressParams{Progress: n, Message: message})
 	if err == nil {
 		b.passNotification(mcp.Notification{Method: mcp.NotificationProgress, Params: params})
@@ -328,6 +334,7 @@ func (b *bridge) passNotification(n mcp.Notification) {
 		b.message, _ = rawjson.String(rawjson.Lookup(n.Params, "message"))
 	}
 	b.mu.Unlock()
+	b.hostedTask().noteChange()
 	if front != nil && front.Peer != nil {
 		passNotification(ctx, front, n)
 	}

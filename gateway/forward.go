@@ -26,7 +26,7 @@ func (g *Gateway) forwardNamed(ctx context.Context, u *hub.Upstream, req *mcp.Re
 // forwardToUpstream is forwardNamed with questions as the upstream has sent them. A legacy
 // upstream may ask live, so its call gets a bridge.
 func (g *Gateway) forwardToUpstream(ctx context.Context, u *hub.Upstream, req *mcp.Request, params json.RawMessage) (*mcp.Result, error) {
-	if err := g.checkScopes(ctx, u, req); err != nil {
+	if err := g.checkScopes(ctx, u.Name(), req); err != nil {
 		return nil, err
 	}
 	noteUpstream(ctx, u, params)
@@ -104,7 +104,7 @@ func (g *Gateway) forwardSlowRound(ctx context.Context, u *hub.Upstream, req *mc
 	b.answersAll, b.passesRounds = true, true
 	b.allowTask(nameOf(params))
 	res, err := b.startCall(ctx, req, params)
-	if b.becameTask() {
+	if b.hostedTask() != nil {
 		return res, err
 	}
 	return g.sealRound(u, req, params, res, err)

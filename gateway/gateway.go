@@ -52,8 +52,8 @@ type Options struct {
 	// the user cannot log in there. nil means that no user can. Login is called concurrently.
 	Login func(ctx context.Context, server string, wait bool) (address string, err error)
 	// TaskAfter makes a task (extension io.modelcontextprotocol/tasks) of each call of a tool that
-	// takes longer, if its client has declared the extension: the call goes on without the request.
-	// 0 means that only upstreams make tasks of calls.
+	// takes longer, if the client has declared the extension. The call then continues without its
+	// request. 0 means that only upstreams make tasks of calls.
 	TaskAfter time.Duration
 	// Logger receives messages that belong to no call. nil means [slog.Default].
 	Logger *slog.Logger
@@ -107,6 +107,7 @@ type core struct {
 	info   []byte // encoded
 	parked parkedCalls
 	hosted hostedTasks
+	failed failedTasks
 	states *mcp.Sealer // seals the request states of modern upstreams
 	tasks  *mcp.Sealer // seals the ids of tasks
 }
@@ -126,6 +127,7 @@ func New(h *hub.Hub, opts *Options) *Gateway {
 	c.opts.setDefaults()
 	c.info, _ = mcp.Encode(c.opts.Info) // strings can be encoded
 	c.parked.setUp(c.opts)
+	c.hosted.setUp(c)
 	c.states, c.tasks = c.opts.Keys.For("upstream state"), c.opts.Keys.For("task")
 	return &Gateway{core: c}
 }

@@ -63,6 +63,7 @@ type subscription struct {
 	work         sync.WaitGroup
 	filter       mcp.SubscriptionFilter // the client's wish; after the acknowledgement, the honoured part of it
 	tasks        []*taskFollower
+	hosted       []*hostedTask // tasks of the gateway's own that the client follows
 
 	mu        sync.Mutex
 	changed   map[string]bool // methods of notifications that were not sent to the client yet
@@ -196,6 +197,7 @@ func (s *subscription) followerEnded(ctx context.Context, f *resourceFollower) {
 
 // handleEvent takes an event of an upstream.
 func (s *subscription) handleEvent(ctx context.Context, e hub.Event) {
+	s.endWithdrawn(ctx)
 	if e.Kind == hub.CatalogChanged || e.Missed > 0 {
 		s.gatherChanges(ctx, e)
 		s.endStaleFollowers()

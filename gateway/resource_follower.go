@@ -29,7 +29,7 @@ type resourceFollower struct {
 // the hub holds the upstream. After an interruption it reports all resources as changed.
 func (f *resourceFollower) followResource(ctx context.Context) {
 	defer f.reportHonoured(nil)
-	if f.gateway.checkScopes(ctx, f.upstream, f.req) != nil {
+	if f.gateway.checkScopes(ctx, f.upstream.Name(), f.req) != nil {
 		return
 	}
 	params, err := mcp.Encode(&mcp.ListenParams{Notifications: mcp.SubscriptionFilter{

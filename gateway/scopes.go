@@ -55,13 +55,13 @@ func (g *Gateway) requestedUpstream(method string, params json.RawMessage) *hub.
 
 // checkScopes returns an error if a request with an access token lacks the scopes of an upstream.
 // It is called before anything is sent to an upstream for a request.
-func (c *core) checkScopes(ctx context.Context, u *hub.Upstream, req *mcp.Request) error {
+func (c *core) checkScopes(ctx context.Context, upstream string, req *mcp.Request) error {
 	if c.opts.Scopes == nil || httpwire.AuthorizationFrom(ctx) == nil {
 		return nil
 	}
-	needed := c.opts.Scopes(u.Name())
+	needed := c.opts.Scopes(upstream)
 	if req.Principal.HasScopes(needed...) {
 		return nil
 	}
-	return mcp.Errorf(jsonrpc.CodeInvalidRequest, "%s of the server %s needs a token with the scopes %s", req.Method, u.Name(), strings.Join(needed, " "))
+	return mcp.Errorf(jsonrpc.CodeInvalidRequest, "%s of the server %s needs a token with the scopes %s", req.Method, upstream, strings.Join(needed, " "))
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"time"
 
 	"github.com/dowel-mcp/dowel/hub"
 	"github.com/dowel-mcp/dowel/internal/audit"
@@ -20,9 +21,10 @@ import (
 
 // sealedTask is the content of a task's id.
 type sealedTask struct {
-	Upstream string `json:"u"`
-	Tool     string `json:"t"` // the upstream's name of it
-	ID       string `json:"i"` // the upstream's id
+	Upstream string    `json:"u"`
+	Tool     string    `json:"t"` // the upstream's name of it
+	ID       string    `json:"i"` // the upstream's id
+	Created  time.Time `json:"c,omitzero"`
 }
 
 // Extensions returns the extensions that the gateway understands. Transports use them, as
@@ -87,7 +89,12 @@ func (g *Gateway) shareTask(u *hub.Upstream, req *mcp.Request, tool string, res 
 	if !ok {
 		return nil, mcp.Errorf(jsonrpc.CodeInternal, "the server %s has answered with a task without an id", u.Name())
 	}
-	plain, err := mcp.Encode(&sealedTask{u.Name(), tool, id})
+	created, _ := rawjson.String(rawjson.Lookup(res.Raw, "createdAt"))
+	at, err := time.Parse(time.RFC3339, created)
+	if err != nil {
+		at = time.Now()
+	}
+	plain, err := mcp.Encode(&sealedTask{u.Name(), tool, id, at.UTC().Truncate(time.Millisecond)})
 	if err != nil {
 		return nil, err
 	}
@@ -95,18 +102,16 @@ func (g *Gateway) shareTask(u *hub.Upstream, req *mcp.Request, tool string, res 
 	return res, nil
 }
 
-// openTask returns the upstream of a task and the content of its id. It returns an error if the id is
-// not one of this gateway's for the principal, or the gateway does not show the upstream any more.
-func (g *Gateway) openTask(p mcp.Principal, id string) (t sealedTask, u *hub.Upstream, err error) {
-	t, err = g.readTaskID(p, id)
-	if err == nil && g.showsUpstream(t.Upstream) {
-		u = g.hub.Upstream(t.Upstream)
+// openTask returns the content of a task's id. It returns an error if the id is not one of this
+// gateway's for the principal, or the gateway does not show the upstream.
+func (g *Gateway) openTask(p mcp.Principal, id string) (t sealedTask, err error) {
+	if t, err = g.readTaskID(p, id); err != nil || !g.showsUpstream(t.Upstream) {
+		return t, errUnknownTask
 	}
-	if u == nil {
-		return t, nil, mcp.InvalidParams("there is no task with this id, or it has expired")
-	}
-	return t, u, nil
+	return t, nil
 }
+
+var errUnknownTask = mcp.InvalidParams("there is no task with this id, or it has expired")
 
 // readTaskID returns the content of a task's id.
 func (g *Gateway) readTaskID(p mcp.Principal, id string) (t sealedTask, err error) {
@@ -129,20 +134,37 @@ func (g *Gateway) serveTask(ctx context.Context, req *mcp.Request) (*mcp.Result,
 	if err != nil {
 		return nil, err
 	}
-	hosted := g.hosted.findTask(req.Principal.ID, id)
-	t, u, err := g.openTask(req.Principal, id)
-	if hosted != nil && g.showsUpstream(hosted.bridge.upstream.Name()) {
-		t.Tool, u, err = hosted.tool, hosted.bridge.upstream, nil
+	if t := g.hosted.findTask(req.Principal.ID, id); t != nil && g.showsUpstream(t.bridge.upstream.Name()) {
+		noteTarget(ctx, audit.Target{Server: t.bridge.upstream.Name(), Name: t.tool})
+		if err := g.checkScopes(ctx, t.bridge.upstream.Name(), req); err != nil {
+			return nil, err
+		}
+		return g.serveHosted(ctx, req, t)
 	}
+	t, err := g.openTask(req.Principal, id)
 	if err != nil {
 		return nil, err
 	}
-	if err := g.checkScopes(ctx, u, req); err != nil {
+	noteTarget(ctx, audit.Target{Server: t.Upstream, Name: t.Tool})
+	if err := g.checkScopes(ctx, t.Upstream, req); err != nil {
 		return nil, err
 	}
-	noteTarget(ctx, audit.Target{Server: u.Name(), Name: t.Tool})
-	if hosted != nil {
-		return g.serveHosted(ctx, req, hosted)
+	return g.serveSealed(ctx, req, t, id)
+}
+
+// serveSealed answers a request about the task of an upstream. A task that has ended there keeps its
+// end when its tool is withdrawn.
+func (g *Gateway) serveSealed(ctx context.Context, req *mcp.Request, t sealedTask, id string) (*mcp.Result, error) {
+	u := g.hub.Upstream(t.Upstream)
+	failed := g.failed.find(id)
+	if failed == nil && (u == nil || u.State().Status.Held() || req.Method == mcpwire.MethodUpdateTask) {
+		failed = g.failWithdrawn(ctx, req, t, id)
+	}
+	if failed != nil {
+		return showFailed(req, failed)
+	}
+	if u == nil {
+		return nil, errUnknownTask
 	}
 	resp, err := u.RoundTrip(ctx, callerOf(req), upstreamRequest(req, renameMember(req.Params, "taskId", id, t.ID), nil))
 	if why := describeFailure(ctx, u, err); why != "" {
@@ -152,8 +174,27 @@ func (g *Gateway) serveTask(ctx context.Context, req *mcp.Request) (*mcp.Result,
 	if err != nil || req.Method != mcpwire.MethodGetTask {
 		return res, err
 	}
+	if !hasEnded(res.Raw) {
+		if failed := g.failWithdrawn(ctx, req, t, id); failed != nil {
+			return showFailed(req, failed)
+		}
+	}
 	res.Raw = g.showTask(u, res.Raw, id)
 	return res, nil
+}
+
+// showFailed answers a request about a task that has failed.
+func showFailed(req *mcp.Request, failed *mcpwire.Task) (*mcp.Result, error) {
+	if req.Method != mcpwire.MethodGetTask {
+		return &mcp.Result{}, nil
+	}
+	return &mcp.Result{Value: failed}, nil
+}
+
+// hasEnded reports whether the state of a task is one that it does not leave.
+func hasEnded(task json.RawMessage) bool {
+	status, _ := rawjson.String(rawjson.Lookup(task, "status"))
+	return (&mcpwire.Task{Status: status}).HasEnded()
 }
 
 // showTask returns the state of an upstream's task as the client may see it: under the client's id,

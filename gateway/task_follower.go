@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"maps"
 	"slices"
+	"sync"
 
 	"github.com/dowel-mcp/dowel/hub"
 	"github.com/dowel-mcp/dowel/internal/mcpwire"
@@ -20,8 +21,18 @@ const maxListenTasks = 256
 type taskFollower struct {
 	*subscription
 	upstream      *hub.Upstream
-	clientIDs     map[string]string // the client's ids, by the upstream's
-	firstAccepted chan []string     // receives the upstream's ids of the first acknowledgement; none if the upstream refuses
+	tasks         map[string]followedTask // by the upstream's ids
+	firstAccepted chan []string           // receives the upstream's ids of the first acknowledgement; none if the upstream refuses
+
+	mu        sync.Mutex      // guards the rest, and keeps the order of messages
+	hasEnded  map[string]bool // the client knows the end of the task, by the client's id
+	hasFailed map[string]bool // because it was withdrawn
+}
+
+// followedTask is a task that a subscription follows.
+type followedTask struct {
+	sealed sealedTask
+	id     string // the client's
 }
 
 // readTasks makes a follower for each upstream with tasks in the filter, and removes all extensions
@@ -41,8 +52,16 @@ func (s *subscription) readTasks() error {
 	}
 	s.tasks = []*taskFollower{}
 	for _, id := range wanted[:min(len(wanted), maxListenTasks)] {
-		if t, u, err := s.gateway.openTask(s.req.Principal, id); err == nil {
-			s.taskFollowerOf(u).clientIDs[t.ID] = id
+		if t := s.gateway.hosted.findTask(s.req.Principal.ID, id); t != nil && s.gateway.showsUpstream(t.bridge.upstream.Name()) {
+			s.hosted = append(s.hosted, t)
+			continue
+		}
+		t, err := s.gateway.openTask(s.req.Principal, id)
+		if err != nil {
+			continue
+		}
+		if u := s.gateway.hub.Upstream(t.Upstream); u != nil {
+			s.taskFollowerOf(u).tasks[t.ID] = followedTask{t, id}
 		}
 	}
 	return nil
@@ -55,7 +74,8 @@ func (s *subscription) taskFollowerOf(u *hub.Upstream) *taskFollower {
 			return f
 		}
 	}
-	f := &taskFollower{subscription: s, upstream: u, clientIDs: map[string]string{}, firstAccepted: make(chan []string, 1)}
+	f := &taskFollower{subscription: s, upstream: u, tasks: map[string]followedTask{}, firstAccepted: make(chan []string, 1),
+		hasEnded: map[string]bool{}, hasFailed: map[string]bool{}}
 	s.tasks = append(s.tasks, f)
 	return f
 }
@@ -70,7 +90,7 @@ func (s *subscription) followTasks(ctx context.Context) error {
 	}
 	limit, cancel := context.WithTimeout(ctx, subscribeTimeout)
 	defer cancel()
-	accepted := []string{}
+	accepted := s.followHosted(ctx)
 	for _, f := range s.tasks {
 		accepted = append(accepted, f.awaitAccepted(limit)...)
 	}
@@ -82,10 +102,10 @@ func (s *subscription) followTasks(ctx context.Context) error {
 // followUpstream keeps the subscription at the upstream open until ctx ends or the upstream refuses it.
 func (f *taskFollower) followUpstream(ctx context.Context) {
 	defer f.reportAccepted(nil)
-	if f.gateway.checkScopes(ctx, f.upstream, f.req) != nil {
+	if f.gateway.checkScopes(ctx, f.upstream.Name(), f.req) != nil {
 		return
 	}
-	ids, err := mcp.Encode(slices.Sorted(maps.Keys(f.clientIDs)))
+	ids, err := mcp.Encode(slices.Sorted(maps.Keys(f.tasks)))
 	if err != nil {
 		return
 	}
@@ -105,12 +125,15 @@ func (f *taskFollower) awaitAccepted(limit context.Context) (ids []string) {
 	select {
 	case own := <-f.firstAccepted:
 		for _, id := range own {
-			if wire, known := f.clientIDs[id]; known {
-				ids = append(ids, wire)
+			if t, known := f.tasks[id]; known {
+				ids = append(ids, t.id)
 			}
 		}
 	case <-limit.Done():
-		ids = slices.Sorted(maps.Values(f.clientIDs))
+		for _, t := range f.tasks {
+			ids = append(ids, t.id)
+		}
+		slices.Sort(ids)
 	}
 	return ids
 }
@@ -136,16 +159,77 @@ func (f *taskFollower) handleNotification(ctx context.Context, n mcp.Notificatio
 		f.reportAccepted(own)
 	case mcpwire.NotificationTask:
 		own, _ := rawjson.String(rawjson.Lookup(n.Params, "taskId"))
-		id, known := f.clientIDs[own]
-		if !known {
+		t, known := f.tasks[own]
+		if !known || !f.awaitAcknowledgement(ctx) {
 			return
 		}
-		select {
-		case <-f.acknowledged:
-		case <-ctx.Done():
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		if f.hasFailed[t.id] {
 			return
 		}
-		params := f.gateway.showTask(f.upstream, withoutSubscriptionID(n.Params), id)
+		f.hasEnded[t.id] = hasEnded(n.Params)
+		params := f.gateway.showTask(f.upstream, withoutSubscriptionID(n.Params), t.id)
 		f.sendChange(ctx, mcp.Notification{Method: n.Method, Params: params})
+	}
+}
+
+// endWithdrawn tells the client which of its tasks have failed because their tool was withdrawn.
+func (s *subscription) endWithdrawn(ctx context.Context) {
+	for _, f := range s.tasks {
+		f.mu.Lock()
+		for _, t := range f.tasks {
+			if f.hasEnded[t.id] {
+				continue
+			}
+			failed := s.gateway.failWithdrawn(ctx, s.req, t.sealed, t.id)
+			if failed == nil {
+				continue
+			}
+			f.hasEnded[t.id], f.hasFailed[t.id] = true, true
+			s.sendTask(ctx, failed)
+		}
+		f.mu.Unlock()
+	}
+}
+
+// sendTask sends the state of a task.
+func (s *subscription) sendTask(ctx context.Context, task *mcpwire.Task) {
+	if raw, err := mcp.Encode(task); err == nil {
+		s.sendChange(ctx, mcp.Notification{Method: mcpwire.NotificationTask, Params: raw})
+	}
+}
+
+// followHosted follows the tasks of the gateway's own, and returns their ids.
+func (s *subscription) followHosted(ctx context.Context) []string {
+	ids := []string{}
+	for _, t := range s.hosted {
+		upstream := t.bridge.upstream
+		if s.gateway.checkScopes(ctx, upstream.Name(), s.req) != nil {
+			continue
+		}
+		ids = append(ids, t.id)
+		s.work.Go(func() {
+			if !s.awaitAcknowledgement(ctx) {
+				return
+			}
+			t.followTask(ctx, func(task *mcpwire.Task) {
+				if raw, err := mcp.Encode(task); err == nil {
+					s.sendChange(ctx, mcp.Notification{Method: mcpwire.NotificationTask, Params: s.gateway.showTask(upstream, raw, t.id)})
+				}
+			})
+		})
+	}
+	return ids
+}
+
+// awaitAcknowledgement waits until the client has its acknowledgement. It reports false if ctx ends
+// first.
+func (s *subscription) awaitAcknowledgement(ctx context.Context) bool {
+	select {
+	case <-s.acknowledged:
+		return true
+	case <-ctx.Done():
+		return false
 	}
 }

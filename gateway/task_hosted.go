@@ -2,7 +2,6 @@ package gateway
 
 import (
 	"context"
-	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"sync"
@@ -10,6 +9,7 @@ import (
 
 	"github.com/dowel-mcp/dowel/internal/mcpwire"
 	"github.com/dowel-mcp/dowel/internal/rawjson"
+	"github.com/dowel-mcp/dowel/internal/timeout"
 	"github.com/dowel-mcp/dowel/jsonrpc"
 	"github.com/dowel-mcp/dowel/mcp"
 )
@@ -19,13 +19,6 @@ const (
 	hostedTaskTTL = time.Hour
 	// hostedTaskPoll is the interval at which a client should ask for the state of such a task.
 	hostedTaskPoll = time.Second
-	// maxHostedTasks bounds the tasks of one principal that are kept.
-	maxHostedTasks = 1000
-)
-
-var (
-	errTaskCancelled = errors.New("the client has cancelled the task")
-	errTaskExpired   = errors.New("the task has reached its time to live")
 )
 
 // hostedTask is a task of the gateway's own: a call of an upstream that goes on after the answer to its
@@ -35,76 +28,24 @@ type hostedTask struct {
 	bridge              *bridge
 	created             time.Time
 	expiry              *time.Timer
+	followers           taskWakers
 
 	mu        sync.Mutex // guards the rest
 	cancelled bool
+	failure   *mcp.Error   // the gateway has failed the task; nil if it has not
 	last      mcpwire.Task // the newest state that a client has seen
 	updated   time.Time    // of last
-}
-
-// hostedTasks are the tasks of a gateway's own. They are lost with the process.
-type hostedTasks struct {
-	mu     sync.Mutex
-	byID   map[string]*hostedTask
-	counts map[string]int // by principal
-	closed bool
-}
-
-// addTask makes a task of a call. It returns nil if the client has too many, or the gateway shuts down.
-func (h *hostedTasks) addTask(b *bridge, principal, tool string) *hostedTask {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.closed || h.counts[principal] >= maxHostedTasks {
-		return nil
-	}
-	if h.byID == nil {
-		h.byID, h.counts = map[string]*hostedTask{}, map[string]int{}
-	}
-	now := time.Now()
-	t := &hostedTask{id: rand.Text(), principal: principal, tool: tool, bridge: b, created: now, updated: now}
-	h.byID[t.id] = t
-	h.counts[principal]++
-	t.expiry = time.AfterFunc(hostedTaskTTL, func() { h.dropTask(t, errTaskExpired) })
-	return t
-}
-
-// dropTask forgets a task, and cancels its call.
-func (h *hostedTasks) dropTask(t *hostedTask, why error) {
-	h.mu.Lock()
-	delete(h.byID, t.id)
-	if h.counts[t.principal]--; h.counts[t.principal] == 0 {
-		delete(h.counts, t.principal)
-	}
-	h.mu.Unlock()
-	t.bridge.drop(why)
-}
-
-// findTask returns the task of a principal, or nil.
-func (h *hostedTasks) findTask(principal, id string) *hostedTask {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if t := h.byID[id]; t != nil && t.principal == principal {
-		return t
-	}
-	return nil
-}
-
-// closeAll cancels the calls of all tasks, and refuses new ones.
-func (h *hostedTasks) closeAll() {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.closed = true
-	for _, t := range h.byID {
-		t.expiry.Stop()
-		t.bridge.drop(errors.New("the gateway is shutting down"))
-	}
-	clear(h.byID)
 }
 
 // hostCall makes a task of the bridge's call and returns the result that says so; nil if it cannot.
 func (b *bridge) hostCall() (*mcp.Result, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	select {
+	case <-b.done:
+		return nil, nil
+	default:
+	}
 	if b.isAnswered {
 		return nil, nil
 	}
@@ -112,10 +53,17 @@ func (b *bridge) hostCall() (*mcp.Result, error) {
 	if t == nil {
 		return nil, nil
 	}
-	b.isHosted = true
+	b.hosted = t
 	b.request, b.requestCtx = nil, nil
 	raw, err := mcp.Encode(t.describeCreated())
 	return &mcp.Result{Type: mcpwire.ResultTask, Raw: raw}, err
+}
+
+// hostedTask returns the task of the gateway's own that the call has become, or nil.
+func (b *bridge) hostedTask() *hostedTask {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.hosted
 }
 
 // answersClient decides whether the first answer of the upstream, a question or a task, goes to the
@@ -123,15 +71,8 @@ func (b *bridge) hostCall() (*mcp.Result, error) {
 func (b *bridge) answersClient() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.isAnswered = b.passesRounds && !b.isHosted
+	b.isAnswered = b.passesRounds && b.hosted == nil
 	return b.isAnswered
-}
-
-// becameTask reports whether the call is a task of the gateway's own.
-func (b *bridge) becameTask() bool {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.isHosted
 }
 
 // describeCreated returns the task without its state.
@@ -157,9 +98,13 @@ func (t *hostedTask) describeTask(ctx context.Context) *mcpwire.Task {
 			task.Status = mcpwire.TaskInputRequired
 		}
 	}
-	if t.cancelled {
+	switch {
+	case t.cancelled:
 		*task = *t.describeCreated()
 		task.Status, task.StatusMessage = mcpwire.TaskCancelled, "cancelled by the client"
+	case t.failure != nil:
+		*task = *t.describeCreated()
+		describeTaskFailure(task, t.failure)
 	}
 	if task.Status != t.last.Status && t.last.Status != "" || task.StatusMessage != t.last.StatusMessage {
 		t.updated = time.Now()
@@ -173,7 +118,7 @@ func (t *hostedTask) describeTask(ctx context.Context) *mcpwire.Task {
 func (t *hostedTask) describeEnd(ctx context.Context, task *mcpwire.Task) {
 	res, err := clientResult(t.bridge.peekResult())
 	if why := describeFailure(ctx, t.bridge.upstream, err); why != "" {
-		res, err = failedResult(why), nil
+		err = mcp.Errorf(jsonrpc.CodeInternal, "%s", why)
 	}
 	if err == nil && res.Type != "" {
 		err = mcp.Errorf(jsonrpc.CodeInternal, "the server asks for something that a task cannot ask for")
@@ -189,18 +134,62 @@ func (t *hostedTask) describeEnd(ctx context.Context, task *mcpwire.Task) {
 	if !ok {
 		e = mcp.Errorf(jsonrpc.CodeInternal, "%s", err)
 	}
+	describeTaskFailure(task, e)
+}
+
+// describeTaskFailure makes a task one that has failed with an error.
+func describeTaskFailure(task *mcpwire.Task, e *mcp.Error) {
 	task.Status, task.StatusMessage, task.Error = mcpwire.TaskFailed, e.Message, mcpwire.EncodeTaskError(e)
 }
 
 // cancelTask ends the call of a task that has not ended.
 func (t *hostedTask) cancelTask() {
+	t.endTask(errTaskCancelled, func() { t.cancelled = true })
+}
+
+// failTask ends a task that has not ended, with an error.
+func (t *hostedTask) failTask(e *mcp.Error) {
+	t.endTask(e, func() { t.failure = e })
+}
+
+// endTask ends the call of a task that has not ended. note notes why.
+func (t *hostedTask) endTask(cause error, note func()) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	select {
 	case <-t.bridge.done:
+		return
 	default:
-		t.cancelled = true
-		t.bridge.cancel(errTaskCancelled)
+	}
+	if !t.cancelled && t.failure == nil {
+		note()
+		t.bridge.cancel(cause)
+	}
+}
+
+// noteChange wakes the subscriptions that follow the task. It does nothing for a nil task.
+func (t *hostedTask) noteChange() {
+	if t != nil {
+		t.followers.wakeAll()
+	}
+}
+
+// followTask passes the state of the task to send now and after each change, until the task has
+// ended or ctx ends. Changes that follow each other quickly are passed as one.
+func (t *hostedTask) followTask(ctx context.Context, send func(*mcpwire.Task)) {
+	wake := t.followers.add()
+	defer t.followers.remove(wake)
+	for ctx.Err() == nil {
+		task := t.describeTask(ctx)
+		send(task)
+		if task.HasEnded() {
+			return
+		}
+		select {
+		case <-wake:
+		case <-ctx.Done():
+		}
+		_ = timeout.Sleep(ctx, gatherTime) // fails if ctx has ended
 	}
 }
 
@@ -216,6 +205,7 @@ func (g *Gateway) serveHosted(ctx context.Context, req *mcp.Request, t *hostedTa
 			return nil, mcp.InvalidParams("%s needs params.inputResponses, an object", req.Method)
 		}
 		t.bridge.takeAnswers(answers)
+		t.noteChange()
 		return &mcp.Result{}, nil
 	}
 	raw, err := mcp.Encode(t.describeTask(ctx))

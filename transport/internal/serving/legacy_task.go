@@ -277,10 +277,19 @@ func (l *taskListener) Change(ctx context.Context, change mcp.Notification) erro
 	switch {
 	case ctx.Err() != nil:
 		return mcp.ErrPeerGone
+	case change.Method == mcp.NotificationAcknowledged && !l.isAccepted(change.Params):
+		return mcp.ErrPeerGone // nothing will come
 	case change.Method == mcpwire.NotificationTask:
 		l.onChange(change.Params)
 	}
 	return nil
+}
+
+// isAccepted reports whether the handler has accepted the subscription to the task.
+func (l *taskListener) isAccepted(acknowledgement json.RawMessage) bool {
+	ids := rawjson.Lookup(rawjson.Lookup(acknowledgement, "notifications"), mcpwire.ListenTasks)
+	it := rawjson.Array(ids)
+	return it.Next()
 }
 
 func (ss *session) newTaskListener(c *call, id string, onChange func(json.RawMessage)) *taskListener {
@@ -366,6 +375,9 @@ func (w *taskWatch) tellClient(params json.RawMessage) {
 	now := task.Legacy()
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if task.HasEnded() {
+		defer w.end()
+	}
 	if now.Status == w.last.Status && (now.StatusMessage == w.last.StatusMessage || now.StatusMessage == "") {
 		return // no change, or the state at the beginning, behind a newer one
 	}
@@ -379,8 +391,5 @@ func (w *taskWatch) tellClient(params json.RawMessage) {
 	w.last = *now
 	if raw, err := mcp.Encode(now); err == nil {
 		_ = w.session.out.Write(jsonrpc.AppendNotification(nil, mcpwire.NotificationTaskStatus, raw))
-	}
-	if task.HasEnded() {
-		w.end()
 	}
 }

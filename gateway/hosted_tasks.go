@@ -1,0 +1,192 @@
+package gateway
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/dowel-mcp/dowel/hub"
+	"github.com/dowel-mcp/dowel/jsonrpc"
+	"github.com/dowel-mcp/dowel/mcp"
+)
+
+const (
+	// maxHostedTasks bounds the kept tasks of one principal, and maxRunningTasks its tasks
+	// that have not ended. Each of these holds a call of an upstream.
+	maxHostedTasks  = 1000
+	maxRunningTasks = 100
+)
+
+var (
+	errTaskCancelled = errors.New("the client has cancelled the task")
+	errTaskExpired   = errors.New("the task has reached its time to live")
+)
+
+// hostedTasks are the tasks of a gateway's own. They are lost with the process.
+type hostedTasks struct {
+	core *core
+	work sync.WaitGroup // of watchTools
+
+	mu        sync.Mutex // guards the rest
+	byID      map[string]*hostedTask
+	counts    map[string]int // of tasks, by principal
+	running   map[string]int // of tasks that have not ended, by principal
+	stopWatch func()         // ends watchTools; nil if no task runs
+	closed    bool
+}
+
+// setUp prepares the zero value.
+func (h *hostedTasks) setUp(c *core) {
+	h.core, h.byID, h.counts, h.running = c, map[string]*hostedTask{}, map[string]int{}, map[string]int{}
+}
+
+// hasRoom reports whether a principal may have one more task.
+func (h *hostedTasks) hasRoom(principal string) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.mayAdd(principal)
+}
+
+// mayAdd is hasRoom with h.mu held.
+func (h *hostedTasks) mayAdd(principal string) bool {
+	return !h.closed && h.counts[principal] < maxHostedTasks && h.running[principal] < maxRunningTasks
+}
+
+// addTask makes a task of a call. It returns nil if the client has too many, or the gateway shuts down.
+func (h *hostedTasks) addTask(b *bridge, principal, tool string) *hostedTask {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if !h.mayAdd(principal) {
+		return nil
+	}
+	now := time.Now()
+	t := &hostedTask{id: rand.Text(), principal: principal, tool: tool, bridge: b, created: now, updated: now}
+	h.byID[t.id] = t
+	h.counts[principal]++
+	h.running[principal]++
+	t.expiry = time.AfterFunc(hostedTaskTTL, func() { h.dropTask(t) })
+	if h.stopWatch == nil {
+		h.startWatch()
+	}
+	return t
+}
+
+// dropTask forgets a task that has expired, and cancels its call.
+func (h *hostedTasks) dropTask(t *hostedTask) {
+	h.mu.Lock()
+	delete(h.byID, t.id)
+	decrease(h.counts, t.principal)
+	h.mu.Unlock()
+	t.bridge.drop(errTaskExpired)
+}
+
+// endRun counts a task as ended, and tells the subscriptions that follow it. The call has ended.
+func (h *hostedTasks) endRun(t *hostedTask) {
+	h.mu.Lock()
+	decrease(h.running, t.principal)
+	if len(h.running) == 0 && h.stopWatch != nil {
+		h.stopWatch()
+		h.stopWatch = nil
+	}
+	h.mu.Unlock()
+	t.noteChange()
+}
+
+// decrease subtracts one, and removes the key at 0.
+func decrease(counts map[string]int, key string) {
+	if counts[key]--; counts[key] <= 0 {
+		delete(counts, key)
+	}
+}
+
+// findTask returns the task of a principal, or nil.
+func (h *hostedTasks) findTask(principal, id string) *hostedTask {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if t := h.byID[id]; t != nil && t.principal == principal {
+		return t
+	}
+	return nil
+}
+
+// startWatch starts watchTools. h.mu is held.
+func (h *hostedTasks) startWatch() {
+	ctx, stop := context.WithCancel(context.Background())
+	h.stopWatch = stop
+	events := h.core.hub.Events(ctx, hub.CatalogChanged, hub.StateChanged)
+	h.work.Go(func() {
+		defer stop()
+		for range events {
+			h.failWithdrawn()
+		}
+	})
+}
+
+// failWithdrawn fails the tasks whose tool is not offered any more.
+func (h *hostedTasks) failWithdrawn() {
+	h.mu.Lock()
+	all := make([]*hostedTask, 0, len(h.byID))
+	for _, t := range h.byID {
+		all = append(all, t)
+	}
+	h.mu.Unlock()
+	for _, t := range all {
+		if why := h.core.withdrawalReason(t.bridge.upstream.Name(), t.tool); why != "" {
+			t.failTask(mcp.Errorf(jsonrpc.CodeInternal, "%s", why))
+		}
+	}
+}
+
+// closeAll cancels the calls of all tasks, and refuses new ones.
+func (h *hostedTasks) closeAll() {
+	h.mu.Lock()
+	h.closed = true
+	for _, t := range h.byID {
+		t.expiry.Stop()
+		t.bridge.drop(errors.New("the gateway is shutting down"))
+	}
+	clear(h.byID)
+	if h.stopWatch != nil {
+		h.stopWatch()
+		h.stopWatch = nil
+	}
+	h.mu.Unlock()
+	h.work.Wait()
+}
+
+// taskWakers wake the goroutines that wait for a change of a task. The zero value is ready.
+type taskWakers struct {
+	mu  sync.Mutex
+	all map[chan struct{}]struct{}
+}
+
+// add returns a channel that gets a token after each change.
+func (w *taskWakers) add() chan struct{} {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.all == nil {
+		w.all = map[chan struct{}]struct{}{}
+	}
+	wake := make(chan struct{}, 1)
+	w.all[wake] = struct{}{}
+	return wake
+}
+
+func (w *taskWakers) remove(wake chan struct{}) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	delete(w.all, wake)
+}
+
+func (w *taskWakers) wakeAll() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for wake := range w.all {
+		select {
+		case wake <- struct{}{}:
+		default:
+		}
+	}
+}

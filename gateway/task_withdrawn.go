@@ -1,0 +1,131 @@
+package gateway
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/dowel-mcp/dowel/hub"
+	"github.com/dowel-mcp/dowel/internal/catalog"
+	"github.com/dowel-mcp/dowel/internal/mcpwire"
+	"github.com/dowel-mcp/dowel/jsonrpc"
+	"github.com/dowel-mcp/dowel/mcp"
+)
+
+// A task ends when its tool or its upstream is withdrawn: the configuration has removed, disabled or
+// hidden it, its changed definition is held, or the server has removed the tool. The task has then
+// failed, with the reason. An upstream that starts again or cannot be reached is not withdrawn.
+
+// withdrawalReason says why the tasks of an upstream's tool have ended. It returns "" if they may run
+// on. tool is the upstream's name of it.
+func (c *core) withdrawalReason(upstream, tool string) string {
+	u := c.hub.Upstream(upstream)
+	if u == nil {
+		return "the server " + upstream + " was removed"
+	}
+	switch state := u.State(); {
+	case state.Status.Held():
+		return (&hub.DownError{Upstream: upstream, State: state}).Error()
+	case state.Status != hub.Ready || c.offersTool(u, tool): // the lists may be old while it is not ready
+		return ""
+	}
+	for _, q := range u.Quarantined() {
+		if q.Kind == catalog.Tool && q.Name == tool {
+			return fmt.Sprintf("the tool %s of the server %s is not offered any more: %s", tool, upstream, q.Reason)
+		}
+	}
+	return fmt.Sprintf("the tool %s of the server %s is not offered any more", tool, upstream)
+}
+
+// offersTool reports whether the catalog has an upstream's tool.
+func (c *core) offersTool(u *hub.Upstream, tool string) bool {
+	all := c.hub.Catalog()
+	if item := all.FindLocal(u, catalog.Tool, tool); item != nil && item.Name == tool {
+		return true
+	}
+	for _, item := range all.Items(catalog.Tool) { // the tool is renamed
+		if item.Upstream == u && item.Name == tool {
+			return true
+		}
+	}
+	return false
+}
+
+// maxFailedTasks bounds the tasks of upstreams that are remembered as failed. The oldest is forgotten
+// first.
+const maxFailedTasks = 1000
+
+// failedTasks remembers the tasks of upstreams that have failed because they were withdrawn. So they
+// stay failed when the tool is there again. The zero value is ready.
+type failedTasks struct {
+	mu    sync.Mutex
+	byID  map[string]*mcpwire.Task
+	order []string
+}
+
+// find returns a task that has failed, or nil.
+func (f *failedTasks) find(id string) *mcpwire.Task {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.byID[id]
+}
+
+// failWithdrawn makes a task of an upstream one that has failed, and cancels it at the upstream if
+// that can be done. It returns nil if the task may go on.
+func (g *Gateway) failWithdrawn(ctx context.Context, req *mcp.Request, t sealedTask, id string) *mcpwire.Task {
+	if g.relays {
+		return nil
+	}
+	if known := g.failed.find(id); known != nil {
+		return known
+	}
+	why := g.withdrawalReason(t.Upstream, t.Tool)
+	if why == "" {
+		return nil
+	}
+	task := &mcpwire.Task{
+		TaskID: id, CreatedAt: t.Created.UTC().Format(mcpwire.TaskTimeFormat), LastUpdatedAt: time.Now().UTC().Format(mcpwire.TaskTimeFormat),
+	}
+	describeTaskFailure(task, mcp.Errorf(jsonrpc.CodeInternal, "%s", why))
+	if known := g.failed.add(id, task); known != task {
+		return known
+	}
+	if u := g.hub.Upstream(t.Upstream); u != nil && u.State().Status == hub.Ready && g.parked.startWork() {
+		own := upstreamRequest(req, mcpwire.TaskParams(t.ID, nil), nil)
+		own.Method = mcpwire.MethodCancelTask
+		go func() {
+			defer g.parked.endWork()
+			g.cancelWithdrawn(context.WithoutCancel(ctx), u, callerOf(req), own)
+		}()
+	}
+	return task
+}
+
+// cancelWithdrawn tells an upstream that the result of a task is no longer needed.
+func (c *core) cancelWithdrawn(ctx context.Context, u *hub.Upstream, caller hub.Caller, req *mcp.Request) {
+	ctx, cancel := context.WithTimeout(ctx, cancelTaskTimeout)
+	defer cancel()
+	if _, err := u.RoundTrip(ctx, caller, req); err != nil {
+		c.opts.Logger.Debug("cannot cancel a task", "server", u.Name(), "err", err)
+	}
+}
+
+// add remembers a task that has failed. If it is known already, add returns the known one.
+func (f *failedTasks) add(id string, task *mcpwire.Task) *mcpwire.Task {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if known := f.byID[id]; known != nil {
+		return known
+	}
+	if f.byID == nil {
+		f.byID = map[string]*mcpwire.Task{}
+	}
+	if len(f.order) == maxFailedTasks {
+		delete(f.byID, f.order[0])
+		f.order = f.order[1:]
+	}
+	f.byID[id] = task
+	f.order = append(f.order, id)
+	return task
+}
