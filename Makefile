@@ -13,7 +13,7 @@ PLATFORMS := linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 win
 PACKAGES ?= ./...
 STAGES := check vet unit allocations mutate-sample fuzz archives attack browser interop servers conformance
 
-.PHONY: test long check vet unit unit-busy unit-single allocations mutate mutate-sample fuzz archives release attack attack-long chat-long browser browser-deps console-shots refused interop interop-deps servers conformance conformance-deps redis nginx postgres xvfb bubblewrap bench floor build clean help
+.PHONY: test long check vet unit unit-busy unit-single allocations mutate mutate-sample fuzz archives release attack attack-long chat-long browser browser-deps console-shots refused interop interop-deps servers conformance conformance-deps redis nginx postgres xvfb bubblewrap keyring bench floor build clean help
 
 test: ## everything: all stages run, also after a failure
 	@go run ./internal/testall $(STAGES)
@@ -149,7 +149,7 @@ console-shots: browser-deps ## the screenshots of docs/console.md
 	@mkdir -p docs/console
 	cd browser && DOWEL_SHOTS=$(CURDIR)/docs/console go test -count=1 -run 'TestScreens|TestLoggedOut' .
 
-interop: interop-deps bin/gotestsum ## real peers: npm's reference servers, the SDKs' clients, badly behaved servers
+interop: interop-deps keyring bin/gotestsum ## real peers: npm's reference servers, the SDKs' clients, badly behaved servers
 	@cd interop && ../bin/gotestsum --format testname --hide-summary=skipped --jsonfile "$${DOWEL_TEST_EVENTS:-$$(mktemp -d)}/interop.json" -- -timeout 20m ./...
 
 servers: bin/gotestsum postgres xvfb ## the servers that need more than dowel itself
@@ -183,6 +183,10 @@ postgres:
 # An X server without a monitor.
 xvfb:
 	@command -v Xvfb >/dev/null || { echo "installing xvfb"; apt-get update -qq && apt-get install -y -qq --no-install-recommends xvfb >/dev/null; }
+
+# The Secret Service of Debian's desktops, which the tests start on a session bus of their own.
+keyring:
+	@command -v gnome-keyring-daemon >/dev/null && command -v dbus-send >/dev/null || { echo "installing gnome-keyring"; apt-get update -qq && apt-get install -y -qq --no-install-recommends gnome-keyring gcr dbus >/dev/null; }
 
 # Without it a shell has no sandbox. In a container it may be installed and not be allowed to do its work: the tests say so.
 bubblewrap:

@@ -52,6 +52,20 @@ type keyPlace struct {
 // helps.
 var ErrKeyUnreachable = errors.New("the keyring does not give the key of the logins")
 
+// unreachableKeyError is an [ErrKeyUnreachable] with the answer of the keyring.
+type unreachableKeyError struct{ answer error }
+
+func (e *unreachableKeyError) Error() string {
+	return ErrKeyUnreachable.Error() + ": " + e.answer.Error()
+}
+
+func (e *unreachableKeyError) Unwrap() []error { return []error{ErrKeyUnreachable, e.answer} }
+
+// Advice tells a user of dowel what to do.
+func (e *unreachableKeyError) Advice() string {
+	return "unlock the keyring; to use the logins without it, run this once in a session of your desktop: dowel auth key --move file"
+}
+
 func newStoreKey(text []byte) *storeKey {
 	sum := sha256.Sum256(text)
 	return &storeKey{id: hex.EncodeToString(sum[:4]), bytes: text}
@@ -130,7 +144,7 @@ func (s *Store) readKey(ctx context.Context, place keyPlace) (*storeKey, error) 
 	if place.Place == InKeyring {
 		text, err = s.askKeyring(ctx, keyringTimeout, func() (string, error) { return s.keyring.Get(keyringService, keyringUser(place.ID)) })
 		if err != nil {
-			return nil, fmt.Errorf("%w: %w", ErrKeyUnreachable, err)
+			return nil, &unreachableKeyError{err}
 		}
 	} else {
 		path := filepath.Join(s.folder, keyFileName)

@@ -15,12 +15,16 @@ func findRefusedLogin(e *evidence) (finding, bool) {
 		return finding{}, false
 	}
 	summary, _, _ := strings.Cut(refusal.Error(), "\n") // the rest lists the requests that were tried
+	var advised interface{ Advice() string }            // an error that knows what to do
 	f := finding{step: stepLogin, summary: summary}
 	switch {
 	case refusal.NeedsLogin:
 		f.advice = e.adviseLogin()
 	case refusal.NoServer:
 		f.advice = "Correct the oauth settings of its entry: dowel doctor shows the addresses that were asked, or give the server's token in an Authorization header."
+	case errors.As(refusal.Err, &advised) && advised.Advice() != "":
+		advice := advised.Advice()
+		f.advice = strings.ToUpper(advice[:1]) + advice[1:] + "."
 	default:
 		f.advice = "See where its login is kept with dowel auth status."
 	}
