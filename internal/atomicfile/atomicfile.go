@@ -158,7 +158,7 @@ func readFile(target string) (content []byte, info fs.FileInfo, err error) {
 	if !info.Mode().IsRegular() {
 		return nil, nil, fmt.Errorf("%s is not a file", target)
 	}
-	content, err = os.ReadFile(target)
+	content, err = readSharedFile(target)
 	if errors.Is(err, fs.ErrNotExist) { // removed after the Stat
 		return nil, nil, nil
 	}

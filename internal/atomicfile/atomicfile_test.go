@@ -404,7 +404,7 @@ func TestReaders(t *testing.T) {
 			finished = true
 		default:
 		}
-		b, err := os.ReadFile(path)
+		b, err := readSharedFile(path)
 		if err != nil || len(b) != 40000 || !bytes.Equal(b, bytes.Repeat(b[:4], 10000)) {
 			t.Fatalf("%d bytes, %v", len(b), err)
 		}

@@ -26,6 +26,8 @@ func isOwn(info fs.FileInfo) bool {
 
 func renameFile(from, to string) error { return os.Rename(from, to) }
 
+func readSharedFile(path string) ([]byte, error) { return os.ReadFile(path) }
+
 // syncFolder syncs a rename to disk. Errors are ignored: the content is safe in any case, and only
 // a power failure could bring the old name back.
 func syncFolder(path string) {

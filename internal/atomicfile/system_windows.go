@@ -16,17 +16,32 @@ func keepOwner(*os.File, fs.FileInfo) {}
 // isOwn is true: access rules, not owners, decide what this user may remove.
 func isOwn(fs.FileInfo) bool { return true }
 
+// busyLimit bounds how long this process waits until others, such as readers in a loop or a virus
+// scanner, no longer use a file.
+const busyLimit = 5 * time.Second
+
 // renameFile retries while readers have the file open: Windows cannot replace such a file.
 func renameFile(from, to string) error {
-	var err error
-	for pause := time.Millisecond; pause < time.Second; pause *= 2 {
-		err = os.Rename(from, to)
-		if !errors.Is(err, windows.ERROR_SHARING_VIOLATION) && !errors.Is(err, windows.ERROR_ACCESS_DENIED) {
+	for start := time.Now(); ; time.Sleep(lockRetry) {
+		if err := os.Rename(from, to); !isBusy(err) || time.Since(start) > busyLimit {
 			return err
 		}
-		time.Sleep(pause)
 	}
-	return err
+}
+
+// readSharedFile retries while another process replaces the file: Windows cannot open such a file.
+func readSharedFile(path string) ([]byte, error) {
+	for start := time.Now(); ; time.Sleep(lockRetry) {
+		content, err := os.ReadFile(path)
+		if !errors.Is(err, windows.ERROR_SHARING_VIOLATION) || time.Since(start) > busyLimit {
+			return content, err
+		}
+	}
+}
+
+// isBusy reports whether err may say that another process uses the file or removes it.
+func isBusy(err error) bool {
+	return errors.Is(err, windows.ERROR_SHARING_VIOLATION) || errors.Is(err, windows.ERROR_ACCESS_DENIED)
 }
 
 // syncFolder does nothing: Windows cannot sync folders.
@@ -41,4 +56,4 @@ func releaseLock(l *flock.Flock, path string) {
 
 // isBeingRemoved reports whether err comes from opening a lock file while another process removes
 // it.
-func isBeingRemoved(err error) bool { return errors.Is(err, windows.ERROR_ACCESS_DENIED) }
+func isBeingRemoved(err error) bool { return isBusy(err) }

@@ -15,7 +15,8 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// The code in this file compiles and is vetted, but has never been run.
+// The code in this file runs under Wine in the tests of make windows, and has not been run on
+// Windows itself.
 
 // tree is a process and its descendants: a Job Object. Windows kills the job when its last handle
 // is closed. Only this process has a handle, so the tree cannot outlive it.
