@@ -13,7 +13,7 @@ PLATFORMS := linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 win
 PACKAGES ?= ./...
 STAGES := check vet unit allocations mutate-sample fuzz archives attack browser interop servers conformance
 
-.PHONY: test long check vet unit unit-busy unit-single allocations mutate mutate-sample fuzz archives release attack attack-long chat-long browser browser-deps console-shots refused interop interop-deps windows servers conformance conformance-deps redis nginx postgres xvfb bubblewrap keyring bench floor build clean help
+.PHONY: test long check vet unit unit-busy unit-single allocations mutate mutate-sample fuzz archives release attack attack-long chat-long browser browser-deps console-shots refused interop interop-deps windows cold servers conformance conformance-deps redis nginx postgres xvfb bubblewrap keyring bench floor build clean help
 
 test: ## everything: all stages run, also after a failure
 	@go run ./internal/testall $(STAGES)
@@ -70,8 +70,8 @@ unit: bin/gotestsum redis nginx bubblewrap ## the module's own tests, with the r
 	@$(set_up_unit)
 	bin/gotestsum --format pkgname --format-hide-empty-pkg --jsonfile $$events/unit.json -- -race -timeout 15m $(PACKAGES)
 
-long: ## hours: unit tests ten times on a busy machine and once on one processor, all changes that break a requirement, all attacks with a soak of five minutes, 30 minutes of random keys in the chat, clients that are refused, the Windows build under Wine, and the release with its first run
-	@go run ./internal/testall unit-busy unit-single mutate attack-long chat-long refused windows release
+long: ## hours: unit tests ten times on a busy machine and once on one processor, all changes that break a requirement, all attacks with a soak of five minutes, 30 minutes of random keys in the chat, clients that are refused, 20 servers from a cold npm cache, the Windows build under Wine, and the release with its first run
+	@go run ./internal/testall unit-busy unit-single mutate attack-long chat-long refused cold windows release
 
 # Each package runs ten times in one process; its time limit is for all ten.
 unit-busy: bin/gotestsum redis nginx bubblewrap
@@ -159,6 +159,10 @@ servers: bin/gotestsum postgres xvfb ## the servers that need more than dowel it
 refused: bin/gotestsum
 	@./interop/install.sh long
 	cd interop && ../bin/gotestsum --format testname --jsonfile "$${DOWEL_TEST_EVENTS:-$$(mktemp -d)}/refused.json" -- -tags long -run 'TestRefusedLargeClients|TestLargeHosts' .
+
+# 20 servers of the day, from npm: half a gigabyte.
+cold: bin/gotestsum
+	@cd interop && ../bin/gotestsum --format testname --jsonfile "$${DOWEL_TEST_EVENTS:-$$(mktemp -d)}/cold.json" -- -tags long -timeout 30m -count=1 -run TestColdServers -v .
 
 # It is no part of make test: Wine is 204 MB to download and 2 GB on disk, and everything is compiled a second time, for Windows.
 # The tests left out need symbolic links, which a Windows program cannot create under Wine 8.0, or the notice that a folder was moved.
