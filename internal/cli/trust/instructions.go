@@ -8,6 +8,7 @@ import (
 	"github.com/dowel-mcp/dowel/internal/cli/consent"
 	"github.com/dowel-mcp/dowel/internal/cli/exit"
 	"github.com/dowel-mcp/dowel/internal/cli/factory"
+	"github.com/dowel-mcp/dowel/internal/config/state"
 	"github.com/dowel-mcp/dowel/internal/term"
 )
 
@@ -25,10 +26,12 @@ func trustInstructions(ctx context.Context, f *factory.Factory, where factory.Pl
 	if err != nil {
 		return err
 	}
-	found := 0
+	files := agentsfile.Find("", places.Project, store)
+	if f.JSON {
+		return writeInstructions(f, store, files, opts)
+	}
 	in := term.NewLines(f.Stdin)
-	for _, file := range agentsfile.Find("", places.Project, store) {
-		found++
+	for _, file := range files {
 		if opts.revoke {
 			if err := agentsfile.Revoke(store, file.Path); err != nil {
 				return err
@@ -40,10 +43,44 @@ func trustInstructions(ctx context.Context, f *factory.Factory, where factory.Pl
 			return err
 		}
 	}
-	if found == 0 {
+	if len(files) == 0 {
 		fmt.Fprintf(f.Stdout, "The project has no %s.\n", agentsfile.Name)
 	}
 	return nil
+}
+
+// InstructionsLine is the JSON output for a file with instructions.
+type InstructionsLine struct {
+	File string `json:"file"`
+	Text string `json:"text,omitzero"`
+	// Agreed means that a model gets the file. Changed means that the user agreed to an earlier
+	// content.
+	Agreed  bool   `json:"agreed"`
+	Changed bool   `json:"changed,omitzero"`
+	Error   string `json:"error,omitzero"` // why it cannot be given to a model
+}
+
+// writeInstructions writes the files as JSON, after the agreement of --yes or its end by --revoke.
+// It asks nothing.
+func writeInstructions(f *factory.Factory, store *state.State, files []agentsfile.File, opts Options) error {
+	all := []InstructionsLine{}
+	for _, file := range files {
+		line := InstructionsLine{File: file.Path, Text: file.Text, Agreed: file.Agreed, Changed: file.Changed}
+		var err error
+		switch {
+		case opts.revoke:
+			line.Agreed, line.Changed, err = false, false, agentsfile.Revoke(store, file.Path)
+		case file.Err != nil:
+			line.Error = file.Err.Error()
+		case opts.yes && (!file.Agreed || opts.folder):
+			line.Agreed, line.Changed, err = true, false, agentsfile.Agree(store, file, opts.folder)
+		}
+		if err != nil {
+			return err
+		}
+		all = append(all, line)
+	}
+	return f.WriteValue(all)
 }
 
 // askInstructions shows a file and asks whether a model may get it.
