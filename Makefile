@@ -136,6 +136,13 @@ chat-long: bin/gotestsum ## 30 minutes of random keys in the chat; goroutines an
 	@export DOWEL_RANDOM_KEYS=$${DOWEL_RANDOM_KEYS:-30m}
 	bin/gotestsum --format testname --jsonfile "$${DOWEL_TEST_EVENTS:-$$(mktemp -d)}/chat-long.json" -- -v -timeout 1h -count=1 -run TestScreenRandomKeys ./internal/tui/screen
 
+# The screens of docs/guide-chat.md are in the same conversation.
+.PHONY: demo
+demo: ## record dowel chat with real servers and a scripted model in docs/demo.cast, for asciinema
+	@go test -count=1 -run TestChatTour ./internal/cli -demo -update
+	go test -count=1 -run TestDemo ./internal/cli
+	go test -count=1 -run TestScreensInGuides ./internal/docs -update
+
 browser: browser-deps bin/gotestsum ## the console in Chromium: journeys, attacks by other pages, a hostile server, accessibility
 	@cd browser && ../bin/gotestsum --format testname --jsonfile "$${DOWEL_TEST_EVENTS:-$$(mktemp -d)}/browser.json" -- -timeout 10m ./...
 

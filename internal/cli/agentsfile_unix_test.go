@@ -38,9 +38,9 @@ func TestAgentsFiles(t *testing.T) {
 	if out := p.runDowel("trust", "--instructions"); out.code != exit.OK || !strings.Contains(out.stdout, "Theirs: use tabs.") || !strings.Contains(out.stdout, "dowel trust --instructions --yes") {
 		t.Errorf("%+v", out)
 	}
-	p.expectInstructions(`[{"file":"`+project+`","text":"Theirs: use tabs.","agreed":false}]`)
+	p.expectInstructions(`[{"file":"` + project + `","text":"Theirs: use tabs.","agreed":false}]`)
 	p.expectInstructions(`[{"file":"`+project+`","text":"Theirs: use tabs.","agreed":true}]`, "--yes")
-	p.expectInstructions(`[{"file":"`+project+`","text":"Theirs: use tabs.","agreed":true}]`)
+	p.expectInstructions(`[{"file":"` + project + `","text":"Theirs: use tabs.","agreed":true}]`)
 	p.expectInstructions(`[{"file":"`+project+`","text":"Theirs: use tabs.","agreed":false}]`, "--revoke")
 	if out := p.runDowel("trust", "--instructions", "--yes"); out.code != exit.OK || !strings.Contains(out.stdout, "agreed") {
 		t.Errorf("%+v", out)

@@ -91,15 +91,22 @@ func maskTour(text string, p *testUser) []string {
 func TestChatTour(t *testing.T) {
 	t.Parallel()
 	terminal, p := startTour(t, 80, 24)
+	var tape *recorder
+	if *recordDemo {
+		tape = &recorder{pty: terminal}
+	}
 	for _, step := range tourSteps {
-		terminal.typeText(step.keys)
+		tape.typeText(terminal, step.keys)
 		terminal.awaitScreen(step.shows...)
+		tape.rest()
 		if step.name != "" {
 			compareScreen(t, "chat-"+step.name, 80, maskTour(terminal.screen(), p))
 		}
 	}
 	terminal.expectExit(0)
+	<-terminal.ended
 	terminal.checkTerminalRestored()
+	tape.save(t)
 	if text, err := os.ReadFile(filepath.Join(p.project, "plan.md")); err != nil || string(text) != tourPlan {
 		t.Errorf("the edit was not undone: %s, %v", text, err)
 	}

@@ -22,7 +22,8 @@ type pty struct {
 
 	mu    sync.Mutex
 	said  strings.Builder
-	seen  int // length of the output that expect has passed
+	reads []int // length of the output after each read
+	seen  int   // length of the output that expect has passed
 	more  chan struct{}
 	ended chan struct{} // closed when the last process has left the terminal
 }
@@ -82,6 +83,7 @@ func (p *pty) readOutput() {
 		n, err := p.master.Read(buffer)
 		p.mu.Lock()
 		p.said.Write(buffer[:n])
+		p.reads = append(p.reads, p.said.Len())
 		p.mu.Unlock()
 		select {
 		case p.more <- struct{}{}:
