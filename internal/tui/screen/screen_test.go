@@ -111,7 +111,7 @@ func (d *driver) rows(width, height int) []string {
 // sizes are the terminals of the golden screens.
 var sizes = [][2]int{{80, 24}, {120, 40}, {40, 12}}
 
-// checkGolden compares the screen with testdata at each size.
+// checkGolden compares the text of the screen with testdata at each size.
 func (d *driver) checkGolden(name string) {
 	d.t.Helper()
 	for _, size := range sizes {
@@ -148,6 +148,7 @@ func TestScreenStart(t *testing.T) {
 	d.send(Noticed{Text: "dowel: what you type goes to the model; /help lists commands, Ctrl-D ends."})
 	d.send(ModelChosen{"gpt-test"}, ServersChanged{Ready: 2, Starting: 1, NeedLogin: 1, Failed: 1})
 	d.checkGolden("start")
+	d.checkStyles("start")
 }
 
 func TestScreenConversation(t *testing.T) {
@@ -159,12 +160,14 @@ func TestScreenConversation(t *testing.T) {
 	d.press("and then?", "enter")
 	d.send(Ticked{start.Add(3 * time.Second)}, ModelChosen{"gpt-test"}, ServersChanged{Ready: 2}, ContextUsed{32_000, 128_000})
 	d.checkGolden("conversation")
+	d.checkStyles("conversation")
 	if want := []string{"submit How?", "submit and then?"}; !slices.Equal(d.told, want) {
 		t.Errorf("the host was told %q", d.told)
 	}
 	d.send(CallEnded{"1", toolcard.Card{State: toolcard.Succeeded, Facts: "2 s, 12 B, ~3 tokens", Result: "one\ntwo"}})
 	d.press("ctrl+o")
 	d.checkGolden("expanded")
+	d.checkStyles("expanded")
 }
 
 func approval() *form.Form {
@@ -181,6 +184,7 @@ func TestScreenApproval(t *testing.T) {
 	d.send(Asked{approval(), func(word string) { answered = append(answered, word) }})
 	d.press("y")
 	d.checkGolden("approval")
+	d.checkStyles("approval")
 	d.rows(80, 24) // shows the whole call again
 	d.press("es and more", "enter")
 	if len(answered) > 0 {
@@ -230,6 +234,7 @@ func TestScreenForm(t *testing.T) {
 	d.send(Asked{f, func(word string) { answered = word }})
 	d.press("enter", "y", "enter", "space", "w", "enter", "enter")
 	d.checkGolden("form")
+	d.checkStyles("form")
 	if answered != "" {
 		t.Error("an invalid form was sent")
 	}
