@@ -180,10 +180,15 @@ func (c *Client) handlesTasks(method string) bool {
 
 // sendTaskRequest sends a request about a task.
 func (c *Client) sendTaskRequest(ctx context.Context, method string, params json.RawMessage, o *CallOptions, k *callClock) (*mcp.Response, error) {
+	return c.sendTask(ctx, &mcp.Request{Method: method, Params: params}, o, k)
+}
+
+// sendTask is sendTaskRequest for a request without capabilities.
+func (c *Client) sendTask(ctx context.Context, req *mcp.Request, o *CallOptions, k *callClock) (*mcp.Response, error) {
 	if c.withTasks == nil {
 		return nil, errors.New("the program handles tasks itself: Options.Extensions defines them")
 	}
-	req := &mcp.Request{Method: method, Params: params, ClientCapabilities: c.withTasks}
+	req.ClientCapabilities = c.withTasks
 	resp, err := c.sendRequest(ctx, req, k, c.conn.reachLimit(o.Limits.Connect, o.Limits.Start))
 	if err != nil {
 		return nil, err

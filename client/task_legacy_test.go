@@ -37,7 +37,7 @@ func TestCallWaitsForLegacyTask(t *testing.T) {
 		if got != "done for Ann" || err != nil || asked != 1 || log.count("tasks/update") != 1 {
 			t.Errorf("%q, %v, asked %d times: %v", got, err, asked, log.all)
 		}
-		if want := []string{"0 asking"}; !slices.Equal(progress, want) {
+		if want := []string{"0 asking", "1 working for Ann"}; !slices.Equal(progress, want) {
 			t.Errorf("progress %q, want %q", progress, want)
 		}
 		if got, err := client.Call[string](t.Context(), c, "quick", nil); got != "quick" || err != nil {
@@ -168,6 +168,65 @@ func TestLegacyTaskToolChanges(t *testing.T) {
 		time.Sleep(time.Second)
 		if got, err := client.Call[string](t.Context(), c, "new", nil); got != "new" || err != nil {
 			t.Errorf("%q, %v", got, err)
+		}
+	})
+}
+
+// A task of 2025-11-25 ends when the client refuses its question: it would wait for the answer until
+// its time to live is over.
+func TestRefusedQuestionEndsLegacyTask(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, _ := taskServer()
+		c := connect(t, s, client.Options{Wire: revision20251125, Answers: client.Answers{Elicit: func(context.Context, *client.ElicitRequest) (*mcp.ElicitResult, error) {
+			return nil, errors.New("no terminal")
+		}}})
+		task, _, err := c.StartTool(t.Context(), mcp.CallToolParams{Name: "work", Arguments: json.RawMessage(`{"seconds":1}`)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := task.Wait(t.Context()); err == nil || !strings.Contains(err.Error(), "the client refused elicitation/create") {
+			t.Errorf("%v", err)
+		}
+		if s, err := task.State(t.Context()); err != nil || s.Status != "cancelled" {
+			t.Errorf("%+v, %v", s, err)
+		}
+	})
+}
+
+// While the result of a task of 2025-11-25 is awaited, the status messages of the task are progress,
+// and signs of life.
+func TestLegacyTaskReportsStatus(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, _ := taskServer()
+		server.Tool(s, "steps", "", func(ctx context.Context, in struct {
+			Silent bool `json:"silent,omitzero"`
+		}) (string, error) {
+			if _, err := server.Ask[string](ctx, "name", "Who?"); err != nil {
+				return "", err
+			}
+			for i := range 10 {
+				if !in.Silent {
+					server.Progress(ctx, float64(i), 10, fmt.Sprint("step ", i))
+				}
+				select {
+				case <-time.After(time.Minute):
+				case <-ctx.Done():
+					return "", ctx.Err()
+				}
+			}
+			return "done", nil
+		}, mustBeTask)
+		c := connect(t, s, client.Options{Wire: revision20251125, Answers: client.Answers{Elicit: accept(`{"value":"Ann"}`)}, Limits: client.Limits{Idle: 2 * time.Minute}})
+		var progress []string
+		got, err := client.Call[string](t.Context(), c, "steps", nil, client.CallOptions{OnProgress: func(p mcp.ProgressParams) {
+			progress = append(progress, p.Message)
+		}})
+		if got != "done" || err != nil || !slices.Contains(progress, "step 9") {
+			t.Errorf("%q, %v: %q", got, err, progress)
+		}
+		var timeout *client.TimeoutError
+		if _, err := client.Call[string](t.Context(), c, "steps", map[string]bool{"silent": true}); !errors.As(err, &timeout) || timeout.Kind != client.TimeoutIdle {
+			t.Errorf("a silent task: %v", err)
 		}
 	})
 }

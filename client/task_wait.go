@@ -96,9 +96,22 @@ func (w *taskWait) pollUntilEnd(ctx context.Context) (resp *mcp.Response, isOver
 
 // awaitResult waits for the result of a task of 2025-11-25, which asks its questions meanwhile.
 func (w *taskWait) awaitResult(ctx context.Context) (resp *mcp.Response, isOver bool, err error) {
-	resp, err = w.client.sendTaskRequest(ctx, mcpwire.MethodTaskResult, mcpwire.TaskParams(w.id, nil), w.options, w.clock)
+	req := &mcp.Request{Method: mcpwire.MethodTaskResult, Params: mcpwire.TaskParams(w.id, nil)}
+	if w.options.OnProgress != nil || w.clock.hasIdleLimit() {
+		req.Notify = w.handleStatus
+	}
+	resp, err = w.client.sendTask(ctx, req, w.options, w.clock)
 	_, isOver = errors.AsType[*mcp.Error](err)
 	return resp, isOver || err == nil, err
+}
+
+// handleStatus takes a notification about the task while its result is awaited.
+func (w *taskWait) handleStatus(n mcp.Notification) {
+	w.clock.recordActivity()
+	task := new(mcpwire.LegacyTask)
+	if n.Method == mcpwire.NotificationTaskStatus && mcp.Decode(n.Params, task) == nil {
+		w.reportMessage(task.Modern())
+	}
 }
 
 // answerNew answers the questions of the task that it has not answered before.

@@ -33,6 +33,7 @@ type bridge struct {
 	promote      chan struct{} // holds a token when the call is to become a task of the gateway's own; nil if it must not
 	promoteAfter time.Duration // a request that waits for longer makes such a task of the call; 0 never
 	passesRounds bool          // until the call is a task, the client answers the questions of results itself
+	clock        *taskClock    // bounds a call that may be a task of the upstream; nil without a bound
 	wake         chan struct{} // holds a token when there is a question
 	done         chan struct{} // closed when the upstream's call has returned
 
@@ -221,6 +222,10 @@ func (b *bridge) answerQuestion(ctx context.Context, req *mcp.Request) (*mcp.Res
 	if missing, any := mcpwire.MissingCapabilities(b.capabilities, needs); any {
 		text := (&mcp.CapabilityError{Required: missing}).Error()
 		return nil, mcp.Errorf(jsonrpc.CodeMethodNotFound, "%s", strings.Replace(text, "the client", "the client that made the call", 1))
+	}
+	if b.clock != nil {
+		b.clock.Pause()
+		defer b.clock.Resume()
 	}
 	q := &question{asked, make(chan json.RawMessage, 1)}
 	key := b.addQuestion(q)

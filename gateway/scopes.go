@@ -17,14 +17,34 @@ import (
 // Scopes returns the scopes that a request needs by [Options.Scopes], as far as its upstream is
 // known before it is served. Transports over HTTP call it, as [mcp.Handler] describes. Only
 // requests with an access token need scopes.
-func (g *Gateway) Scopes(ctx context.Context, _ mcp.Principal, method string, params json.RawMessage) []string {
+func (g *Gateway) Scopes(ctx context.Context, p mcp.Principal, method string, params json.RawMessage) []string {
 	if g.opts.Scopes == nil || httpwire.AuthorizationFrom(ctx) == nil {
+		return nil
+	}
+	switch method {
+	case mcpwire.MethodGetTask, mcpwire.MethodUpdateTask, mcpwire.MethodCancelTask, mcpwire.MethodTaskResult:
+		if upstream := g.upstreamOfTask(p, params); upstream != "" {
+			return g.opts.Scopes(upstream)
+		}
 		return nil
 	}
 	if u := g.requestedUpstream(method, params); u != nil {
 		return g.opts.Scopes(u.Name())
 	}
 	return nil
+}
+
+// upstreamOfTask returns the name of the upstream of the task that a request is about, or "".
+func (g *Gateway) upstreamOfTask(p mcp.Principal, params json.RawMessage) string {
+	id, _ := rawjson.String(rawjson.Lookup(params, "taskId"))
+	if t := g.hosted.findTask(p.ID, id); t != nil {
+		return t.bridge.upstream.Name()
+	}
+	t, err := g.openTask(p, id)
+	if err != nil {
+		return ""
+	}
+	return t.Upstream
 }
 
 // requestedUpstream returns the upstream of a request by the current catalog, or nil.

@@ -46,6 +46,8 @@ func newTaskDriver(b *bridge, call *mcp.Request) *taskDriver {
 
 // makeCall makes the call and returns its result.
 func (d *taskDriver) makeCall(ctx context.Context) (*mcp.Response, error) {
+	ctx, stop := d.bridge.limitTotal(ctx)
+	defer stop()
 	req := d.call
 	for round := 0; ; round++ {
 		resp, err := d.bridge.upstream.RoundTrip(ctx, d.bridge.caller, req)
@@ -128,7 +130,7 @@ func (d *taskDriver) pollUntilEnd(ctx context.Context, created *mcpwire.Task) (r
 			return nil, true, mcp.Errorf(jsonrpc.CodeInternal, "the task was cancelled by the server %s", d.bridge.upstream.Name())
 		case mcpwire.TaskInputRequired:
 			if !resp.Revision.Modern() {
-				resp, err := d.send(ctx, mcpwire.MethodTaskResult, id, nil) // the upstream asks live meanwhile
+				resp, err := d.awaitResult(ctx, id) // the upstream asks live meanwhile
 				_, isAnswer := errors.AsType[*mcp.Error](err)
 				return resp, isAnswer && ctx.Err() == nil, err
 			}
@@ -192,9 +194,24 @@ func (d *taskDriver) answerAll(ctx context.Context, questions json.RawMessage, a
 	return raw, len(answers), err
 }
 
+// awaitResult returns the result of a task of 2025-11-25 after its end. Meanwhile it passes the status
+// messages on.
+func (d *taskDriver) awaitResult(ctx context.Context, id string) (*mcp.Response, error) {
+	return d.sendRequest(ctx, &mcp.Request{Method: mcpwire.MethodTaskResult, Params: mcpwire.TaskParams(id, nil), Notify: func(n mcp.Notification) {
+		if n.Method == mcpwire.NotificationTaskStatus {
+			message, _ := rawjson.String(rawjson.Lookup(n.Params, "statusMessage"))
+			d.bridge.noteMessage(message)
+		}
+	}})
+}
+
 // send sends a request about the task.
 func (d *taskDriver) send(ctx context.Context, method, id string, answers json.RawMessage) (*mcp.Response, error) {
-	req := &mcp.Request{Method: method, Params: mcpwire.TaskParams(id, answers), ClientCapabilities: d.call.ClientCapabilities}
+	return d.sendRequest(ctx, &mcp.Request{Method: method, Params: mcpwire.TaskParams(id, answers)})
+}
+
+func (d *taskDriver) sendRequest(ctx context.Context, req *mcp.Request) (*mcp.Response, error) {
+	req.ClientCapabilities = d.call.ClientCapabilities
 	return d.bridge.upstream.RoundTrip(ctx, d.bridge.caller, req)
 }
 

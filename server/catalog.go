@@ -132,11 +132,12 @@ func (c *catalog) insertItem(item Item) {
 }
 
 // Remove removes items by name and returns how many it found. Listening clients are notified.
-// Running calls continue.
+// Running calls continue, but the tasks of a removed tool fail.
 func (s *Server) Remove(kind Kind, names ...string) int {
 	removed := s.catalog.removeAll(kind, names)
 	if len(removed) > 0 {
 		s.subscriptions.notifyListChanged(s.opts.Visible != nil, removed)
+		s.failTasksOf(removed)
 	}
 	return len(removed)
 }

@@ -23,25 +23,28 @@ func (s *Server) Scopes(ctx context.Context, p mcp.Principal, method string, par
 	if !s.catalog.hasScopes.Load() {
 		return all
 	}
-	params = s.toolParams(ctx, p, method, params)
+	return append(all[:len(all):len(all)], s.toolScopes(ctx, p, s.toolParams(ctx, p, method, params))...)
+}
+
+// toolScopes returns the scopes of the tool that a call with params needs.
+func (s *Server) toolScopes(ctx context.Context, p mcp.Principal, params json.RawMessage) []string {
 	name, ok := unescapeString(rawjson.Lookup(params, "name"))
 	if !ok {
-		return all
+		return nil
 	}
 	item, ok := s.findVisible(ctx, p, KindTool, name)
 	if !ok {
-		return all
+		return nil
 	}
 	t := item.entry.(*registeredTool)
-	all = append(all[:len(all):len(all)], t.scopes...)
 	if t.scopesFor == nil {
-		return all
+		return t.scopes
 	}
 	arguments := json.RawMessage(rawjson.Lookup(params, "arguments"))
 	if !rawjson.IsObject(arguments) {
 		arguments = noArguments // the call fails later
 	}
-	return append(all, t.scopesFor(arguments)...)
+	return append(t.scopes[:len(t.scopes):len(t.scopes)], t.scopesFor(arguments)...)
 }
 
 // toolParams returns the parameters of the tool call that a request makes. For a request about a
@@ -51,7 +54,7 @@ func (s *Server) toolParams(ctx context.Context, p mcp.Principal, method string,
 	switch method {
 	case mcp.MethodCallTool:
 		return params
-	case mcpwire.MethodGetTask, mcpwire.MethodUpdateTask, mcpwire.MethodCancelTask:
+	case mcpwire.MethodGetTask, mcpwire.MethodUpdateTask, mcpwire.MethodCancelTask, mcpwire.MethodTaskResult:
 		id, ok := unescapeString(rawjson.Lookup(params, "taskId"))
 		if !ok || !s.catalog.hasTasks.Load() {
 			return nil

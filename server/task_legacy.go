@@ -45,7 +45,8 @@ func withExecution(item Item) json.RawMessage {
 	return item.encoded
 }
 
-// listTasks serves tasks/list: the tasks of the principal, the oldest first.
+// listTasks serves tasks/list: the tasks of the principal, the oldest first. It leaves out the tasks
+// of tools for which the request's token lacks scopes.
 func (s *Server) listTasks(ctx context.Context, req *mcp.Request) (*mcp.Result, error) {
 	if err := s.roundLimiter.takeToken(req.Principal); err != nil {
 		return nil, mcp.Errorf(codeInternal, "%v", err)
@@ -62,7 +63,9 @@ func (s *Server) listTasks(ctx context.Context, req *mcp.Request) (*mcp.Result, 
 		Tasks      []*mcpwire.LegacyTask `json:"tasks"`
 		NextCursor string                `json:"nextCursor,omitzero"`
 	}{Tasks: []*mcpwire.LegacyTask{}}
-	records = slices.DeleteFunc(records, func(r *tasks.Record) bool { return taskPosition(r) <= after || !s.showsTask(ctx, req.Principal, r) })
+	records = slices.DeleteFunc(records, func(r *tasks.Record) bool {
+		return taskPosition(r) <= after || !s.showsTask(ctx, req.Principal, r) || !s.maySeeTask(ctx, req, r)
+	})
 	for i, r := range records {
 		if i == s.opts.PageSize {
 			list.NextCursor = s.cursors.Seal([]byte(taskPosition(records[i-1])), s.cursorBound(req))
@@ -71,6 +74,11 @@ func (s *Server) listTasks(ctx context.Context, req *mcp.Request) (*mcp.Result, 
 		list.Tasks = append(list.Tasks, describeTaskFully(r).Legacy())
 	}
 	return s.newResult(&list), nil
+}
+
+// maySeeTask reports whether the token of a request over HTTP has the scopes of a task's call.
+func (s *Server) maySeeTask(ctx context.Context, req *mcp.Request, r *tasks.Record) bool {
+	return req.Header == nil || !s.catalog.hasScopes.Load() || req.Principal.HasScopes(s.toolScopes(ctx, req.Principal, r.Params)...)
 }
 
 // taskPosition returns the place of a task in lists. Positions are in the order of the tasks.

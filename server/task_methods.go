@@ -172,6 +172,30 @@ func (run *taskRun) restoreCall(update *mcp.Request, r *tasks.Record) (*call, er
 	return c, nil
 }
 
+// failTasksOf ends the tasks of tools that were removed.
+func (s *Server) failTasksOf(removed []Item) {
+	ctx := context.Background()
+	store, ok := s.tasks.store.(tasks.Lister)
+	if !ok || !s.catalog.hasTasks.Load() {
+		return
+	}
+	for _, item := range removed {
+		if item.Kind != KindTool {
+			continue
+		}
+		open, err := store.ListTool(ctx, item.Name)
+		if err != nil {
+			s.opts.Logger.ErrorContext(ctx, "the tasks of a removed tool cannot be read", "tool", item.Name, "err", err)
+			continue
+		}
+		gone := mcp.Errorf(codeInternal, "the tool %s was removed", item.Name)
+		for _, r := range open {
+			s.failTask(ctx, r.ID, gone)
+			s.tasks.cancelRun(r.ID, gone)
+		}
+	}
+}
+
 // failTask ends a task that cannot be resumed.
 func (s *Server) failTask(ctx context.Context, id string, cause error) {
 	e, ok := errors.AsType[*mcp.Error](cause)

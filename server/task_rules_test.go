@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -95,11 +96,57 @@ func TestTaskScopes(t *testing.T) {
 		server.Tool(s, "t", "", func(context.Context, struct{}) (string, error) { return "x", nil }, o)
 		id := beginTask(t, s, as("ann", taskRequest(mcp.MethodCallTool, `{"name":"t"}`))).TaskID
 		params := json.RawMessage(`{"taskId":"` + id + `"}`)
-		for principal, want := range map[string]int{"ann": 1, "bob": 0} {
-			if got := s.Scopes(t.Context(), mcp.Principal{ID: principal}, "tasks/get", params); len(got) != want {
-				t.Errorf("%s needs %v", principal, got)
+		for _, method := range []string{"tasks/get", "tasks/update", "tasks/cancel", "tasks/result"} {
+			for principal, want := range map[string]int{"ann": 1, "bob": 0} {
+				if got := s.Scopes(t.Context(), mcp.Principal{ID: principal}, method, params); len(got) != want {
+					t.Errorf("%s of %s needs %v", method, principal, got)
+				}
 			}
 		}
+		list := func(scopes ...string) string {
+			req := as("ann", request("tasks/list", "{}"))
+			req.Revision, req.Header, req.Principal.Scopes = mcp.Revision20251125, http.Header{}, scopes
+			return serve(t, s, req)
+		}
+		wantPart(t, list("write"), id)
+		want(t, list("read"), `{"tasks":[]}`)
+	})
+}
+
+// The tasks of a tool that is removed fail, whether they run or wait for an answer. Tasks that have
+// ended, and tasks of other tools, stay the same.
+func TestTasksOfRemovedTools(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer()
+		causes := make(chan error, 1)
+		hang := func(ctx context.Context, _ struct{}) (string, error) {
+			<-ctx.Done()
+			causes <- context.Cause(ctx)
+			return "", ctx.Err()
+		}
+		server.Tool(s, "hang", "", hang, must)
+		server.Tool(s, "ask", "", func(ctx context.Context, _ struct{}) (string, error) { return server.Ask[string](ctx, "k", "?") }, must)
+		server.Tool(s, "quick", "", func(context.Context, struct{}) (string, error) { return "x", nil }, must)
+		ids := map[string]string{}
+		for _, tool := range []string{"hang", "ask", "quick"} {
+			ids[tool] = beginTask(t, s, as("ann", taskRequest(mcp.MethodCallTool, `{"name":"`+tool+`"}`))).TaskID
+		}
+		kept := beginTask(t, s, as("bob", taskRequest(mcp.MethodCallTool, `{"name":"ask"}`))).TaskID
+		synctest.Wait()
+		s.Remove(server.KindTool, "hang", "quick")
+		want(t, about(getTask(t, s, "bob", kept)), "input_required k#1")
+		s.Remove(server.KindTool, "ask")
+		synctest.Wait()
+		if cause := <-causes; cause == nil || !strings.Contains(cause.Error(), "the tool hang was removed") {
+			t.Errorf("the function ended with %v", cause)
+		}
+		for tool, state := range map[string]string{"hang": "failed", "ask": "failed", "quick": "completed"} {
+			task := getTask(t, s, "ann", ids[tool])
+			if task.Status != state || state == "failed" && !strings.Contains(string(task.Error), "the tool "+tool+" was removed") {
+				t.Errorf("%s: %s %s", tool, task.Status, task.Error)
+			}
+		}
+		want(t, getTask(t, s, "bob", kept).Status, "failed")
 	})
 }
 

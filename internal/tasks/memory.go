@@ -19,8 +19,11 @@ type Memory struct {
 
 	mu      sync.Mutex // guards the rest
 	entries shrinkmap.Map[string, *memoryEntry]
-	counts  shrinkmap.Map[string, int] // records by owner
+	owners  shrinkmap.Map[string, *ownEntries]
 }
+
+// ownEntries are the entries of one owner, by id.
+type ownEntries = shrinkmap.Map[string, *memoryEntry]
 
 type memoryEntry struct {
 	record *Record
@@ -31,13 +34,18 @@ type memoryEntry struct {
 func (m *Memory) Create(_ context.Context, r *Record) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	n := m.counts.Get(r.Owner)
-	if m.MaxPerOwner > 0 && n >= m.MaxPerOwner {
+	own := m.owners.Get(r.Owner)
+	if own == nil {
+		own = new(ownEntries)
+	}
+	if m.MaxPerOwner > 0 && own.Len() >= m.MaxPerOwner {
 		return fmt.Errorf("%w: at most %d are kept, each until its time to live is over", ErrTooMany, m.MaxPerOwner)
 	}
 	r.Version = 1
-	m.counts.Put(r.Owner, n+1)
-	m.entries.Put(r.ID, &memoryEntry{record: r, expiry: time.AfterFunc(time.Until(r.Expires()), func() { m.dropRecord(r.ID) })})
+	e := &memoryEntry{record: r, expiry: time.AfterFunc(time.Until(r.Expires()), func() { m.dropRecord(r.ID) })}
+	m.entries.Put(r.ID, e)
+	own.Put(r.ID, e)
+	m.owners.Put(r.Owner, own)
 	return nil
 }
 
@@ -73,8 +81,12 @@ func (m *Memory) Replace(_ context.Context, next *Record) error {
 func (m *Memory) List(_ context.Context, owner string) (own []*Record, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	for e := range m.entries.Values() {
-		if e.record.Owner == owner && time.Now().Before(e.record.Expires()) {
+	entries := m.owners.Get(owner)
+	if entries == nil {
+		return nil, nil
+	}
+	for e := range entries.Values() {
+		if time.Now().Before(e.record.Expires()) {
 			own = append(own, e.record)
 		}
 	}
@@ -82,6 +94,18 @@ func (m *Memory) List(_ context.Context, owner string) (own []*Record, err error
 		return cmp.Or(a.Created.Compare(b.Created), strings.Compare(a.ID, b.ID))
 	})
 	return own, nil
+}
+
+// ListTool implements [Lister].
+func (m *Memory) ListTool(_ context.Context, tool string) (open []*Record, err error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for e := range m.entries.Values() {
+		if e.record.Tool == tool && !e.record.Status.IsTerminal() {
+			open = append(open, e.record)
+		}
+	}
+	return open, nil
 }
 
 // liveEntry returns the entry of a record that has not expired, or nil. The caller holds m.mu.
@@ -102,9 +126,8 @@ func (m *Memory) dropRecord(id string) {
 		return // it lives longer now: another timer removes it
 	}
 	m.entries.Delete(id)
-	if n := m.counts.Get(e.record.Owner); n > 1 {
-		m.counts.Put(e.record.Owner, n-1)
-	} else {
-		m.counts.Delete(e.record.Owner)
+	own := m.owners.Get(e.record.Owner)
+	if own.Delete(id); own.Len() == 0 {
+		m.owners.Delete(e.record.Owner)
 	}
 }

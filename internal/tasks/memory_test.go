@@ -100,5 +100,5 @@ func countRecords(m *Memory) [2]int {
 	synctest.Wait()
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return [2]int{m.entries.Len(), m.counts.Len()}
+	return [2]int{m.entries.Len(), m.owners.Len()}
 }

@@ -31,6 +31,9 @@ type Store interface {
 type Lister interface {
 	// List returns the newest versions of an owner's records, in the order of their creation.
 	List(ctx context.Context, owner string) ([]*Record, error)
+	// ListTool returns the newest versions of the records of a tool that have not ended, in any
+	// order.
+	ListTool(ctx context.Context, tool string) ([]*Record, error)
 }
 
 // Update loads a record, lets change modify a copy, and stores the copy, again and again until no

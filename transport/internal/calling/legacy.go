@@ -133,6 +133,9 @@ func (l *legacyEra) findReceivers(n mcp.Notification, receivers []*exchange) []*
 	if l.tasks && n.Method == mcp.NotificationToolsChanged {
 		l.forgetTools()
 	}
+	if l.tasks && n.Method == mcpwire.NotificationTaskStatus {
+		return l.findTaskWaiters(n, receivers)
+	}
 	l.c.mu.Lock()
 	if x := l.c.findByProgressToken(n); x != nil {
 		receivers = append(receivers, x)

@@ -234,6 +234,23 @@ func (l *legacyEra) fetchResult(ctx context.Context, req *mcp.Request, task *mcp
 	return nil
 }
 
+// findTaskWaiters appends the requests that wait for the result of the task that n is about. The client
+// gets n too, as without such requests.
+func (l *legacyEra) findTaskWaiters(n mcp.Notification, receivers []*exchange) []*exchange {
+	id, _ := rawjson.String(rawjson.Lookup(n.Params, "taskId"))
+	l.c.mu.Lock()
+	for _, x := range l.c.pending {
+		if x.taskID != "" && x.taskID == id {
+			receivers = append(receivers, x)
+		}
+	}
+	l.c.mu.Unlock()
+	if len(receivers) > 0 {
+		l.c.in.Notify(n)
+	}
+	return receivers
+}
+
 // awaitResult sends tasks/result, which waits for the end of a task, and returns the result of the
 // call without the mark of the task.
 func (l *legacyEra) awaitResult(ctx context.Context, req *mcp.Request) (*mcp.Response, error) {

@@ -229,11 +229,12 @@ func (ss *session) askForTask(c *call, task *mcpwire.Task) (asked bool, err erro
 	if len(questions) == 0 {
 		return false, nil
 	}
-	if err := checkAskable(c, &mcp.InputRequiredResult{InputRequests: questions}); err != nil {
-		return false, err
+	var answers map[string]json.RawMessage
+	if err = checkAskable(c, &mcp.InputRequiredResult{InputRequests: questions}); err == nil {
+		answers, err = ss.askQuestions(c.ctx, c, questions)
 	}
-	answers, err := ss.askQuestions(c.ctx, c, questions)
 	if err != nil {
+		ss.endUnanswered(c, task.TaskID)
 		return false, err
 	}
 	raw, err := mcp.Encode(answers)
@@ -241,6 +242,17 @@ func (ss *session) askForTask(c *call, task *mcpwire.Task) (asked bool, err erro
 		_, err = ss.callTaskMethod(c, mcpwire.MethodUpdateTask, task.TaskID, raw)
 	}
 	return true, err
+}
+
+// endUnanswered cancels a task after the client has refused its question: the task would wait for an
+// answer until its time to live is over. A client that has only cancelled its request may come back.
+func (ss *session) endUnanswered(c *call, id string) {
+	if c.ctx.Err() != nil {
+		return
+	}
+	if _, err := ss.callTaskMethod(c, mcpwire.MethodCancelTask, id, nil); err != nil {
+		ss.edge.logger.Debug("cannot cancel a task", "err", err)
+	}
 }
 
 // claimQuestion reports whether the caller is to ask a question of a task.
