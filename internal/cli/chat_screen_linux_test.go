@@ -284,3 +284,20 @@ func TestChatScreenEditor(t *testing.T) {
 		t.Errorf("the conversation holds %+v, %v", held, err)
 	}
 }
+
+// A pasted path of an image, and a mention of one, send the image to the model.
+func TestChatScreenImage(t *testing.T) {
+	ownState(t)
+	path := filepath.Join(t.TempDir(), "a picture.png")
+	if err := os.WriteFile(path, pixel, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	m := newModel(t, `{"turns": [{"expectBody": ["data:image/png;base64,", "this one?"], "text": "One pixel."}]}`)
+	p := startScreen(t, m)
+	p.typeText("\x1b[200~" + strings.ReplaceAll(path, " ", `\ `) + "\x1b[201~")
+	p.awaitScreen("picture.png\"")
+	p.typeText("this one?\r")
+	p.awaitScreen("added "+path[:20], "One pixel.")
+	p.typeText("\x04")
+	p.expectExit(exit.OK)
+}

@@ -38,7 +38,8 @@ func (c *conversation) takeScreen(in *os.File) {
 	host := screen.Host{
 		Submit: s.submit, Stop: c.interrupts.stopCurrent, Interrupt: c.pressInterrupt,
 		End: s.end, Complete: c.completeInput, OpenEditor: openEditor,
-		EditLast: func() { s.submit("/edit") },
+		MentionImage: mentionImage,
+		EditLast:     func() { s.submit("/edit") },
 	}
 	s.program = tea.NewProgram(screen.New(host, true, time.Now()), tea.WithInput(in), tea.WithOutput(c.app.Stdout.File), tea.WithoutSignalHandler())
 	c.lookups.arrived = func() { s.post(screen.CompleteAgain{}) }

@@ -17,8 +17,8 @@ import (
 	"github.com/dowel-mcp/dowel/internal/tui/transcript"
 )
 
-// Host does what the user wants. Set all fields. The functions must return at once, except Complete,
-// which may take its time.
+// Host does what the user wants. Set all fields. The functions must return at once, except Complete
+// and MentionImage, which may take their time.
 type Host struct {
 	// Submit takes a message or a command. [Taken] tells the screen when it begins.
 	Submit func(text string)
@@ -30,6 +30,9 @@ type Host struct {
 	End func()
 	// Complete completes a draft as far as possible.
 	Complete func(draft string, at int) (longer string, to int, choices []string)
+	// MentionImage returns the mention that attaches the image file with a pasted path. ok is false
+	// if the text is no such path.
+	MentionImage func(pasted string) (mention string, ok bool)
 	// EditLast takes the user's last message back. [Drafted] puts it into the input.
 	EditLast func()
 	// OpenEditor returns a program that edits a text, and a function that returns the edited text
@@ -100,7 +103,9 @@ func (m *Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	case tea.KeyPressMsg:
 		return m, m.press(msg)
 	case tea.PasteMsg:
-		m.paste(msg.Content)
+		return m, m.paste(msg.Content)
+	case pasted:
+		m.endPaste(msg)
 	case completed:
 		m.composer.Complete(msg.draft, msg.at, msg.longer, msg.to, msg.choices)
 	case edited:
@@ -141,13 +146,41 @@ func (m *Model) updateAll(all Batch) tea.Cmd {
 	return tea.Batch(commands...)
 }
 
-// paste gives pasted text to the form, or to the input.
-func (m *Model) paste(text string) {
+// maxPath limits the length of a pasted path in bytes.
+const maxPath = 4 << 10
+
+// paste gives pasted text to the form, or to the input. There a path of an image attaches the image.
+func (m *Model) paste(text string) tea.Cmd {
 	if f := m.form(); f != nil {
 		f.Paste(text)
+		return nil
+	}
+	if line := strings.TrimSpace(text); line == "" || len(line) > maxPath || strings.Contains(line, "\n") || !strings.Contains(line, ".") {
+		m.composer.Paste(text)
+		return nil
+	}
+	return func() tea.Msg {
+		mention, ok := m.host.MentionImage(text)
+		return pasted{text, mention, ok}
+	}
+}
+
+// pasted is the answer of Host.MentionImage.
+type pasted struct {
+	text, mention string
+	isImage       bool
+}
+
+// endPaste puts a pasted line into the input.
+func (m *Model) endPaste(p pasted) {
+	if !p.isImage {
+		m.composer.Paste(p.text)
 		return
 	}
-	m.composer.Paste(text)
+	if draft, at := m.composer.Draft(); at > 0 && draft[at-1] != ' ' && draft[at-1] != '\n' {
+		p.mention = " " + p.mention
+	}
+	m.composer.Paste(p.mention + " ")
 }
 
 // form returns the form that gets the keys, or nil.

@@ -40,6 +40,9 @@ func newDriver(t *testing.T) *driver {
 		OpenEditor: func(text string) (*exec.Cmd, func(error) (string, error), error) {
 			return nil, nil, fmt.Errorf("no editor for %q", text)
 		},
+		MentionImage: func(pasted string) (string, bool) {
+			return "@" + pasted, strings.HasSuffix(pasted, ".png")
+		},
 		Complete: func(draft string, at int) (string, int, []string) {
 			var found []string
 			for _, word := range d.known {
@@ -61,7 +64,8 @@ func (d *driver) send(messages ...tea.Msg) {
 	for _, msg := range messages {
 		_, command := d.model.Update(msg)
 		if command != nil {
-			if result, ok := command().(completed); ok {
+			switch result := command().(type) {
+			case completed, pasted:
 				d.send(result)
 			}
 		}
@@ -410,5 +414,16 @@ func TestScreenEditsLast(t *testing.T) {
 	d.press("ctrl+g")
 	if !d.shows(`no editor for "line one\nline two"`) || d.model.composer.IsEmpty() {
 		t.Error("the draft is lost")
+	}
+}
+
+// A pasted path of an image attaches it, and stands apart from the words before it. Other pasted text
+// is text.
+func TestScreenPastesImage(t *testing.T) {
+	d := newDriver(t)
+	d.press("look")
+	d.send(tea.PasteMsg{Content: "a.png"}, tea.PasteMsg{Content: "at b.c"}, tea.PasteMsg{Content: " x\ny"})
+	if text := d.model.composer.Text(); text != "look @a.png at b.c x\ny" {
+		t.Errorf("the input is %q", text)
 	}
 }

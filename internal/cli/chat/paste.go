@@ -1,0 +1,75 @@
+package chat
+
+import (
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+)
+
+// imageExtensions are the names of image files that models read.
+var imageExtensions = map[string]bool{".png": true, ".jpg": true, ".jpeg": true, ".gif": true, ".webp": true}
+
+// mentionImage returns the mention of the image file that a pasted text names, which attaches it to
+// the message. Terminals paste the path of a file that is dropped on them: as it is, in quotes, with
+// backslashes before special characters, or as a file URL. ok is false for every other text.
+func mentionImage(pasted string) (mention string, ok bool) {
+	for _, path := range pastedPaths(strings.TrimSpace(pasted)) {
+		if imageExtensions[strings.ToLower(filepath.Ext(path))] && !strings.ContainsAny(path, "\"\n") && isImage(expandHome(path)) {
+			if strings.ContainsAny(path, " \t'()[]{},;") {
+				return `@"` + path + `"`, true
+			}
+			return "@" + path, true
+		}
+	}
+	return "", false
+}
+
+// pastedPaths returns the paths that a pasted text may mean.
+func pastedPaths(text string) (paths []string) {
+	if u, err := url.Parse(text); err == nil && u.Scheme == "file" {
+		return []string{filepath.FromSlash(u.Path)}
+	}
+	for _, quote := range []string{`'`, `"`} {
+		if inner, ok := strings.CutPrefix(text, quote); ok && strings.HasSuffix(inner, quote) {
+			return []string{strings.TrimSuffix(inner, quote)}
+		}
+	}
+	paths = []string{text}
+	if runtime.GOOS != "windows" && strings.Contains(text, `\`) {
+		paths = append(paths, unescapeShell(text))
+	}
+	return paths
+}
+
+// unescapeShell removes the backslashes that a shell would remove.
+func unescapeShell(text string) string {
+	var plain strings.Builder
+	isEscaped := false
+	for _, r := range text {
+		if r == '\\' && !isEscaped {
+			isEscaped = true
+			continue
+		}
+		isEscaped = false
+		plain.WriteRune(r)
+	}
+	return plain.String()
+}
+
+// isImage reports whether a file holds an image.
+func isImage(path string) bool {
+	if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() {
+		return false
+	}
+	file, err := os.Open(path)
+	if err != nil {
+		return false
+	}
+	defer file.Close()
+	head := make([]byte, 512)
+	n, _ := file.Read(head) // an empty file is no image
+	return strings.HasPrefix(http.DetectContentType(head[:n]), "image/")
+}
