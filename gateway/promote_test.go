@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -20,7 +22,7 @@ import (
 
 func init() { roles["slow"] = func() { _ = stdio.Serve(context.Background(), newSlowUpstream()) } }
 
-// newSlowUpstream returns a server without tasks. Its tools wait for a call of release.
+// newSlowUpstream returns a server with one tool that makes tasks. Its tools wait for a call of release.
 func newSlowUpstream() *server.Server {
 	s := server.New("slow", "1", &server.Options{Logger: quiet})
 	released := make(chan struct{}, 1)
@@ -59,6 +61,8 @@ func newSlowUpstream() *server.Server {
 		}
 		return "Hello, " + answer.Name, nil
 	})
+	server.Tool(s, "own_task", "", func(ctx context.Context, _ nothing) (string, error) { return "rested", wait(ctx) },
+		server.ToolOptions{Task: server.TaskOptions{Mode: server.TaskMust}})
 	addLife(s)
 	return s
 }
@@ -159,6 +163,41 @@ func TestCallsThatStayCalls(t *testing.T) {
 		res, err := quick.ServeMCP(t.Context(), taskRequest("", mcp.MethodCallTool, `{"name":"up__pid","arguments":{}}`))
 		if err != nil || res.Type != "" {
 			t.Errorf("%s: %+v, %v", upstream, res, err)
+		}
+	}
+}
+
+// A task ends at once with its process: it has failed with the cause, whether the gateway hosts it or
+// the server has made it and was started again.
+func TestTasksOfProcessesThatDied(t *testing.T) {
+	t.Parallel()
+	for _, after := range []time.Duration{0, 20 * time.Millisecond} {
+		h := hubOf(t, hub.Options{}, hub.Definition{Name: "up", Target: child("slow")})
+		settle(t, h)
+		c := dial(t, gatewayOf(t, h, gateway.Options{TaskAfter: after}), client.Options{})
+		tool := "up__hang"
+		if after == 0 {
+			tool = "up__own_task"
+		}
+		task := startTask(t, c, tool)
+		pid, err := client.Call[string](t.Context(), c, "up__pid", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		n, _ := strconv.Atoi(pid)
+		process, err := os.FindProcess(n)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := process.Kill(); err != nil {
+			t.Fatal(err)
+		}
+		polltest.Until(t, "the end of the task", func() bool {
+			state, err := task.State(t.Context())
+			return err == nil && state.Status == "failed" && state.Err != nil
+		})
+		if state := stateOf(t, task); !strings.Contains(state.Err.Error(), "the server up") {
+			t.Errorf("%v", state.Err)
 		}
 	}
 }

@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -11,6 +12,7 @@ import (
 	"github.com/dowel-mcp/dowel/internal/mcpwire"
 	"github.com/dowel-mcp/dowel/jsonrpc"
 	"github.com/dowel-mcp/dowel/mcp"
+	"github.com/dowel-mcp/dowel/transport/stdio"
 )
 
 // A task ends when its tool or its upstream is withdrawn: the configuration has removed, disabled or
@@ -84,13 +86,7 @@ func (g *Gateway) failWithdrawn(ctx context.Context, req *mcp.Request, t sealedT
 	if why == "" {
 		return nil
 	}
-	task := &mcpwire.Task{
-		TaskID: id, CreatedAt: t.Created.UTC().Format(mcpwire.TaskTimeFormat), LastUpdatedAt: time.Now().UTC().Format(mcpwire.TaskTimeFormat),
-	}
-	describeTaskFailure(task, mcp.Errorf(jsonrpc.CodeInternal, "%s", why))
-	if known := g.failed.add(id, task); known != task {
-		return known
-	}
+	task := g.keepFailed(t, id, why)
 	if u := g.hub.Upstream(t.Upstream); u != nil && u.State().Status == hub.Ready && g.parked.startWork() {
 		own := upstreamRequest(req, mcpwire.TaskParams(t.ID, nil), nil)
 		own.Method = mcpwire.MethodCancelTask
@@ -100,6 +96,32 @@ func (g *Gateway) failWithdrawn(ctx context.Context, req *mcp.Request, t sealedT
 		}()
 	}
 	return task
+}
+
+// keepFailed remembers that a task of an upstream has failed, and returns its state.
+func (c *core) keepFailed(t sealedTask, id, why string) *mcpwire.Task {
+	task := &mcpwire.Task{
+		TaskID: id, CreatedAt: t.Created.UTC().Format(mcpwire.TaskTimeFormat), LastUpdatedAt: time.Now().UTC().Format(mcpwire.TaskTimeFormat),
+	}
+	describeTaskFailure(task, mcp.Errorf(jsonrpc.CodeInternal, "%s", why))
+	return c.failed.add(id, task)
+}
+
+// lostReason says why an upstream does not know a task any more that it has made: the process that ran
+// it has ended. It returns "" if the task may have ended otherwise. err is the answer of the upstream.
+func lostReason(u *hub.Upstream, t sealedTask, err error) string {
+	unknown, ok := errors.AsType[*mcp.Error](err)
+	if !ok || unknown.Code != jsonrpc.CodeInvalidParams || t.Created.IsZero() {
+		return ""
+	}
+	d, state := u.Definition(), u.State()
+	if _, isProcess := d.Target.(stdio.Command); !isProcess || d.Sharing != "" && d.Sharing != hub.Shared {
+		return ""
+	}
+	if state.Status != hub.Ready || !state.Since.After(t.Created) {
+		return ""
+	}
+	return "the process of the server " + u.Name() + " that ran the task has ended"
 }
 
 // cancelWithdrawn tells an upstream that the result of a task is no longer needed.
