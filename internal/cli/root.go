@@ -98,6 +98,7 @@ func Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	root.SetOut(f.Stdout)
 	root.SetErr(f.Stderr)
 	addHelp(root)
+	wrapHelp(root, f.Stdout)
 	command, err := root.ExecuteContextC(ctx)
 	if err != nil && !f.Parsed {
 		err = exit.UsageError{Err: err}

@@ -219,11 +219,11 @@ func TestUpScreen(t *testing.T) {
 	}
 }
 
-// The parts of a screen that differ between runs: an age with the spaces after it, a duration in
-// parentheses, a process, the port of the gateway, a time.
+// The parts of a screen that differ between runs: an age with the spaces after it, a duration, a
+// process, the port of the gateway, a time.
 var (
 	screenAge      = regexp.MustCompile(`\b\d+[smhd]\b *`)
-	screenDuration = regexp.MustCompile(` \([\d.]+m?s\)`)
+	screenDuration = regexp.MustCompile(` \([\d.]+m?s\)| in [\d.]+m?s\b`)
 	screenProcess  = regexp.MustCompile(`process \d+`)
 	screenNumber   = regexp.MustCompile(`(127\.0\.0\.1):\d+|\d\d:\d\d:\d\d`)
 )
@@ -254,6 +254,12 @@ func TestCommandScreens(t *testing.T) {
 		"help": {"--help"}, "status": {"status"}, "status-failed": {"status", "a"}, "servers": {"servers", "list"}, "tools": {"tools", "kv"}, "models": {"models"}, "doctor-failed": {"doctor", "a"},
 		"prompts": {"prompts", "kv"}, "call": {"call", "kv.set", "key=a", "value=1"}, "call-failed": {"call", "kv.get", "key=missing"},
 		"call-unknown": {"call", "kv.gte"}, "config": {"config", "check"}, "trust": {"trust"}, "task": {"task", "list"}, "exit-codes": {"help", "exit-codes"}, "export-none": {"export", "--to", "nothing"}, "run-none": {"run", "hello"},
+		"discover": {"discover", "everything"}, "resources": {"resources", "everything"}, "read": {"read", "everything", "test://static-text"}, "read-unknown": {"read", "everything", "test://nothing"},
+		"prompt": {"prompt", "everything.test_prompt_with_arguments", "arg1=a", "arg2=b"}, "prompt-missing": {"prompt", "everything.test_prompt_with_arguments"}, "complete": {"complete", "everything.test_prompt_with_arguments", "arg1="},
+		"auth-status": {"auth", "status"}, "login-none": {"login", "nothing"}, "logout-none": {"logout", "nothing"}, "add-nothing": {"add"}, "add-twice": {"add", "kv", "--", "true"}, "add-dry": {"add", "new", "--dry-run", "--", "npx", "-y", "@acme/mcp"},
+		"search-offline": {"search", "weather", "--registry", "http://127.0.0.1:1"}, "logs-unknown": {"servers", "logs", "nothing"}, "servers-unknown": {"servers", "restart", "nothing"},
+		"service": {"service"}, "serve-unknown": {"serve", "nothing"}, "chat-none": {"chat"}, "watch-unknown": {"watch", "nothing"}, "wire-past": {"wire", "--past", "server:nothing"}, "wire-wrong": {"wire", "dur:slow"},
+		"help-serve": {"serve", "--help"}, "help-wire": {"wire", "--help"}, "help-chat": {"chat", "--help"}, "up-second": {"up"},
 	} {
 		for _, columns := range screenWidths {
 			terminal := startOnTerminal(t, p.newCommand(words...), columns, 24)
@@ -262,5 +268,36 @@ func TestCommandScreens(t *testing.T) {
 			text := strings.NewReplacer(p.home, "~", p.project, "/project", program, "/bin/dowel").Replace(terminal.output())
 			compareScreen(t, name, columns, maskVolatile(renderScreen(text, int(columns), 24)))
 		}
+	}
+}
+
+// The commands that run until Ctrl-C look like this before it, and down and status say that they ran.
+func TestRunningScreens(t *testing.T) {
+	t.Parallel()
+	for _, columns := range screenWidths {
+		p, program := newScreenUser(t)
+		p.writeFile(p.userFile(), fmt.Sprintf(`{"mcpServers": {"kv": {"command": %q, "args": ["serve", "kv", "memory=true"]}}}`, program))
+		p.startDaemon()
+		p.awaitStates(map[string]hub.Status{"kv": hub.Ready})
+		show := func(name, said string, words ...string) {
+			terminal := startOnTerminal(t, p.newCommand(words...), columns, 24)
+			if said != "" {
+				terminal.expect(said)
+				terminal.typeText("\x03")
+			}
+			_ = terminal.cmd.Wait()
+			<-terminal.ended
+			rows := maskVolatile(terminal.rows(p.home, columns))
+			if at := slices.IndexFunc(rows, func(row string) bool { return strings.Contains(row, "^C") }); at >= 0 {
+				rows = rows[:at]
+			}
+			compareScreen(t, name, columns, rows)
+		}
+		show("logs-follow", "ready", "servers", "logs", "kv", "--follow")
+		show("restart", "", "servers", "restart", "kv")
+		show("serve-http", "status --token", "serve", "everything", "--http", "0")
+		show("down", "", "down")
+		show("down-again", "", "down")
+		show("status-none", "", "status")
 	}
 }
