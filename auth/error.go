@@ -54,8 +54,8 @@ func (e *ScopeNeeded) Error() string {
 type DiscoveryError struct {
 	Server string
 	Reason string // with the rule that a document breaks
-	// Setting is the field of [Server] with which it would be used, such as "Resource"; empty if no
-	// field would help.
+	// Setting is the field of [Server] with which it would be used, such as "Resource", or "Client"
+	// for a client that must be registered by hand ([Options]); empty if no field would help.
 	Setting string
 	Tried   []Attempt // in their order
 }

@@ -147,8 +147,15 @@ func (t *Transport) Discover(ctx context.Context) (issuer string, tried []Attemp
 	if failed, ok := errors.AsType[*DiscoveryError](err); ok {
 		return "", failed.Tried, err
 	}
-	if o := t.opts; o.Assertion == nil && o.Subject == nil && !o.ClientCredentials && d.server.DeviceAuthorizationEndpoint == "" {
+	if o := t.opts; o.Assertion != nil || o.Subject != nil || o.ClientCredentials {
+		return d.server.Issuer, d.tried, nil
+	}
+	if d.server.DeviceAuthorizationEndpoint == "" {
 		err = t.checkCodeFlow(d)
+	}
+	if _, isKnown := t.knownRegistration(d, &Record{}, false); err == nil && !isKnown && d.server.RegistrationEndpoint == "" {
+		reason := "the authorization server " + d.server.Issuer + " registers no clients by itself"
+		err = &DiscoveryError{Server: t.server, Reason: reason, Setting: "Client", Tried: d.tried}
 	}
 	return d.server.Issuer, d.tried, err
 }

@@ -278,7 +278,7 @@ func refusal(ctx context.Context, err error) error {
 	}
 	_, needsLogin := errors.AsType[*NeedsLogin](err)
 	_, noServer := errors.AsType[*DiscoveryError](err)
-	return &httpwire.RefusalError{Err: err, NeedsLogin: needsLogin, NoServer: noServer}
+	return &httpwire.RefusalError{Err: err, NeedsLogin: needsLogin, NoServer: noServer, WrongClient: refusedAs(err, "invalid_client")}
 }
 
 func closeBody(r *http.Request) {

@@ -250,6 +250,7 @@ func TestDoctorNamesSetting(t *testing.T) {
 	for quirk, tt := range map[string]struct{ rule, setting string }{
 		"resource-elsewhere":   {"RFC 9728, section 3.3", "set oauth.resource in its entry"},
 		"issuer-other":         {"RFC 8414, section 3.3", "set oauth.metadataUrl in the server's entry"},
+		"no-registration":      {"registers no clients by itself", "set oauth.clientId in the server's entry"},
 		"no-challenge-methods": {"code_challenge_methods_supported", `set "assumePKCE": true in oauth`},
 	} {
 		as := authtest.Start(t, &authtest.Options{Quirks: []string{quirk, "no-device"}})

@@ -85,6 +85,9 @@ func newLoginTransport(server string, o *auth.Options) (*LoginTransport, error) 
 // Server returns the URL of the server.
 func (t *LoginTransport) Server() string { return t.server }
 
+// Account returns the name that keeps the login apart from others at the same server; "" for none.
+func (t *LoginTransport) Account() string { return t.opts.Account }
+
 // WithBase returns a copy that sends its requests with base.
 func (t *LoginTransport) WithBase(base http.RoundTripper) http.RoundTripper {
 	o := t.opts

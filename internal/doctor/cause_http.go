@@ -87,7 +87,7 @@ func (e *evidence) advise401(answer *streamable.HTTPError) string {
 	case httpwire.ChallengeParam(answer.Header, "realm") == httpwire.Realm:
 		return "Do what the refusal says: it comes from dowel, which needs a token and no login."
 	case httpwire.ChallengeParam(answer.Header, "error") == "invalid_token" && answer.SentCredentials:
-		return "Renew the token in the server's headers, which has expired or is not valid."
+		return "Renew the token in the server's Authorization header, which has expired or is not valid."
 	case e.authorized || answer.SentCredentials:
 		return "Renew the credentials in the server's headers, which it refuses."
 	case httpwire.ChallengeParam(answer.Header, "resource_metadata") != "":

@@ -22,6 +22,8 @@ func findRefusedLogin(e *evidence) (finding, bool) {
 		f.advice = e.adviseLogin()
 	case refusal.NoServer:
 		f.advice = "Correct the oauth settings of its entry: dowel doctor shows the addresses that were asked, or give the server's token in an Authorization header."
+	case refusal.WrongClient:
+		f.advice = "Correct the client in the oauth settings of its entry: clientId, and clientSecret or privateKey."
 	case errors.As(refusal.Err, &advised) && advised.Advice() != "":
 		advice := advised.Advice()
 		f.advice = strings.ToUpper(advice[:1]) + advice[1:] + "."

@@ -7,9 +7,10 @@ import "errors"
 // not connect again.
 type RefusalError struct {
 	Err error
-	// NeedsLogin says that a user must log in. NoServer says that no authorization server was found.
-	// They are facts about Err, for packages that must not import package auth.
-	NeedsLogin, NoServer bool
+	// NeedsLogin says that a user must log in. NoServer says that no authorization server was found,
+	// WrongClient that it refuses the client's credentials. They are facts about Err, for packages
+	// that must not import package auth.
+	NeedsLogin, NoServer, WrongClient bool
 }
 
 func (e *RefusalError) Error() string { return e.Err.Error() }

@@ -43,10 +43,15 @@ func (e *HTTPError) Error() string {
 	if to := e.Header.Get("Location"); to != "" && e.Status < 400 {
 		return text + ", a redirect that would turn a POST into a GET; dial its target instead: " + to
 	}
-	if e.Status == http.StatusUnauthorized {
-		text += ": " + e.describeChallenge()
+	if e.Status == http.StatusOK && e.isPage() {
+		return text + ", with a web page such as a login in place of a message"
 	}
-	if excerpt := e.bodyExcerpt(); excerpt != "" {
+	said := ""
+	if e.Status == http.StatusUnauthorized {
+		said = e.describeChallenge()
+		text += ": " + said
+	}
+	if excerpt := e.bodyExcerpt(); excerpt != "" && !strings.Contains(said, excerpt) {
 		text += ": " + excerpt
 	}
 	return text
@@ -72,11 +77,15 @@ func (e *HTTPError) describeChallenge() string {
 	return text
 }
 
+func (e *HTTPError) isPage() bool {
+	media, _, _ := strings.Cut(e.Header.Get("Content-Type"), ";")
+	return media == "text/html"
+}
+
 // bodyExcerpt returns the beginning of the body if it is text for people: the message of a JSON-RPC
 // error or plain text.
 func (e *HTTPError) bodyExcerpt() string {
-	media, _, _ := strings.Cut(e.Header.Get("Content-Type"), ";")
-	if media == "text/html" || !utf8.Valid(e.Body) {
+	if e.isPage() || !utf8.Valid(e.Body) {
 		return ""
 	}
 	text := string(e.Body)

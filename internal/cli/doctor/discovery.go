@@ -31,7 +31,7 @@ func withLogin(ctx context.Context, f *factory.Factory, steps iter.Seq[doctor.St
 				return
 			}
 		}
-		place, err := f.DescribeLoginKey(ctx, login.Server())
+		place, err := f.DescribeLoginKey(ctx, login.Server(), login.Account())
 		switch {
 		case err != nil:
 			yield(doctor.Step{Name: stepLogin, Status: doctor.Warning, Detail: "the key of your logins cannot be used: " + err.Error()})
@@ -85,6 +85,9 @@ func showDiscovery(ctx context.Context, login *configured.LoginTransport, yield 
 	return yield(s)
 }
 
+// redirectOfClients is the redirect URI of a client that a user registers by hand.
+const redirectOfClients = "http://127.0.0.1:13316/callback"
+
 // adviseSetting names the key of the server's entry with which its authorization server would be
 // used.
 func adviseSetting(failed *auth.DiscoveryError) string {
@@ -93,6 +96,8 @@ func adviseSetting(failed *auth.DiscoveryError) string {
 		return "If this is the server that you mean, set oauth.resource in its entry to the resource that it names."
 	case "MetadataURL":
 		return "If it is the right one, set oauth.metadataUrl in the server's entry to the address of its metadata, or oauth.authorizationUrl and oauth.tokenUrl."
+	case "Client":
+		return "Create a client there with the redirect URI " + redirectOfClients + ", and set oauth.clientId in the server's entry, with oauth.clientSecret if the client has one."
 	case "AuthorizationURL":
 		return "If you know its endpoints, set oauth.authorizationUrl and oauth.tokenUrl in the server's entry."
 	case "AssumePKCE":

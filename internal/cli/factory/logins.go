@@ -145,8 +145,8 @@ var KeyPlaces = map[string]string{
 }
 
 // DescribeLoginKey returns where the key of the user's logins is, in words for people. It returns
-// "" if the user is not logged in at the server with a URL.
-func (f *Factory) DescribeLoginKey(ctx context.Context, server string) (string, error) {
+// "" if the user is not logged in at the server with a URL, with the account of its entry.
+func (f *Factory) DescribeLoginKey(ctx context.Context, server, account string) (string, error) {
 	store, err := f.OpenLoginFiles()
 	if err != nil {
 		return "", err
@@ -156,7 +156,7 @@ func (f *Factory) DescribeLoginKey(ctx context.Context, server string) (string, 
 		return "", err
 	}
 	records, err := store.Records(ctx)
-	if err != nil || !slices.ContainsFunc(records, func(r *auth.Record) bool { return r.Server == server && r.AccessToken != "" }) {
+	if err != nil || !slices.ContainsFunc(records, func(r *auth.Record) bool { return r.Server == server && r.Account == account && r.AccessToken != "" }) {
 		return "", err
 	}
 	return KeyPlaces[place], nil

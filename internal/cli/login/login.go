@@ -143,12 +143,30 @@ func runLogin(ctx context.Context, f *factory.Factory, target *Target, login aut
 	return writeOutcome(f, Outcome{target.label(), "login", target.restart(ctx)}, "You are logged in at %s.")
 }
 
-// explainFailure adds advice to the error of a login.
+// explainFailure returns the error of the command for the error of a login.
 func explainFailure(target *Target, err error) error {
 	if errors.Is(err, context.Canceled) {
 		return err
 	}
-	return exit.ConnectError{Server: target.label(), Err: fmt.Errorf("the login failed: %w", err)}
+	return exit.ConnectError{Server: target.label(), Err: &failedLogin{err}}
+}
+
+// failedLogin is the error of a login. It does not advise to log in.
+type failedLogin struct{ err error }
+
+func (e *failedLogin) Error() string { return "the login failed: " + e.err.Error() }
+
+func (e *failedLogin) Unwrap() error { return e.err }
+
+// Advice returns the advice of the error.
+func (e *failedLogin) Advice() string {
+	if advised, ok := errors.AsType[interface {
+		error
+		Advice() string
+	}](e.err); ok {
+		return advised.Advice()
+	}
+	return ""
 }
 
 // NewLogoutCommand returns the command dowel logout.
