@@ -171,7 +171,7 @@ func (g *Gateway) serveSealed(ctx context.Context, req *mcp.Request, t sealedTas
 		return nil, mcp.Errorf(jsonrpc.CodeInternal, "%s", why)
 	}
 	res, err := clientResult(resp, err)
-	if why := lostReason(u, t, err); why != "" {
+	if why := lostReason(u, t, err); why != "" && req.Method == mcpwire.MethodGetTask {
 		return showFailed(req, g.keepFailed(t, id, why))
 	}
 	if err != nil || req.Method != mcpwire.MethodGetTask {

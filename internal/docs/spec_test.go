@@ -14,7 +14,7 @@ const maxOpenRequirements = 0
 
 // requirements and recommendations are the numbers of rows in docs/spec. None may be lost.
 const (
-	requirements    = 431
+	requirements    = 439
 	recommendations = 40 // in should.md
 )
 
