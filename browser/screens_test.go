@@ -130,6 +130,7 @@ func TestScreens(t *testing.T) {
 		}},
 		{"config", "/console/config", "Files, the first wins", nil},
 		{"config-entry", "/console/config/search", "SEARCH_TOKEN", func() { p.sees("Effective values") }},
+		{"config-text", "/console/config", "Files, the first wins", func() { p.click("a.name", "dowel.json"); p.sees("← All files") }},
 		{"config-none", "/console/config?q=nothing+such", "No entry has these words", nil},
 		{"audit", "/console/audit", "delete_repository", func() {
 			p.click(".row", "delete_repository")

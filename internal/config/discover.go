@@ -1,6 +1,9 @@
 package config
 
-import "slices"
+import (
+	"bytes"
+	"slices"
+)
 
 // Found is the content of another tool's file, or of one section of it.
 type Found struct {
@@ -38,6 +41,17 @@ func Discover(o Options, names ...string) []Found {
 func ServersIn(path string, text []byte) []*Server {
 	c := fileContents{File: File{Path: path, Scope: User}}.parseText(text, nil, Options{}.withDefaults())
 	return c.servers
+}
+
+// CheckText returns the servers in the text of a file that dowel reads, and the problems of the text.
+// path determines the format.
+func CheckText(path string, scope Scope, text []byte) ([]*Server, []Problem) {
+	c := fileContents{File: File{Path: path, Scope: scope}}
+	if len(bytes.TrimSpace(text)) == 0 {
+		return nil, nil
+	}
+	c = c.parseText(text, nil, Options{}.withDefaults())
+	return c.servers, c.problems
 }
 
 // foundIn converts a file's content to results. A file of Claude Code has a second one for its

@@ -292,6 +292,12 @@ func (s *Server) Mask(text string) string {
 	return d.Mask(text)
 }
 
+// SecretForms returns the secrets in the text of the entry, in all their forms.
+func (s *Server) SecretForms() [][]byte {
+	d, _ := s.resolveAll(noVariables)
+	return d.masker.Forms()
+}
+
 // noVariables leaves all variables without a value, so that only values of the entry itself remain.
 var noVariables = Variables{
 	Env: func(string) (string, bool) { return "", false }, ReadFile: func(string) ([]byte, error) { return nil, fs.ErrNotExist },

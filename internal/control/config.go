@@ -21,6 +21,7 @@ type ConfigFile struct {
 	Path string `json:"path"`
 	// Scope is user or project.
 	Scope config.Scope `json:"scope"`
+	Hash  string       `json:"hash,omitzero"` // of the text as it is in force; "" if the file is missing
 	// State is read, missing, empty or broken. The servers of a broken file stay as they were.
 	State string `json:"state"`
 	// Servers is the number of entries that count, Shadowed the number of those that do not.
@@ -75,7 +76,7 @@ func DescribeConfig(set *config.Set) Configuration {
 }
 
 func describeFile(set *config.Set, f config.File) ConfigFile {
-	out := ConfigFile{Path: f.Path, Scope: f.Scope, State: "read"}
+	out := ConfigFile{Path: f.Path, Scope: f.Scope, Hash: f.Hash, State: "read"}
 	switch {
 	case f.Missing:
 		out.State = "missing"

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/dowel-mcp/dowel/internal/config"
+	"github.com/dowel-mcp/dowel/internal/config/draft"
 	"github.com/dowel-mcp/dowel/internal/control"
 )
 
@@ -98,5 +99,46 @@ func TestConfigStream(t *testing.T) {
 	var c control.Configuration
 	if err := json.Unmarshal(answer.Body.Bytes(), &c); err != nil || len(c.Servers) != 1 || c.Servers[0].Name != "new" {
 		t.Errorf("%s, %v", answer.Body, err)
+	}
+}
+
+// A file is opened, checked and saved over the API. The secrets stay in it. Files that dowel does not
+// read are refused, and so is a body that is no change.
+func TestConfigEdit(t *testing.T) {
+	t.Parallel()
+	a := serveConsoleAPI(t)
+	set, paths := loadConfig(t, `{"mcpServers": {"a": {"command": "x", "env": {"API_KEY": "correct-horse-battery"}}}}`)
+	desk := &draft.Desk{Files: func() []config.File { return set.Files }}
+	api := control.ConsoleAPI(control.Running{Life: t.Context(), Controller: &controller{a.hub, a.did}, Hub: a.hub, Recorder: a.recorder, Config: func() *config.Set { return set }, Drafts: desk})
+	request := func(method, path, body string) (status int, text string) {
+		answer := httptest.NewRecorder()
+		api.ServeHTTP(answer, httptest.NewRequest(method, path, strings.NewReader(body)))
+		return answer.Code, answer.Body.String()
+	}
+	_, text := request("GET", "/v1/config/file?path="+url.QueryEscape(paths[0]), "")
+	var opened draft.Opened
+	if err := json.Unmarshal([]byte(text), &opened); err != nil || opened.Draft == "" || opened.Hash != set.Files[0].Hash || strings.Contains(text, "correct-horse") {
+		t.Fatalf("%s, %v", text, err)
+	}
+	change, err := json.Marshal(draft.Change{Draft: opened.Draft, Edits: []draft.Edit{{Path: []string{"mcpServers", "a", "timeout"}, Value: "9s"}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if status, text := request("POST", "/v1/config/check", string(change)); status != 200 || !strings.Contains(text, `"lines":[{`) || strings.Contains(text, `"written"`) || strings.Contains(text, "correct-horse") {
+		t.Errorf("check: %d %s", status, text)
+	}
+	if status, text := request("POST", "/v1/config/save", string(change)); status < 400 || !strings.Contains(text, "is saved, but") { // this controller cannot reload
+		t.Errorf("save: %d %s", status, text)
+	}
+	if got, err := os.ReadFile(paths[0]); err != nil || !strings.Contains(string(got), `"timeout": "9s"`) || !strings.Contains(string(got), "correct-horse-battery") {
+		t.Errorf("%s, %v", got, err)
+	}
+	for _, tt := range [][3]string{
+		{"GET", "/v1/config/file?path=" + url.QueryEscape(filepath.Join(filepath.Dir(paths[0]), "other.json")), ""},
+		{"GET", "/v1/config/file", ""}, {"POST", "/v1/config/check", "{"}, {"POST", "/v1/config/save", `{"draft": "none"}`}, {"POST", "/v1/config/save", `[]`},
+	} {
+		if status, text := request(tt[0], tt[1], tt[2]); status < 400 || !strings.Contains(text, "error") {
+			t.Errorf("%v: %d %s", tt, status, text)
+		}
 	}
 }

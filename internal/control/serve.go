@@ -8,6 +8,7 @@ import (
 
 	"github.com/dowel-mcp/dowel/hub"
 	"github.com/dowel-mcp/dowel/internal/config"
+	"github.com/dowel-mcp/dowel/internal/config/draft"
 	"github.com/dowel-mcp/dowel/internal/journal"
 	"github.com/dowel-mcp/dowel/mcp"
 )
@@ -56,6 +57,7 @@ type Running struct {
 	Calls      *Calls            // by the user
 	Audit      *AuditTrail
 	Config     func() *config.Set // returns the configuration in force; nil means that there is none
+	Drafts     *draft.Desk        // edits the files of Config; nil if they cannot be edited
 
 	door string // of the user's actions, for the audit log: console, or command
 }
@@ -127,6 +129,11 @@ func (d Running) addShared(mux *http.ServeMux, protect func(http.HandlerFunc) ht
 	}
 	if d.Config != nil {
 		mux.HandleFunc("GET /v1/config", protect(d.serveConfig))
+		if d.Drafts != nil {
+			mux.HandleFunc("GET /v1/config/file", protect(d.serveConfigFile))
+			mux.HandleFunc("POST /v1/config/check", protect(d.serveConfigCheck))
+			mux.HandleFunc("POST /v1/config/save", protect(d.serveConfigSave))
+		}
 	}
 	if d.Recorder != nil {
 		mux.HandleFunc("GET /v1/stream", protect(d.serveStream))

@@ -28,6 +28,7 @@ import (
 	"github.com/dowel-mcp/dowel/gateway"
 	"github.com/dowel-mcp/dowel/hub"
 	"github.com/dowel-mcp/dowel/internal/config"
+	"github.com/dowel-mcp/dowel/internal/config/draft"
 	"github.com/dowel-mcp/dowel/internal/config/state"
 	"github.com/dowel-mcp/dowel/internal/config/watch"
 	"github.com/dowel-mcp/dowel/internal/configured"
@@ -113,6 +114,7 @@ type Daemon struct {
 	auditFile  *os.File                      // nil without a file
 	auditLog   io.Writer
 	trail      *control.AuditTrail // set with auditLog
+	drafts     *draft.Desk         // of the configuration files
 
 	place     *control.Place
 	yieldOnce sync.Once
@@ -139,6 +141,7 @@ func newDaemon(o Options) (*Daemon, error) {
 	d.recorder = journal.New(journal.Options{Secrets: secrets})
 	d.Hub = hub.New(&hub.Options{Info: d.info, Cache: newCatalogCache(), Watch: configured.WatchFiles, DialContext: d.recordServer, Logger: o.Logger})
 	d.calls = control.NewCalls(d.ctx, d.Hub, d.dialGateway)
+	d.drafts = &draft.Desk{Files: func() []config.File { return d.source.Set().Files }}
 	d.source = configured.New(d.Hub, configured.Options{Config: where, Choices: store, Logins: o.Logins, Fallback: BuiltInServers(), Secrets: secrets, Logger: o.Logger})
 	return d, nil
 }

@@ -50,14 +50,19 @@ func (s *Set) Known(text string) string {
 	return r.Replace(text)
 }
 
+// Forms returns the secrets in all the forms that [Set.Known] replaces, longer ones first. The caller
+// must not change them.
+func (s *Set) Forms() [][]byte {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.prepare()
+	return s.forms
+}
+
 // MayContain reports whether [Set.Text] may change a text. It takes a small part of the time of
 // Text.
 func (s *Set) MayContain(text []byte) bool {
-	s.mu.Lock()
-	s.prepare()
-	forms := s.forms
-	s.mu.Unlock()
-	for _, form := range forms {
+	for _, form := range s.Forms() {
 		if bytes.Contains(text, form) {
 			return true
 		}

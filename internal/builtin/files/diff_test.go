@@ -53,8 +53,8 @@ func TestDiffsOfRandomTexts(t *testing.T) {
 		var b strings.Builder
 		at := 0
 		for _, c := range d.changes {
-			b.WriteString(strings.Join(d.old[at:c.a], "") + strings.Join(d.new[c.b:c.bEnd], ""))
-			at = c.aEnd
+			b.WriteString(strings.Join(d.old[at:c.Old], "") + strings.Join(d.new[c.New:c.NewEnd], ""))
+			at = c.OldEnd
 		}
 		b.WriteString(strings.Join(d.old[at:], ""))
 		if b.String() != new {

@@ -17,6 +17,7 @@ import (
 	"github.com/dowel-mcp/dowel/internal/cli/exit"
 	"github.com/dowel-mcp/dowel/internal/cli/factory"
 	"github.com/dowel-mcp/dowel/internal/config"
+	"github.com/dowel-mcp/dowel/internal/config/draft"
 	"github.com/dowel-mcp/dowel/internal/config/edit"
 	"github.com/dowel-mcp/dowel/internal/control"
 )
@@ -53,7 +54,7 @@ func PreviewEdit(f *factory.Factory, path string, change func(text []byte, forma
 	if err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}
-	return ShowChange(f, path, maskSecrets(path, old), maskSecrets(path, text))
+	return ShowChange(f, path, draft.MaskText(path, old), draft.MaskText(path, text))
 }
 
 // lookupFormat returns the format of a file by its name.

@@ -1,4 +1,4 @@
-package editing
+package draft
 
 import (
 	"strings"
@@ -16,13 +16,13 @@ func TestMaskSecrets(t *testing.T) {
 		"/x/.claude.json":         `{"projects": {"/p": {"mcpServers": {"a": {"command": "visible", "env": {"GITHUB_TOKEN": "hidden-8"}}}}}}`,
 		"/x/.config/settings.txt": `password=hidden-9 name=visible`,
 	} {
-		got := maskSecrets(path, []byte(text))
+		got := MaskText(path, []byte(text))
 		if strings.Contains(got, "hidden") || !strings.Contains(got, "visible") {
 			t.Errorf("%s: %s", path, got)
 		}
 	}
 	text := `{"mcpServers": {"a": {"env": {"API_KEY": "${API_KEY}", "B_TOKEN": "${env:B}"}, "headers": {"Authorization": "Bearer ${input:key}"}}}}`
-	if got := maskSecrets("/x/.cursor/mcp.json", []byte(text)); got != text {
+	if got := MaskText("/x/.cursor/mcp.json", []byte(text)); got != text {
 		t.Errorf("variables are hidden: %s", got)
 	}
 }
