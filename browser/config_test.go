@@ -117,7 +117,7 @@ func TestConfigEdit(t *testing.T) {
 	expect(strings.Replace(text, "/mcp", "/v2", 1))
 	p.until(`document.querySelector("#inspector").textContent.includes("https://search.example/v2")`)
 
-	// the text, with what dowel cannot read first
+	// the text: dowel refuses a broken one
 	p.click("#inspector a", "Edit the text")
 	p.until(`document.querySelector(".editor textarea")?.value.includes("⟨secret 1⟩")`)
 	shown := eval[string](p, `document.querySelector(".editor textarea").value`)

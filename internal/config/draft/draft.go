@@ -162,7 +162,7 @@ func (dr *draft) apply(c Change) ([]byte, error) {
 	return text, nil
 }
 
-// Outcome is what a change does, or would do.
+// Outcome describes the effects of a change.
 type Outcome struct {
 	Lines    []Line   `json:"lines"`              // that change in the file, without secrets
 	Problems []string `json:"problems,omitempty"` // of the new text that the old one does not have

@@ -15,7 +15,7 @@ import (
 // pair matches a key with a string in JSON, YAML or TOML.
 var pair = regexp.MustCompile(`((?:^|[\s{,])["']?([A-Za-z][\w.-]*)["']?\s*[:=]\s*)("(?:[^"\\\n]|\\.)*"|'[^'\n]*'|[^\s"'{}\[\],]+)`)
 
-// variable matches a value that is nothing but a variable, which is no secret.
+// variable matches a value that consists of one variable. Such a value is not secret.
 var variable = regexp.MustCompile(`^(?:[Bb]earer )?\$?\{[^}]*\}$`)
 
 // span is a part of a text, in bytes.
@@ -58,7 +58,7 @@ func findAll(text, form []byte) (all []span) {
 	}
 }
 
-// joinSpans sorts spans and joins the ones that overlap.
+// joinSpans sorts spans and joins overlapping ones.
 func joinSpans(all []span) (joined []span) {
 	slices.SortFunc(all, func(a, b span) int { return a.from - b.from })
 	for _, s := range all {
