@@ -127,6 +127,7 @@ type probe struct {
 	legacy    *exchange  // nil until initialize is sent
 	answer    chan reply // to server/discover; nil once it has been read
 	handshake chan reply // to initialize; nil before it is sent and once its answer has been read
+	mayRepeat bool       // the server refused initialize, but not as an unknown method
 }
 
 // release ends the exchanges. A probe that may still be answered stays.
@@ -152,10 +153,22 @@ func (p *probe) handleAnswer(ctx context.Context, r reply) (era, error) {
 	case p.legacy == nil:
 		e, err := p.c.performHandshake(ctx, mcp.LatestLegacyRevision)
 		return e, markProbeError(err)
+	case p.handshake == nil && p.mayRepeat:
+		return p.repeatHandshake(ctx)
 	case p.handshake == nil:
 		return nil, errors.New("the server answers neither server/discover nor initialize as the protocol says")
 	}
 	return nil, nil
+}
+
+// repeatHandshake sends initialize again to a server that has refused it while server/discover was
+// unanswered. Some proxies that were slow to start fail because both requests came at once.
+func (p *probe) repeatHandshake(ctx context.Context) (era, error) {
+	e, err := p.c.performHandshake(ctx, mcp.LatestLegacyRevision)
+	if err != nil {
+		return nil, markProbeError(fmt.Errorf("the server answers neither server/discover nor initialize: %w", err))
+	}
+	return e, nil
 }
 
 // startHandshake sends initialize to a silent server, unless a modern revision is pinned.
@@ -183,10 +196,14 @@ func (p *probe) handleHandshake(ctx context.Context, r reply) (era, error) {
 	default:
 	}
 	if err := r.failure(); err != nil {
-		if p.answer == nil {
-			return nil, markProbeError(fmt.Errorf("the server answers neither server/discover nor initialize: %w", err))
+		p.mayRepeat = r.refused != nil && r.refused.Code != jsonrpc.CodeMethodNotFound
+		switch {
+		case p.answer != nil:
+			return nil, nil // the answer to server/discover decides
+		case p.mayRepeat:
+			return p.repeatHandshake(ctx)
 		}
-		return nil, nil
+		return nil, markProbeError(fmt.Errorf("the server answers neither server/discover nor initialize: %w", err))
 	}
 	if p.answer != nil {
 		p.c.mu.Lock()

@@ -1,6 +1,7 @@
 package calling_test
 
 import (
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -56,6 +57,46 @@ func TestALateDiscoveryIsRemembered(t *testing.T) {
 				synctest.Wait()
 				if got := v.Lookup("e"); got != tt.want {
 					t.Errorf("remembered: %q", got)
+				}
+			})
+		})
+	}
+}
+
+// A proxy that is slow to start finds both requests of the probe at once. supergateway 4.0.0 then
+// connects to its server for server/discover, and refuses initialize because it is connecting. It
+// accepts the next initialize.
+func TestInitializeIsRepeatedOnce(t *testing.T) {
+	const refused = `"error":{"code":-32000,"message":"transport already started"}`
+	for _, tt := range []struct{ name, discover, first, second, want string }{
+		{"refused before the discovery", "8s " + methodNotFound, "4s " + refused, initialized(r18), ""},
+		{"refused after the discovery", "5s " + methodNotFound, "8s " + refused, initialized(r18), ""},
+		{"refused twice", "8s " + methodNotFound, "4s " + refused, refused, "answers neither server/discover nor initialize: initialize: transport already started (-32000)"},
+		{"unknown", "8s " + methodNotFound, "4s " + methodNotFound, initialized(r18), "answers neither server/discover nor initialize"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				answers := []string{tt.first, tt.second}
+				f := newFake(t, func(f *fake, m jsonrpc.Message) {
+					switch m.Method {
+					case mcp.MethodDiscover:
+						act(f, m, tt.discover)
+					case mcpwire.MethodInitialize:
+						if len(answers) == 0 {
+							t.Error("a third initialize")
+							return
+						}
+						next := answers[0]
+						answers = answers[1:]
+						act(f, m, next)
+					}
+				})
+				c, err := overconn.Connect(t.Context(), f.near, &recorder{}, "e", transport.ClientOptions{Logger: quiet, Verdicts: &transport.Verdicts{}})
+				if err == nil {
+					defer c.Close()
+				}
+				if tt.want == "" && err != nil || tt.want != "" && (err == nil || !strings.Contains(err.Error(), tt.want)) {
+					t.Errorf("%v, want %q", err, tt.want)
 				}
 			})
 		})
