@@ -26,6 +26,7 @@ import (
 	"github.com/dowel-mcp/dowel/internal/cli/modelregistry"
 	"github.com/dowel-mcp/dowel/internal/cli/toolname"
 	"github.com/dowel-mcp/dowel/internal/control"
+	"github.com/dowel-mcp/dowel/internal/journal"
 	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/spf13/cobra"
 )
@@ -101,6 +102,9 @@ type Runtime struct {
 	Choose func(name string) (agent.Model, modelregistry.Choice, error)
 	// Servers returns the state of every server.
 	Servers func(ctx context.Context) ([]Server, error)
+	// FollowFrames calls show with the frames between dowel and the servers, the kept ones first,
+	// until ctx ends. It returns an error if the journal ends before.
+	FollowFrames func(ctx context.Context, show func(*journal.Frame)) error
 	// Always stores a permanent approval of a tool, given by its wire name, in dowel's state. It
 	// returns an error for servers of a project or the command line, and for a name that would
 	// allow other tools too.
@@ -182,7 +186,7 @@ func (setup *Setup) NewRuntime(ctx context.Context, f *factory.Factory, opts *Fl
 		return nil, err
 	}
 	audit, err := openDecisionLog(f, setup.environment)
-	r := &Runtime{Model: setup.chosen, Mode: o.Mode, Models: setup.modelNames, Servers: servers.listServers, restartServer: servers.restart}
+	r := &Runtime{Model: setup.chosen, Mode: o.Mode, Models: setup.modelNames, Servers: servers.listServers, restartServer: servers.restart, FollowFrames: servers.followFrames}
 	r.instructionFiles = setup.findInstructionFiles(f, opts)
 	o.System += agentsfile.Prompt(r.instructionFiles)
 	r.Choose = func(name string) (agent.Model, modelregistry.Choice, error) { return setup.chooseNamed(name, opts) }

@@ -23,6 +23,7 @@ import (
 	"github.com/dowel-mcp/dowel/internal/control"
 	"github.com/dowel-mcp/dowel/internal/daemon"
 	"github.com/dowel-mcp/dowel/internal/definitions"
+	"github.com/dowel-mcp/dowel/internal/journal"
 	"github.com/dowel-mcp/dowel/internal/suggest"
 	"github.com/dowel-mcp/dowel/internal/term"
 	"github.com/dowel-mcp/dowel/internal/version"
@@ -43,6 +44,10 @@ type serverSet struct {
 	// fetchInstructions returns the current instructions of the servers. If it is nil, the
 	// handler's discovery has them.
 	fetchInstructions func(ctx context.Context) (string, error)
+
+	// followFrames calls show with the frames between dowel and the servers, the kept ones first,
+	// until ctx ends or there can be no more.
+	followFrames func(ctx context.Context, show func(*journal.Frame)) error
 
 	// folder is the servers' working folder; "" means the current folder.
 	folder string
@@ -85,6 +90,9 @@ func openAllServers(ctx context.Context, f *factory.Factory, opts *Flags, s *env
 		return status.Servers, err
 	}
 	c.restart = func(ctx context.Context, server string) error { return t.Running.Do(ctx, server, "restart") }
+	c.followFrames = func(ctx context.Context, show func(*journal.Frame)) error {
+		return followDaemonFrames(ctx, t.Running, show)
+	}
 	if status, err := t.Running.Status(ctx); err == nil && status.PID != os.Getpid() {
 		c.folder = warnOtherFolder(f, status, s.Set)
 	}
@@ -192,7 +200,8 @@ func WarnMissing(f *factory.Factory, servers []Server) {
 func openNamedServers(ctx context.Context, f *factory.Factory, opts *Flags, s *environment, definitions []hub.Definition) (*serverSet, error) {
 	logger := slog.New(f.LogHandler())
 	info := mcp.Implementation{Name: "dowel", Title: "dowel", Version: version.Number()}
-	h := hub.New(&hub.Options{Info: info, Watch: configured.WatchFiles, Logger: logger})
+	recorder := newHubRecorder(definitions)
+	h := hub.New(&hub.Options{Info: info, Watch: configured.WatchFiles, DialContext: recorder.dialContext, Logger: logger})
 	g := gateway.New(h, &gateway.Options{Info: info, Logger: logger, StartWait: -1})
 	var work sync.WaitGroup
 	watching, stop := context.WithCancel(context.WithoutCancel(ctx))
@@ -218,9 +227,11 @@ func openNamedServers(ctx context.Context, f *factory.Factory, opts *Flags, s *e
 	}
 	c.listServers = func(context.Context) ([]Server, error) { return control.DescribeAll(h), nil }
 	c.restart = func(_ context.Context, server string) error { return restartNamed(h, server) }
+	c.followFrames = recorder.followFrames
 	c.close = func(context.Context) {
 		g.Close()
 		h.Close()
+		recorder.Close()
 		stop()
 		work.Wait()
 		if log != nil {

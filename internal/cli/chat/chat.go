@@ -81,6 +81,7 @@ The conversation has the whole terminal. Write on while the model works: message
   Tab                        complete a command, file or resource
   PgUp, PgDn, Ctrl-Home/End  scroll
   Ctrl-O                     show calls and thoughts in full, or folded
+  F12                        show the messages between dowel and the server in the current call
   Ctrl-G                     write the message in $VISUAL or $EDITOR
   Esc                        stop the current reply or call; Ctrl-C does, too, and twice ends dowel
   Esc Esc                    when nothing runs: take back the last message and edit it

@@ -35,8 +35,10 @@ type fullScreen struct {
 // takeScreen shows the conversation on the whole terminal.
 func (c *conversation) takeScreen(in *os.File) {
 	s := &fullScreen{posted: make(chan struct{}, 1), submitted: make(chan struct{}, 1)}
+	wire := &wireView{post: s.post}
 	host := screen.Host{
-		Submit: s.submit, Stop: c.interrupts.stopCurrent, Interrupt: c.pressInterrupt,
+		FollowWire: func() { c.followWire(wire) },
+		Submit:     s.submit, Stop: c.interrupts.stopCurrent, Interrupt: c.pressInterrupt,
 		End: s.end, Complete: c.completeInput, OpenEditor: openEditor,
 		MentionImage: mentionImage,
 		EditLast:     func() { s.submit("/edit") },
@@ -47,7 +49,7 @@ func (c *conversation) takeScreen(in *os.File) {
 
 	out, side := c.app.Stdout, c.app.Stderr
 	c.screen, c.in, c.out, c.side = s, s, out, out
-	c.view = newScreenView(s.post, c.app.IsVerbose())
+	c.view = newScreenView(s.post, wire, c.app.IsVerbose())
 	restore := []func(){out.Divert(printer{s})}
 	out.HoldStatus(true)
 	if side.IsTerminal() {

@@ -25,6 +25,7 @@ import (
 // screenView tells the full screen what happens.
 type screenView struct {
 	post      func(message any)
+	wire      *wireView
 	isVerbose bool
 
 	mu      sync.Mutex // guards the fields below
@@ -32,8 +33,8 @@ type screenView struct {
 	refused map[string]bool
 }
 
-func newScreenView(post func(any), isVerbose bool) *screenView {
-	return &screenView{post: post, isVerbose: isVerbose, refused: map[string]bool{}}
+func newScreenView(post func(any), wire *wireView, isVerbose bool) *screenView {
+	return &screenView{post: post, wire: wire, isVerbose: isVerbose, refused: map[string]bool{}}
 }
 
 // Event implements [chatView].
@@ -48,6 +49,7 @@ func (v *screenView) Event(e agent.Event) {
 	case agent.Approval:
 		v.showDecision(e)
 	case agent.CallStarted:
+		v.wire.startCall(e.Call)
 		v.post(screen.Ticked{Now: time.Now()})
 		v.post(screen.CallStarted{ID: e.Call.ID, Card: newCard(e.Call)})
 	case agent.CallProgressed:

@@ -254,6 +254,16 @@ func (c *conversation) awaitRuntime(ctx context.Context) (*agentcmd.Runtime, err
 	}
 }
 
+// awaitQuietly is awaitRuntime without a word to the user, for other goroutines.
+func (c *conversation) awaitQuietly() (*agentcmd.Runtime, error) {
+	select {
+	case <-c.runtimeReady:
+		return c.runtime, c.runtimeErr
+	case <-c.ctx.Done():
+		return nil, context.Cause(c.ctx)
+	}
+}
+
 // releaseParts stops the agent, saves the session, and returns the terminal.
 func (c *conversation) releaseParts() {
 	c.interrupts.markEnding()

@@ -94,6 +94,10 @@ func (m *Model) show(msg any) {
 		m.withdraw(msg.Form)
 	case CallStarted, CallProgressed, CallEnded:
 		m.showCall(msg)
+	case Framed:
+		m.wire.add(msg)
+	case WireFailed:
+		m.wire.trouble = msg.Text
 	default:
 		m.showStatus(msg)
 	}

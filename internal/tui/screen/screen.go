@@ -33,6 +33,9 @@ type Host struct {
 	// MentionImage returns the mention that attaches the image file with a pasted path. ok is false
 	// if the text is no such path.
 	MentionImage func(pasted string) (mention string, ok bool)
+	// FollowWire begins to tell [Framed] messages, or tells [WireFailed]. It is called whenever the
+	// wire pane opens.
+	FollowWire func()
 	// EditLast takes the user's last message back. [Drafted] puts it into the input.
 	EditLast func()
 	// OpenEditor returns a program that edits a text, and a function that returns the edited text
@@ -54,6 +57,7 @@ type Model struct {
 
 	width, height int
 	expanded      bool
+	wire          wirePane
 	queue         []string // submitted messages that wait
 	asks          []Asked  // the first one is on the screen
 	isAsideAsk    bool     // the user writes on before the form gets the keys
@@ -200,6 +204,11 @@ func (m *Model) press(press tea.KeyPressMsg) tea.Cmd {
 		return tea.Suspend
 	case "ctrl+c":
 		m.pressInterrupt()
+		return nil
+	case "f12":
+		if m.wire.isOpen = !m.wire.isOpen; m.wire.isOpen {
+			m.host.FollowWire()
+		}
 		return nil
 	case "ctrl+o":
 		m.expanded = !m.expanded

@@ -35,8 +35,8 @@ func newDriver(t *testing.T) *driver {
 	d := &driver{t: t}
 	tell := func(word string) func() { return func() { d.told = append(d.told, word) } }
 	d.model = New(Host{
-		Submit: func(text string) { d.told = append(d.told, "submit "+text) },
-		Stop:   tell("stop"), Interrupt: tell("interrupt"), End: tell("end"), EditLast: tell("edit"),
+		Submit:     func(text string) { d.told = append(d.told, "submit "+text) },
+		FollowWire: tell("wire"), Stop: tell("stop"), Interrupt: tell("interrupt"), End: tell("end"), EditLast: tell("edit"),
 		OpenEditor: func(text string) (*exec.Cmd, func(error) (string, error), error) {
 			return nil, nil, fmt.Errorf("no editor for %q", text)
 		},
@@ -75,7 +75,7 @@ func (d *driver) send(messages ...tea.Msg) {
 // keys are the keys that a name cannot be typed for.
 var keys = map[string]tea.KeyPressMsg{
 	"enter": {Code: tea.KeyEnter}, "esc": {Code: tea.KeyEscape}, "tab": {Code: tea.KeyTab}, "up": {Code: tea.KeyUp}, "down": {Code: tea.KeyDown},
-	"pgup": {Code: tea.KeyPgUp}, "pgdown": {Code: tea.KeyPgDown}, "backspace": {Code: tea.KeyBackspace}, "space": {Code: tea.KeySpace, Text: " "},
+	"f12": {Code: tea.KeyF12}, "pgup": {Code: tea.KeyPgUp}, "pgdown": {Code: tea.KeyPgDown}, "backspace": {Code: tea.KeyBackspace}, "space": {Code: tea.KeySpace, Text: " "},
 	"ctrl+c": {Code: 'c', Mod: tea.ModCtrl}, "ctrl+d": {Code: 'd', Mod: tea.ModCtrl}, "ctrl+o": {Code: 'o', Mod: tea.ModCtrl}, "ctrl+r": {Code: 'r', Mod: tea.ModCtrl},
 	"ctrl+g": {Code: 'g', Mod: tea.ModCtrl}, "ctrl+j": {Code: 'j', Mod: tea.ModCtrl}, "ctrl+home": {Code: tea.KeyHome, Mod: tea.ModCtrl},
 }
@@ -425,5 +425,31 @@ func TestScreenPastesImage(t *testing.T) {
 	d.send(tea.PasteMsg{Content: "a.png"}, tea.PasteMsg{Content: "at b.c"}, tea.PasteMsg{Content: " x\ny"})
 	if text := d.model.composer.Text(); text != "look @a.png at b.c x\ny" {
 		t.Errorf("the input is %q", text)
+	}
+}
+
+// F12 shows the frames of the current call, the newest at the end, without control sequences.
+func TestScreenWire(t *testing.T) {
+	d := newDriver(t)
+	d.send(Taken{"Read it."}, CallStarted{"1", toolcard.Card{Tool: "files.read", Brief: "path=a.txt"}})
+	d.send(Framed{Call: "files.list", Frame: Frame{Text: "earlier"}})
+	d.send(Framed{"files.read", Frame{start, true, `request tools/call read 96 {"name":"read","arguments":{"path":"a.txt"}}`}, true})
+	d.send(Framed{Call: "files.read", Frame: Frame{start.Add(3 * time.Millisecond), false, "response tools/call ok 3.0ms 301 " + strings.Repeat(`{"content":[{"type":"text","text":"one`+"\x1b[2J"+`"}]} `, 20)}})
+	if d.shows("wire") {
+		t.Error("the pane is open")
+	}
+	d.press("f12")
+	d.checkGolden("wire")
+	d.checkStyles("wire")
+	if d.shows("earlier") || !slices.Equal(d.told, []string{"wire"}) {
+		t.Errorf("told %q", d.told)
+	}
+	d.send(WireFailed{"the running dowel has ended"})
+	if !d.shows("the running dowel has ended") {
+		t.Error("the reason is missing")
+	}
+	d.press("f12")
+	if d.shows("wire ·") {
+		t.Error("the pane stays open")
 	}
 }

@@ -42,6 +42,9 @@ const maxQueued = 3
 
 // lowerLines returns the lines below the transcript, and the position of the cursor in them.
 func (m *Model) lowerLines() (lines []string, x, y int) {
+	if m.wire.isOpen {
+		lines = append(lines, m.wire.lines(m.width, max(m.height/3, 3), m.theme)...)
+	}
 	lines = append(lines, m.ruleLine())
 	for i, text := range m.queue {
 		if i == maxQueued {
