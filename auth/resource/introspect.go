@@ -58,6 +58,8 @@ func (i *issuer) introspect(ctx context.Context, raw string, now time.Time) (*To
 		return nil, &unavailableError{fmt.Errorf("introspection at %s: %w", i.URL, err)}
 	case !c.Active:
 		return nil, fmt.Errorf("%s says that the token is not active", i.URL)
+	case c.isForOtherUse(): // servers call their refresh tokens active, too
+		return nil, fmt.Errorf("%s says that the token is an ID token or a refresh token", i.URL)
 	case c.Issuer == "":
 		c.Issuer = i.URL // optional in an answer, which comes from the issuer anyway
 	}

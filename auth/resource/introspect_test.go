@@ -265,3 +265,27 @@ func (c *tokenCache) pending() int {
 	defer c.mu.RUnlock()
 	return len(c.verifies)
 }
+
+// A refresh token or an ID token that an issuer calls active is no access token.
+func TestActiveTokenForOtherUse(t *testing.T) {
+	t.Parallel()
+	var kind atomic.Value
+	_, s := newOpaqueServer(t, authtest.Options{OnRequest: func(endpoint string, w http.ResponseWriter, _ *http.Request) bool {
+		if endpoint != "introspect" {
+			return false
+		}
+		w.Header().Set("Content-Type", "application/json")
+		fmt.Fprintf(w, `{"active":true,"sub":"alice","aud":%q,"exp":%d,%s}`, publicURL, time.Now().Add(time.Hour).Unix(), kind.Load())
+		return true
+	}}, nil)
+	n := 0
+	for member, want := range map[string]int{
+		`"typ":"Refresh"`: 401, `"typ":"Offline"`: 401, `"typ":"ID"`: 401, `"token_use":"id"`: 401, `"typ":"Bearer"`: 200, `"token_use":"access"`: 200,
+	} {
+		kind.Store(member)
+		n++
+		if resp, _ := send(s, newPOST("/mcp", fmt.Sprint("Bearer token-", n))); resp.StatusCode != want {
+			t.Errorf("%s: status %d, want %d", member, resp.StatusCode, want)
+		}
+	}
+}

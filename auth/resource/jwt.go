@@ -124,13 +124,18 @@ func (i *issuer) checkType(h jose.Header) (string, error) {
 // name no client.
 func (c *claims) checkAccess() error {
 	switch {
-	case c.Nonce != nil || c.TokenHash != nil || c.CodeHash != nil || c.TokenUse == "id",
-		slices.Contains([]string{"ID", "Refresh", "Offline", "Logout"}, c.Type):
+	case c.Nonce != nil || c.TokenHash != nil || c.CodeHash != nil || c.isForOtherUse():
 		return errors.New("the token is an ID token or a refresh token, not an access token")
 	case c.Scope != nil || c.Scopes != nil, len(c.Roles) > 0 && string(c.Roles) != "null" && c.client() != "":
 		return nil
 	}
 	return fmt.Errorf("the token has neither scope, scp, nor roles of a client: it may be an ID token. An access token has one of them, or the type %s", accessTokenType)
+}
+
+// isForOtherUse reports whether a token says that it is none for access: Keycloak says so in typ,
+// Cognito in token_use.
+func (c *claims) isForOtherUse() bool {
+	return c.TokenUse == "id" || slices.Contains([]string{"ID", "Refresh", "Offline", "Logout"}, c.Type)
 }
 
 // verifySignature returns the payload if one of the keys verifies its signature. Otherwise it
