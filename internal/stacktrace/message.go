@@ -62,6 +62,7 @@ func (p *parser) continueMessage(line string) {
 
 // cleanMessage removes the words with which a runtime introduces an uncaught error.
 func cleanMessage(text string) string {
+	text = cutProcessTag(text)
 	if m := rejection().FindStringSubmatch(text); m != nil {
 		return "unhandled rejection: " + m[1]
 	}
@@ -70,4 +71,14 @@ func cleanMessage(text string) string {
 		bare = strings.TrimSuffix(bare, "]")
 	}
 	return bare
+}
+
+// cutProcessTag removes the number of the process from the beginning of a line, such as "[4711] ".
+func cutProcessTag(text string) string {
+	tag, rest, ok := strings.Cut(text, "] ")
+	number, hasBracket := strings.CutPrefix(tag, "[")
+	if !ok || !hasBracket || number == "" || strings.Trim(number, "0123456789") != "" {
+		return text
+	}
+	return rest
 }
