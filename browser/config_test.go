@@ -49,7 +49,9 @@ func TestConfig(t *testing.T) {
 	p.until(`location.pathname.endsWith("/wire")`)
 	p.press("gc")
 	p.sees("Files, the first wins")
-	p.press("j")
+	for range eval[int](p, `document.querySelectorAll("[aria-label='Files'] a.name").length + 1`) {
+		p.press("j")
+	}
 	p.press(kb.Enter)
 	p.until(`document.querySelector("#inspector")?.textContent.includes("Effective values")`)
 	p.checkQuiet()
@@ -119,7 +121,7 @@ func TestConfigEdit(t *testing.T) {
 
 	// the text: dowel refuses a broken one
 	p.click("#inspector a", "Edit the text")
-	p.until(`document.querySelector(".editor textarea")?.value.includes("⟨secret 1⟩")`)
+	p.until(`document.querySelector(".editor textarea")?.value.includes("⟨secret-1⟩")`)
 	shown := eval[string](p, `document.querySelector(".editor textarea").value`)
 	if strings.Contains(shown, "correct-horse") {
 		t.Error("the page has the secret")
@@ -131,6 +133,12 @@ func TestConfigEdit(t *testing.T) {
 	p.typeIn(".editor textarea", strings.Replace(shown, `"disabled": true`, `"disabled": true, "timeout": "9s"`, 1))
 	p.sees("Not saved yet.")
 	p.capture("config-text")
+
+	// another screen does not lose the text
+	p.click("#rail a", "Wire")
+	p.until(`location.pathname.endsWith("/wire")`)
+	eval[chromedp.Void](p, `history.back()`)
+	p.sees("Not saved yet.")
 
 	// an editor changes another line meanwhile
 	u.write(path, strings.Replace(text, `100000`, `200000`, 1))

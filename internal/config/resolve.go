@@ -292,6 +292,12 @@ func (s *Server) Mask(text string) string {
 	return d.Mask(text)
 }
 
+// Secrets returns the secrets in the text of the entry.
+func (s *Server) Secrets() []string {
+	d, _ := s.resolveAll(noVariables)
+	return d.masker.Secrets()
+}
+
 // SecretForms returns the secrets in the text of the entry, in all their forms.
 func (s *Server) SecretForms() [][]byte {
 	d, _ := s.resolveAll(noVariables)

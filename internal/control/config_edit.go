@@ -2,14 +2,13 @@ package control
 
 import (
 	"encoding/json"
-	"fmt"
 	"net/http"
 
 	"github.com/dowel-mcp/dowel/internal/config/draft"
 )
 
 // maxConfigBody limits a change of a configuration file, in bytes.
-const maxConfigBody = 4 << 20
+const maxConfigBody = 1 << 20
 
 func (d Running) serveConfigFile(w http.ResponseWriter, r *http.Request) {
 	opened, err := d.Drafts.Open(r.URL.Query().Get("path"))
@@ -36,10 +35,9 @@ func (d Running) serveConfigSave(w http.ResponseWriter, r *http.Request) {
 	}
 	outcome, err := d.Drafts.Save(change)
 	if err == nil && outcome.Written {
-		if err = d.Controller.Reload(r.Context()); err != nil {
-			err = fmt.Errorf("%s is saved, but the configuration has a problem: %w", outcome.Opened.Path, err)
+		if failed := d.record("config/save", "", outcome.Path, d.Controller.Reload(r.Context())); failed != nil {
+			outcome.Warning = "the file is saved, but the configuration has a problem: " + failed.Error()
 		}
-		_ = d.record("config/save", "", outcome.Opened.Path, err) // returns err
 	}
 	writeResult(w, outcome, err)
 }
@@ -47,5 +45,6 @@ func (d Running) serveConfigSave(w http.ResponseWriter, r *http.Request) {
 func readConfigChange(w http.ResponseWriter, r *http.Request) (c draft.Change, err error) {
 	dec := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxConfigBody))
 	dec.UseNumber() // numbers keep their digits in the file
-	return c, dec.Decode(&c)
+	err = dec.Decode(&c)
+	return c, err
 }

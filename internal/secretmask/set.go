@@ -50,6 +50,13 @@ func (s *Set) Known(text string) string {
 	return r.Replace(text)
 }
 
+// Secrets returns the secrets of the set.
+func (s *Set) Secrets() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.secrets)
+}
+
 // Forms returns the secrets in all the forms that [Set.Known] replaces, longer ones first. The caller
 // must not change them.
 func (s *Set) Forms() [][]byte {

@@ -13,9 +13,11 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
+	"unicode/utf8"
 
 	"github.com/dowel-mcp/dowel/internal/atomicfile"
 	"github.com/dowel-mcp/dowel/internal/config"
@@ -24,8 +26,8 @@ import (
 )
 
 const (
-	maxText   = 1 << 20 // bytes of a file
-	maxDrafts = 64      // the oldest one is forgotten
+	maxText   = 256 << 10 // bytes of a file
+	maxDrafts = 64        // the oldest one is forgotten
 )
 
 // ErrNoDraft is wrapped by the error for the id of a draft that is unknown or was forgotten.
@@ -67,17 +69,27 @@ func (d *Desk) Open(path string) (Opened, error) {
 	if err != nil {
 		return Opened{}, err
 	}
-	text, err := readText(path)
+	text, err := readText(file)
 	if err != nil {
 		return Opened{}, err
 	}
-	dr := &draft{file: file, base: text}
-	return d.open(dr, text), nil
+	return d.openText(&draft{file: file, base: text})
 }
 
-// open keeps a draft, and shows it with a text.
-func (d *Desk) open(dr *draft, text []byte) Opened {
-	shown := dr.secrets.hide(dr.file.Path, text)
+// openText keeps the draft of a file as it is, and shows it.
+func (d *Desk) openText(dr *draft) (Opened, error) {
+	if found := placeholder.Find(dr.base); found != nil && len(dr.secrets) == 0 {
+		return Opened{}, fmt.Errorf("%s has the text %s, which would stand for a secret here: change it in an editor", dr.file.Path, found)
+	}
+	shown := dr.secrets.hide(dr.file.Path, dr.base)
+	if err := checkHidden(dr.file.Path, shown); err != nil {
+		return Opened{}, err
+	}
+	return d.keep(dr, shown), nil
+}
+
+// keep keeps a draft, which is shown with a text.
+func (d *Desk) keep(dr *draft, shown string) Opened {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.drafts == nil {
@@ -101,8 +113,16 @@ func (d *Desk) findFile(path string) (config.File, error) {
 	return files[i], nil
 }
 
-// readText returns the text of a file, or nil if it does not exist.
-func readText(path string) ([]byte, error) {
+// readText returns the text of a file, or nil if it does not exist. A project's file must be in the
+// project: a link could lead to any file of the user.
+func readText(file config.File) ([]byte, error) {
+	path := file.Path
+	if target, err := filepath.EvalSymlinks(path); err == nil && file.Scope == config.Project {
+		folder, err := filepath.EvalSymlinks(filepath.Dir(path))
+		if err != nil || filepath.Dir(target) != folder {
+			return nil, fmt.Errorf("%s leads out of its folder: change it in an editor", path)
+		}
+	}
 	info, err := os.Stat(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -114,7 +134,11 @@ func readText(path string) ([]byte, error) {
 	case info.Size() > maxText:
 		return nil, fmt.Errorf("%s has %d bytes: dowel edits files of at most %d bytes", path, info.Size(), maxText)
 	}
-	return os.ReadFile(path)
+	text, err := os.ReadFile(path)
+	if err == nil && !utf8.Valid(text) {
+		return nil, fmt.Errorf("%s is not in UTF-8: change it in an editor", path)
+	}
+	return text, err
 }
 
 // Change is a change of a draft: a whole text, or single edits of the text that was opened.
@@ -122,9 +146,9 @@ type Change struct {
 	Draft string  `json:"draft"`
 	Text  *string `json:"text,omitempty"`
 	Edits []Edit  `json:"edits,omitempty"`
-	// Overwrite writes the change even if another program has changed the file, and so undoes the
-	// other change.
-	Overwrite bool `json:"overwrite,omitzero"`
+	// Overwrite is the hash of the file on disk that the user has seen in a [Conflict]. The change
+	// replaces it, and so undoes the change of another program.
+	Overwrite string `json:"overwrite,omitzero"`
 }
 
 // Edit sets or removes one value. It changes the smallest span of the file.
@@ -141,6 +165,9 @@ func (dr *draft) apply(c Change) ([]byte, error) {
 			return nil, fmt.Errorf("the text has %d bytes: want at most %d", len(*c.Text), maxText)
 		}
 		text, err := dr.secrets.reveal(*c.Text)
+		if bytes.Contains(dr.base, []byte("\r\n")) && !strings.Contains(text, "\r") { // a browser's text has no \r
+			text = strings.ReplaceAll(text, "\n", "\r\n")
+		}
 		return []byte(text), err
 	}
 	format, ok := edit.FormatOf(dr.file.Path)
@@ -164,6 +191,7 @@ func (dr *draft) apply(c Change) ([]byte, error) {
 
 // Outcome describes the effects of a change.
 type Outcome struct {
+	Path     string   `json:"path"`
 	Lines    []Line   `json:"lines"`              // that change in the file, without secrets
 	Problems []string `json:"problems,omitempty"` // of the new text that the old one does not have
 	IsBroken bool     `json:"isBroken,omitzero"`  // the problems have an error
@@ -174,7 +202,10 @@ type Outcome struct {
 	Written bool     `json:"written,omitzero"`
 	// Conflict is set if another program has changed the file. Nothing was written.
 	Conflict *Conflict `json:"conflict,omitempty"`
-	Opened   *Opened   `json:"opened,omitempty"` // the file as it was written
+	// Opened is the file as it was written. It is nil if it cannot be shown, or was not written.
+	Opened *Opened `json:"opened,omitempty"`
+	// Warning says why dowel does not use the file as it was written.
+	Warning string `json:"warning,omitzero"`
 }
 
 // Line is a line that a change adds or removes.
@@ -208,14 +239,19 @@ func (d *Desk) Check(c Change) (Outcome, error) {
 	if err != nil {
 		return Outcome{}, err
 	}
-	now, err := readText(dr.file.Path)
+	now, err := readText(dr.file)
 	if err != nil {
 		return Outcome{}, err
 	}
-	if !c.Overwrite && !bytes.Equal(now, dr.base) {
-		return Outcome{Lines: []Line{}, Conflict: d.merge(dr, text, now)}, nil
+	if dr.isStale(now, c) {
+		return d.merge(dr, text, now)
 	}
 	return dr.describe(now, text), nil
+}
+
+// isStale reports whether another program has changed the file, and the user has not seen that.
+func (dr *draft) isStale(now []byte, c Change) bool {
+	return !bytes.Equal(now, dr.base) && config.HashText(now) != c.Overwrite
 }
 
 // Save writes a change. It writes no text with an error that the file does not have yet: dowel could
@@ -231,8 +267,10 @@ func (d *Desk) Save(c Change) (Outcome, error) {
 		if !exists {
 			now = nil
 		}
-		if !c.Overwrite && !bytes.Equal(now, dr.base) {
-			out = Outcome{Lines: []Line{}, Conflict: d.merge(dr, text, now)}
+		if dr.isStale(now, c) {
+			if out, err = d.merge(dr, text, now); err != nil {
+				return nil, err
+			}
 			return nil, errRefused
 		}
 		if out = dr.describe(now, text); out.IsBroken {
@@ -246,8 +284,10 @@ func (d *Desk) Save(c Change) (Outcome, error) {
 	case err != nil:
 		return Outcome{}, fmt.Errorf("%s is unchanged: %w", dr.file.Path, err)
 	}
-	opened := d.open(&draft{file: dr.file, base: text, secrets: slices.Clone(dr.secrets)}, text)
-	out.Written, out.Opened = true, &opened
+	out.Written = true
+	if opened, err := d.openText(&draft{file: dr.file, base: text, secrets: slices.Clone(dr.secrets)}); err == nil {
+		out.Opened = &opened
+	}
 	return out, nil
 }
 
@@ -264,14 +304,10 @@ func (d *Desk) prepare(c Change) (*draft, []byte, error) {
 
 // describe returns the differences between two texts of the file.
 func (dr *draft) describe(old, text []byte) Outcome {
-	path := dr.file.Path
-	out := Outcome{Lines: []Line{}}
-	before, after := splitLines(MaskText(path, old)), splitLines(MaskText(path, text))
-	rawBefore, rawAfter := splitLines(string(old)), splitLines(string(text))
-	if len(before) != len(rawBefore) || len(after) != len(rawAfter) { // a secret of several lines
-		rawBefore, rawAfter = before, after
-	}
-	for _, c := range linediff.FindChanges(rawBefore, rawAfter) { // a line may differ in a secret alone
+	path, hidden := dr.file.Path, slices.Clone(dr.secrets)
+	out := Outcome{Path: path, Lines: []Line{}}
+	before, after := splitLines(hidden.hide(path, old)), splitLines(hidden.hide(path, text))
+	for _, c := range linediff.FindChanges(before, after) {
 		for i := c.Old; i < c.OldEnd; i++ {
 			out.Lines = append(out.Lines, Line{Number: i + 1, Removed: true, Text: before[i]})
 		}
@@ -283,28 +319,39 @@ func (dr *draft) describe(old, text []byte) Outcome {
 	is, problems := config.CheckText(path, dr.file.Scope, text)
 	for _, p := range problems {
 		if !slices.ContainsFunc(known, func(k config.Problem) bool { return k.Server == p.Server && k.Message == p.Message }) {
-			out.Problems = append(out.Problems, p.String())
+			out.Problems = append(out.Problems, hidden.hideIn(p.String()))
 			out.IsBroken = out.IsBroken || p.Severity == config.Error
 		}
 	}
+	if format, ok := edit.FormatOf(path); ok && len(bytes.TrimSpace(text)) > 0 {
+		if _, err := edit.Parse(text, format); err != nil && !out.IsBroken {
+			out.IsBroken, out.Problems = true, append(out.Problems, hidden.hideIn(err.Error()))
+		}
+	}
 	out.Runs, out.Removed = compareServers(was, is)
+	for i, runs := range out.Runs {
+		out.Runs[i] = hidden.hideIn(runs)
+	}
 	return out
 }
 
 // merge returns the difference between a change and the file as it is now, and opens the merged text.
-func (d *Desk) merge(dr *draft, mine, now []byte) *Conflict {
-	found, merged := linediff.Merge(splitLines(string(dr.base)), splitLines(string(mine)), splitLines(string(now)))
+// It compares the texts without their secrets.
+func (d *Desk) merge(dr *draft, mine, now []byte) (Outcome, error) {
+	path := dr.file.Path
 	next := &draft{file: dr.file, base: now, secrets: slices.Clone(dr.secrets)}
-	next.secrets.hide(dr.file.Path, now)
-	text := []byte(strings.Join(merged, ""))
+	base, ours, theirs := next.secrets.hide(path, dr.base), next.secrets.hide(path, mine), next.secrets.hide(path, now)
+	if err := checkHidden(path, theirs); err != nil {
+		return Outcome{}, err
+	}
+	found, merged := linediff.Merge(splitLines(base), splitLines(ours), splitLines(theirs))
 	c := &Conflict{Hunks: []Hunk{}}
-	mask := func(lines []string) string { return next.secrets.hideKnown(strings.Join(lines, "")) }
 	for _, h := range found {
 		c.HasOverlap = c.HasOverlap || h.IsConflict
-		c.Hunks = append(c.Hunks, Hunk{Base: mask(h.Base), Mine: mask(h.Mine), Theirs: mask(h.Theirs), Overlap: h.IsConflict})
+		c.Hunks = append(c.Hunks, Hunk{Base: strings.Join(h.Base, ""), Mine: strings.Join(h.Mine, ""), Theirs: strings.Join(h.Theirs, ""), Overlap: h.IsConflict})
 	}
-	c.Merged = d.open(next, text)
-	return c
+	c.Merged = d.keep(next, strings.Join(merged, ""))
+	return Outcome{Path: path, Lines: []Line{}, Conflict: c}, nil
 }
 
 // splitLines splits a text behind its line ends.

@@ -9,11 +9,12 @@ import (
 	"strings"
 
 	"github.com/dowel-mcp/dowel/internal/config"
+	"github.com/dowel-mcp/dowel/internal/config/edit"
 	"github.com/dowel-mcp/dowel/internal/secretmask"
 )
 
 // pair matches a key with a string in JSON, YAML or TOML.
-var pair = regexp.MustCompile(`((?:^|[\s{,])["']?([A-Za-z][\w.-]*)["']?\s*[:=]\s*)("(?:[^"\\\n]|\\.)*"|'[^'\n]*'|[^\s"'{}\[\],]+)`)
+var pair = regexp.MustCompile(`((?:^|[\s{,/*#])["']?([A-Za-z][\w.-]*)["']?\s*[:=]\s*)("(?:[^"\\\n]|\\.)*"|'[^'\n]*'|[^\s"'{}\[\],]+)`)
 
 // variable matches a value that consists of one variable. Such a value is not secret.
 var variable = regexp.MustCompile(`^(?:[Bb]earer )?\$?\{[^}]*\}$`)
@@ -93,44 +94,120 @@ func replaceSpans(text []byte, all []span, replace func(old []byte) string) stri
 type secrets []string
 
 // placeholder matches the text that a draft shows in place of a secret.
-var placeholder = regexp.MustCompile(`⟨secret (\d+)⟩`)
+var placeholder = regexp.MustCompile(`⟨secret-(\d+)⟩`)
 
-// hide replaces the secrets in a text by placeholders, and adds them to s.
+// hide replaces the secrets in a text by placeholders, and adds the new ones to s. Secrets of s are
+// replaced wherever they are, unless they have one to three bytes, which would hide other text.
 func (s *secrets) hide(path string, text []byte) string {
-	return replaceSpans(text, findSecrets(path, text), func(old []byte) string {
+	all := findSecrets(path, text)
+	for _, known := range *s {
+		if len(known) > 3 {
+			all = append(all, findAll(text, []byte(known))...)
+		}
+	}
+	return replaceSpans(text, joinSpans(all), func(old []byte) string {
 		i := slices.Index(*s, string(old))
 		if i < 0 {
 			i = len(*s)
 			*s = append(*s, string(old))
 		}
-		return fmt.Sprintf("⟨secret %d⟩", i+1)
+		return placeholderOf(i)
 	})
 }
 
-// hideKnown replaces the secrets of s in a part of the file by their placeholders. It leaves a secret
-// of one to three characters, which would hide other text.
-func (s secrets) hideKnown(part string) string {
+func placeholderOf(i int) string { return fmt.Sprintf("⟨secret-%d⟩", i+1) }
+
+// hideIn replaces the secrets of s in a message.
+func (s secrets) hideIn(message string) string {
 	for i, secret := range s {
 		if len(secret) > 3 {
-			part = strings.ReplaceAll(part, secret, fmt.Sprintf("⟨secret %d⟩", i+1))
+			message = strings.ReplaceAll(message, secret, placeholderOf(i))
 		}
 	}
-	return part
+	return message
 }
 
-// reveal replaces the placeholders in a text by their secrets.
+// reveal replaces the placeholders in a text by their secrets. The result has at most maxText bytes.
 func (s secrets) reveal(text string) (string, error) {
-	var unknown string
-	text = placeholder.ReplaceAllStringFunc(text, func(found string) string {
-		n, err := strconv.Atoi(placeholder.FindStringSubmatch(found)[1])
+	var b strings.Builder
+	at := 0
+	for _, m := range placeholder.FindAllStringSubmatchIndex(text, -1) {
+		n, err := strconv.Atoi(text[m[2]:m[3]])
 		if err != nil || n < 1 || n > len(s) {
-			unknown = found
-			return found
+			return "", fmt.Errorf("%s stands for no secret of this file: write the value, or a reference such as ${TOKEN}", text[m[0]:m[1]])
 		}
-		return s[n-1]
-	})
-	if unknown != "" {
-		return "", fmt.Errorf("%s stands for no secret of this file: write the value, or a reference such as ${TOKEN}", unknown)
+		b.WriteString(text[at:m[0]])
+		b.WriteString(s[n-1])
+		if at = m[1]; b.Len() > maxText {
+			break
+		}
 	}
-	return text, nil
+	b.WriteString(text[at:])
+	if b.Len() > maxText {
+		return "", fmt.Errorf("the text is too long: want at most %d bytes", maxText)
+	}
+	return b.String(), nil
+}
+
+// checkHidden returns an error if a shown text may still have a part of a secret, such as one in a
+// form that only the parser of its format understands. It parses the shown text, in which each secret
+// value must consist of placeholders.
+func checkHidden(path, shown string) error {
+	if strings.TrimSpace(shown) == "" {
+		return nil
+	}
+	refuse := func(why any) error {
+		return fmt.Errorf("%s is not shown, because dowel cannot tell which parts of it are secret: %v: change it in an editor", path, why)
+	}
+	format, ok := edit.FormatOf(path)
+	if !ok {
+		return refuse("want a JSON, YAML or TOML file")
+	}
+	model, err := edit.Parse([]byte(shown), format)
+	if err != nil {
+		return refuse("it cannot be read")
+	}
+	for _, s := range config.ServersIn(path, []byte(shown)) {
+		for _, secret := range s.Secrets() {
+			if !isPlaceholders(secret) {
+				return refuse("a value of the server " + s.Name + " is written in an unusual form")
+			}
+		}
+	}
+	if key := findShownSecret(model); key != "" {
+		return refuse("the value of " + key + " is written in an unusual form")
+	}
+	if len(secretmask.Secrets(placeholder.ReplaceAllString(shown, ""))) > 0 {
+		return refuse("it has the text of a secret")
+	}
+	return nil
+}
+
+// isPlaceholders reports whether a value has nothing but placeholders, behind the name of a scheme.
+func isPlaceholders(value string) bool {
+	return strings.TrimSpace(scheme.ReplaceAllString(placeholder.ReplaceAllString(value, ""), "")) == ""
+}
+
+var scheme = regexp.MustCompile(`^(?i:Bearer|Basic|Token) `)
+
+// findShownSecret returns a key with the name of a secret and a text that is not hidden, or "".
+func findShownSecret(model any) string {
+	switch model := model.(type) {
+	case edit.Object:
+		for _, m := range model {
+			if text, ok := m.Value.(string); ok && secretmask.IsSecretName(m.Key) && !isPlaceholders(text) && !variable.MatchString(text) {
+				return m.Key
+			}
+			if key := findShownSecret(m.Value); key != "" {
+				return key
+			}
+		}
+	case []any:
+		for _, item := range model {
+			if key := findShownSecret(item); key != "" {
+				return key
+			}
+		}
+	}
+	return ""
 }

@@ -175,6 +175,15 @@ func removeAt(text []byte, f Format, path []string) ([]byte, error) {
 	})
 }
 
+// Parse returns the whole value of a text, with the types of [Lookup].
+func Parse(text []byte, f Format) (any, error) {
+	s, err := f.syntax()
+	if err != nil {
+		return nil, err
+	}
+	return s.parseText(bytes.TrimPrefix(text, byteOrderMark))
+}
+
 // Lookup returns the value at path: nil, a bool, a string, an int64, uint64 or float64, an
 // [Object], an []any, or a [Literal] for a TOML date or time. ok is false if the path is missing.
 func Lookup(text []byte, f Format, path []string) (value any, ok bool, err error) {

@@ -2,7 +2,7 @@
 // Config: the files that dowel reads, and the effective values of each server with their places.
 import { get, session } from "./api.js";
 import { attempt, command, el, moveFocus, oneLine, peg, redraw, reveal } from "./dom.js";
-import { askFor, edit, Editor } from "./draft.js";
+import { askFor, edit, editorOf } from "./draft.js";
 import { plural } from "./format.js";
 import { facts, inspect } from "./inspector.js";
 import { go, link } from "./route.js";
@@ -23,7 +23,7 @@ export class ConfigScreen extends Screen {
   #all = null;
   #name = "";
   #words = [];
-  #editor = /** @type {Editor|null} */ (null);
+  #editor = /** @type {ReturnType<typeof editorOf>|null} */ (null);
 
   connectedCallback() {
     this.build("Config", this.#node);
@@ -35,7 +35,7 @@ export class ConfigScreen extends Screen {
   show(path, query) {
     this.#name = path[0] ?? "";
     const file = query.get("file");
-    if (file !== (this.#editor?.path ?? null)) this.#editor = file ? new Editor(file, session.readOnly) : null;
+    if (file !== (this.#editor?.path ?? null)) this.#editor = file ? editorOf(file, session.readOnly) : null;
     this.#words = (query.get("q") ?? "").toLowerCase().split(/\s+/).filter(Boolean);
     this.#draw();
   }
@@ -84,9 +84,9 @@ export class ConfigScreen extends Screen {
   async #set(s, field, value) {
     const answer = await askFor(`Change ${s.name}`, "Write a secret as a reference, such as ${TOKEN}. Text that is no JSON is a string.", [["field", "Field, such as env.MODE", field], ["value", "Value", value, "textarea"]]);
     if (!answer) return;
-    const at = answer[0].trim().indexOf("."), keys = at < 0 ? [answer[0].trim()] : [answer[0].slice(0, at).trim(), answer[0].slice(at + 1).trim()];
+    const [first, ...rest] = answer[0].trim().split("."), keys = ["env", "headers"].includes(first) && rest.length ? [first, rest.join(".")] : [first, ...rest];
     let parsed = /** @type {any} */ (answer[1]);
-    try { if (keys[0] !== "env" && keys[0] !== "headers") parsed = JSON.parse(answer[1]); } catch { /* a string */ }
+    try { if (!["env", "headers"].includes(first) && !/^\d{16}/.test(parsed)) parsed = JSON.parse(parsed); } catch { /* a string */ }
     await edit(s.at.path, [{ path: ["mcpServers", s.name, ...keys], value: parsed }]);
   }
 

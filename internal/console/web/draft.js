@@ -33,7 +33,7 @@ export async function save(change) {
     const { merged, hasOverlap } = checked.conflict;
     const answer = await ask("The file has changed on disk", el("div", {}, conflictParts(checked.conflict)), [cancel, { value: "take", text: "Take the file on disk" },
       { value: "mine", text: "Keep mine" }, { value: "merge", text: hasOverlap ? "Merge, then look" : "Merge", kind: "strong" }]);
-    if (answer === "mine") return save({ ...change, overwrite: true });
+    if (answer === "mine") return save({ ...change, overwrite: merged.hash });
     if (answer === "take") return { opened: await get("/v1/config/file?path=" + encodeURIComponent(merged.path)) };
     return answer === "merge" ? { opened: merged, text: merged.text } : undefined;
   }
@@ -44,15 +44,15 @@ export async function save(change) {
   if (!await ask(`Save ${plural(checked.lines.length, "changed line")}?`, el("div", {}, effects(checked)), [cancel, { value: "save", text: "Save", kind: "strong" }])) return undefined;
   const saved = await post("/v1/config/save", change);
   if (!saved.written) return save(change); // it has changed in the meantime
-  toast("Saved: " + saved.opened.path);
+  toast(saved.warning ?? "Saved: " + saved.path, !!saved.warning);
   return { opened: saved.opened };
 }
 
 /** Makes single edits of a file. */
 export const edit = (path, edits) => attempt(async () => {
   const { draft } = await get("/v1/config/file?path=" + encodeURIComponent(path));
-  const result = await save({ draft, edits });
-  if (result?.text) await save({ draft: result.opened.draft, text: result.text });
+  let result = await save({ draft, edits });
+  while (result?.text) result = await save({ draft: result.opened.draft, text: result.text }); // it was merged
 });
 
 /** Asks for texts. @param {Array<[name: string, label: string, value?: string, tag?: string]>} fields */
@@ -60,6 +60,19 @@ export async function askFor(title, note, fields) {
   const inputs = fields.map(([name, , value, tag]) => { const input = el(tag ?? "input", { id: "ask-" + name, autocomplete: "off", spellcheck: "false" }); input.value = value ?? ""; return input; });
   const body = el("div", { class: "item-pane asked" }, fields.map(([name, label], i) => [el("label", { for: "ask-" + name }, label), inputs[i]]), note ? el("p", { class: "soft" }, note) : null);
   return await ask(title, body, [cancel, { value: "ok", text: "Next…", kind: "strong" }]) ? inputs.map((i) => i.value) : undefined;
+}
+
+// Editors by path. One with unsaved text stays while the user looks at other screens.
+const editors = /** @type {Map<string, Editor>} */ (new Map());
+addEventListener("beforeunload", (e) => { if ([...editors.values()].some((editor) => editor.isChanged)) e.preventDefault(); });
+
+/** The editor of a file. */
+export function editorOf(path, isReadOnly) {
+  const known = editors.get(path);
+  if (known?.isChanged) return known;
+  const editor = new Editor(path, isReadOnly);
+  editors.set(path, editor);
+  return editor;
 }
 
 /** The text of a file, to be edited. */
@@ -78,12 +91,21 @@ export class Editor {
     this.#open();
   }
 
-  get #isChanged() { return this.#opened && this.#area.value !== this.#opened.text; }
+  get isChanged() { return this.#opened && this.#area.value !== this.#opened.text; }
 
-  #open() { return attempt(async () => this.#take(await get("/v1/config/file?path=" + encodeURIComponent(this.path)))); }
+  /** Reads the file. Text that the user writes meanwhile stays. */
+  #open() {
+    const before = this.#area.value;
+    return attempt(async () => {
+      const opened = await get("/v1/config/file?path=" + encodeURIComponent(this.path));
+      if (this.#area.value === before) this.#take(opened);
+    });
+  }
 
-  #take(opened, text = opened.text) {
-    this.#opened = opened;
+  /** @param {string} [merged] text that the file does not have yet */
+  #take(opened, merged) {
+    const text = (merged ?? opened.text).replace(/\r\n?/g, "\n"); // as a text area has it
+    this.#opened = { ...opened, text: merged === undefined ? text : null };
     this.#area.value = text;
     this.#drawState();
   }
@@ -91,21 +113,22 @@ export class Editor {
   /** Follows the file. @param {{hash?: string}|undefined} file as it is on disk */
   follow(file) {
     if (!this.#opened || (file?.hash ?? "") === (this.#opened.isNew ? "" : this.#opened.hash)) return;
-    if (this.#isChanged) this.#drawState("Another program has changed the file. Saving shows both changes. ");
+    if (this.isChanged) this.#drawState("Another program has changed the file. Saving shows both changes. ");
     else this.#open();
   }
 
   #drawState(note = "") {
-    fill(this.#state, note, this.#isChanged ? "Not saved yet." : this.#opened?.isNew ? "This file does not exist yet. Saving makes it." : "As on disk. ⟨secret 1⟩ stands for a value that is not shown.");
+    fill(this.#state, note, this.isChanged ? "Not saved yet." : this.#opened?.isNew ? "This file does not exist yet. Saving makes it." : "As on disk. ⟨secret-1⟩ stands for a value that is not shown.");
     fill(this.#buttons, this.isReadOnly ? null : [
-      el("button", { class: this.#isChanged ? "strong" : "", click: () => this.#save() }, "Save…"),
-      this.#isChanged ? el("button", { class: "quiet", click: () => this.#open() }, "Discard my changes") : null]);
+      el("button", { class: this.isChanged ? "strong" : "", click: () => this.#save() }, "Save…"),
+      this.isChanged ? el("button", { class: "quiet", click: () => this.#open() }, "Discard my changes") : null]);
   }
 
   #save() {
     return attempt(async () => {
       const result = await save({ draft: this.#opened.draft, text: this.#area.value });
-      if (result) this.#take(result.opened, result.text);
+      if (result?.opened) this.#take(result.opened, result.text);
+      else if (result) this.#open();
     });
   }
 }
