@@ -30,7 +30,17 @@ func mentionImage(pasted string) (mention string, ok bool) {
 // pastedPaths returns the paths that a pasted text may mean.
 func pastedPaths(text string) (paths []string) {
 	if u, err := url.Parse(text); err == nil && u.Scheme == "file" {
-		return []string{filepath.FromSlash(u.Path)}
+		path := u.Path
+		if runtime.GOOS == "windows" { // file:///C:/a.png
+			path = strings.TrimPrefix(path, "/")
+		}
+		if u.Host != "" && u.Host != "localhost" || isShare(path) {
+			return nil
+		}
+		return []string{filepath.FromSlash(path)}
+	}
+	if isShare(strings.Trim(text, `'"`)) {
+		return nil
 	}
 	for _, quote := range []string{`'`, `"`} {
 		if inner, ok := strings.CutPrefix(text, quote); ok && strings.HasSuffix(inner, quote) {
@@ -42,6 +52,12 @@ func pastedPaths(text string) (paths []string) {
 		paths = append(paths, unescapeShell(text))
 	}
 	return paths
+}
+
+// isShare reports whether Windows takes a path for one of another machine. To look at it would send
+// the user's credentials there before the user has agreed.
+func isShare(path string) bool {
+	return runtime.GOOS == "windows" && len(path) > 1 && strings.ContainsAny(path[:1], `/\`) && strings.ContainsAny(path[1:2], `/\`)
 }
 
 // unescapeShell removes the backslashes that a shell would remove.

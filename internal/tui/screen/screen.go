@@ -61,7 +61,8 @@ type Model struct {
 	queue         []string // submitted messages that wait
 	asks          []Asked  // the first one is on the screen
 	isAsideAsk    bool     // the user writes on before the form gets the keys
-	isEscaped     bool     // the last key was Esc, and it had nothing to do
+	held          heldInput
+	isEscaped     bool // the last key was Esc, and it had nothing to do
 
 	reply    *transcript.Reply
 	thought  *transcript.Thought
@@ -105,11 +106,17 @@ func (m *Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		m.isDark = msg.IsDark()
 		m.applyTheme()
 	case tea.KeyPressMsg:
+		if m.holdInput(msg) {
+			return m, nil
+		}
 		return m, m.press(msg)
 	case tea.PasteMsg:
+		if m.holdInput(msg) {
+			return m, nil
+		}
 		return m, m.paste(msg.Content)
 	case pasted:
-		m.endPaste(msg)
+		return m, m.endPaste(msg)
 	case completed:
 		m.composer.Complete(msg.draft, msg.at, msg.longer, msg.to, msg.choices)
 	case edited:
@@ -148,43 +155,6 @@ func (m *Model) updateAll(all Batch) tea.Cmd {
 		commands = append(commands, command)
 	}
 	return tea.Batch(commands...)
-}
-
-// maxPath limits the length of a pasted path in bytes.
-const maxPath = 4 << 10
-
-// paste gives pasted text to the form, or to the input. There a path of an image attaches the image.
-func (m *Model) paste(text string) tea.Cmd {
-	if f := m.form(); f != nil {
-		f.Paste(text)
-		return nil
-	}
-	if line := strings.TrimSpace(text); line == "" || len(line) > maxPath || strings.Contains(line, "\n") || !strings.Contains(line, ".") {
-		m.composer.Paste(text)
-		return nil
-	}
-	return func() tea.Msg {
-		mention, ok := m.host.MentionImage(text)
-		return pasted{text, mention, ok}
-	}
-}
-
-// pasted is the answer of Host.MentionImage.
-type pasted struct {
-	text, mention string
-	isImage       bool
-}
-
-// endPaste puts a pasted line into the input.
-func (m *Model) endPaste(p pasted) {
-	if !p.isImage {
-		m.composer.Paste(p.text)
-		return
-	}
-	if draft, at := m.composer.Draft(); at > 0 && draft[at-1] != ' ' && draft[at-1] != '\n' {
-		p.mention = " " + p.mention
-	}
-	m.composer.Paste(p.mention + " ")
 }
 
 // form returns the form that gets the keys, or nil.
