@@ -87,10 +87,11 @@ func (c *caller) endLateExchanges() (late []lateRequest) {
 }
 
 // exceededLimit returns an error if the request has exceeded a default limit. Subscriptions, and
-// requests that wait for the end of a task, may last.
+// requests that wait for the end of a task, may last. Connect has limits of its own, and initialize
+// must not be cancelled (basic/lifecycle of 2025-11-25).
 func (x *exchange) exceededLimit() *timeout.DefaultError {
 	const maxSilent, maxSweeps = int(timeout.DefaultIdle / sweepInterval), int(timeout.DefaultTotal / sweepInterval)
-	if x.age.silent <= maxSilent && x.age.sweeps <= maxSweeps || x.method == mcp.MethodListen || x.method == mcpwire.MethodTaskResult {
+	if x.age.silent <= maxSilent && x.age.sweeps <= maxSweeps || x.isExempt() {
 		return nil
 	}
 	ownIdle, ownTotal := timeout.HasOwnLimits(x.ctx)
@@ -110,4 +111,13 @@ func (c *caller) noteSign(all ...*exchange) {
 	for _, x := range all {
 		x.age.silent = 0
 	}
+}
+
+// isExempt reports whether a request has no default limits.
+func (x *exchange) isExempt() bool {
+	switch x.method {
+	case mcp.MethodListen, mcpwire.MethodTaskResult, mcpwire.MethodInitialize:
+		return true
+	}
+	return x.ctx == nil && !x.lateProbe // the probe of Connect
 }

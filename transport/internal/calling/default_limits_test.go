@@ -13,6 +13,7 @@ import (
 	"github.com/dowel-mcp/dowel/jsonrpc"
 	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/dowel-mcp/dowel/transport"
+	"github.com/dowel-mcp/dowel/transport/overconn"
 )
 
 // A request whose server never answers ends after the default limits, and is cancelled there. The
@@ -123,4 +124,26 @@ func TestDefaultLimitsDoNotApply(t *testing.T) {
 			}
 		})
 	})
+}
+
+// Connect has no default limit: a server may take as long as its caller allows, and initialize is
+// never cancelled.
+func TestDefaultLimitsOfConnect(t *testing.T) {
+	for _, r := range []mcp.Revision{r26, r25, ""} {
+		t.Run(string(r), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f := newFake(t, func(*fake, jsonrpc.Message) {})
+				ctx, cancel := context.WithTimeout(t.Context(), 3*time.Hour)
+				defer cancel()
+				began := time.Now()
+				_, err := overconn.Connect(ctx, f.near, &recorder{}, "", transport.ClientOptions{Revision: r, Logger: quiet})
+				if took := time.Since(began); took != 3*time.Hour || !errors.Is(err, context.DeadlineExceeded) {
+					t.Errorf("got %v after %v", err, took)
+				}
+				if strings.Contains(f.methods(), mcpwire.NotificationCancelled) {
+					t.Errorf("the server got %s", f.methods())
+				}
+			})
+		})
+	}
 }
