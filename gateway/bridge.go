@@ -1,7 +1,6 @@
 package gateway
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -81,6 +80,7 @@ func (b *bridge) allowTask(tool string) {
 // startCall starts the upstream's call, and returns its result or its first questions.
 func (b *bridge) startCall(ctx context.Context, req *mcp.Request, params json.RawMessage) (*mcp.Result, error) {
 	if !b.core.parked.startWork() {
+		b.core.hosted.releaseRoom(b)
 		return nil, mcp.Errorf(jsonrpc.CodeInternal, "the gateway is shutting down")
 	}
 	b.attachRequest(ctx, req)
@@ -103,6 +103,8 @@ func (b *bridge) startCall(ctx context.Context, req *mcp.Request, params json.Ra
 		b.cancel(nil)
 		if t := b.hostedTask(); t != nil {
 			b.core.hosted.endRun(t)
+		} else {
+			b.core.hosted.releaseRoom(b)
 		}
 	}()
 	return b.awaitOutcome(ctx)
@@ -343,53 +345,4 @@ func (b *bridge) passNotification(n mcp.Notification) {
 	if front != nil && front.Peer != nil {
 		passNotification(ctx, front, n)
 	}
-}
-
-// keepResult keeps the result of the upstream's call. While the call is parked it counts, since its
-// client may never come back for it.
-func (b *bridge) keepResult(resp *mcp.Response, err error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.resp, b.err = resp, err
-	if b.request != nil || resp == nil || len(resp.Raw) <= quota.Uncounted || b.ctx.Err() != nil {
-		return
-	}
-	client := quota.Client{Name: cmp.Or(b.caller.Principal, b.caller.Session), Anonymous: b.caller.Principal == ""}
-	b.kept = quota.Account{Quota: b.core.opts.Quota, Client: client}.NewLease(b)
-	if limit := b.kept.Resize(int64(len(resp.Raw))); limit != nil {
-		b.dropResult(limit)
-	}
-}
-
-// takeResult returns the result of the upstream's call.
-func (b *bridge) takeResult() (*mcp.Response, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.kept.Release()
-	return b.resp, b.err
-}
-
-// peekResult is takeResult for a result that stays here, and goes on to count.
-func (b *bridge) peekResult() (*mcp.Response, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.resp, b.err
-}
-
-// CutOff implements [quota.Waiter].
-func (b *bridge) CutOff(reason error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.dropResult(reason)
-}
-
-// dropResult replaces the result by an error. b.mu is held.
-func (b *bridge) dropResult(reason error) {
-	b.resp, b.err = nil, mcp.Errorf(jsonrpc.CodeInternal, "the result was dropped: %s", reason)
-}
-
-// drop ends a call that is not parked any more, and drops its result. It does not wait for b.mu.
-func (b *bridge) drop(why error) {
-	b.cancel(why)
-	go func() { _, _ = b.takeResult() }()
 }

@@ -52,9 +52,6 @@ func (g *Gateway) useTool(ctx context.Context, item *catalogItem, req *mcp.Reque
 	if asksForTask(req) && !offersTask(item) { // before the tool has an effect: its result would be lost
 		return nil, mcp.Errorf(jsonrpc.CodeMethodNotFound, "the tool %s runs in no task: call it without task", name)
 	}
-	if asksForTask(req) && !g.hosted.hasRoom(req.Principal.ID) {
-		return nil, mcp.Errorf(jsonrpc.CodeInternal, "%d tasks of the client run, or %d are kept, which is the limit of this server: try again later", maxRunningTasks, maxHostedTasks)
-	}
 	res, err := g.forwardRequest(ctx, item.Upstream, req, renameMember(req.Params, "name", name, item.Name))
 	if why := describeFailure(ctx, item.Upstream, err); why != "" {
 		return failedResult(why), nil

@@ -58,6 +58,9 @@ func (g *Gateway) forwardToUpstream(ctx context.Context, u *hub.Upstream, req *m
 	if mayGetTask(req) {
 		b.allowTask(nameOf(params))
 	}
+	if asksForTask(req) && !g.hosted.reserveRoom(b, req.Principal.ID) { // before the tool has an effect: its result would be lost
+		return nil, mcp.Errorf(jsonrpc.CodeInternal, "%d tasks of the client run, or %d are kept, which is the limit of this server: try again later", maxRunningTasks, maxHostedTasks)
+	}
 	if modern {
 		b.taskCreated()
 	}

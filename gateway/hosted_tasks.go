@@ -31,41 +31,66 @@ type hostedTasks struct {
 
 	mu        sync.Mutex // guards the rest
 	byID      map[string]*hostedTask
-	counts    map[string]int // of tasks, by principal
-	running   map[string]int // of tasks that have not ended, by principal
-	stopWatch func()         // ends watchTools; nil if no task runs
+	counts    map[string]int     // of tasks and reserved rooms, by principal
+	running   map[string]int     // of tasks that have not ended and reserved rooms, by principal
+	reserved  map[*bridge]string // the principals of calls with a reserved room
+	stopWatch func()             // ends watchTools; nil if no task runs
 	closed    bool
 }
 
 // setUp prepares the zero value.
 func (h *hostedTasks) setUp(c *core) {
 	h.core, h.byID, h.counts, h.running = c, map[string]*hostedTask{}, map[string]int{}, map[string]int{}
+	h.reserved = map[*bridge]string{}
 }
 
-// hasRoom reports whether a principal may have one more task.
-func (h *hostedTasks) hasRoom(principal string) bool {
+// reserveRoom keeps room for the task of a call until the call is a task or releaseRoom. It reports
+// false if the principal has too many tasks, or the gateway shuts down.
+func (h *hostedTasks) reserveRoom(b *bridge, principal string) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return h.mayAdd(principal)
+	if !h.mayAdd(principal) {
+		return false
+	}
+	h.reserved[b] = principal
+	h.counts[principal]++
+	h.running[principal]++
+	return true
 }
 
-// mayAdd is hasRoom with h.mu held.
+// releaseRoom gives back the reserved room of a call that becomes no task. It does nothing if the
+// call has none.
+func (h *hostedTasks) releaseRoom(b *bridge) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if principal, has := h.reserved[b]; has {
+		delete(h.reserved, b)
+		decrease(h.counts, principal)
+		h.decreaseRunning(principal)
+	}
+}
+
+// mayAdd reports whether a principal may have one more task. h.mu is held.
 func (h *hostedTasks) mayAdd(principal string) bool {
 	return !h.closed && h.counts[principal] < maxHostedTasks && h.running[principal] < maxRunningTasks
 }
 
-// addTask makes a task of a call. It returns nil if the client has too many, or the gateway shuts down.
+// addTask makes a task of a call. It returns nil if the gateway shuts down, or if the client has too
+// many tasks and the call has no reserved room.
 func (h *hostedTasks) addTask(b *bridge, principal, tool string) *hostedTask {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if !h.mayAdd(principal) {
+	if _, has := h.reserved[b]; has && !h.closed {
+		delete(h.reserved, b)
+	} else if h.mayAdd(principal) {
+		h.counts[principal]++
+		h.running[principal]++
+	} else {
 		return nil
 	}
 	now := time.Now()
 	t := &hostedTask{id: rand.Text(), principal: principal, tool: tool, bridge: b, created: now, updated: now}
 	h.byID[t.id] = t
-	h.counts[principal]++
-	h.running[principal]++
 	t.expiry = time.AfterFunc(hostedTaskTTL, func() { h.dropTask(t) })
 	if h.stopWatch == nil {
 		h.startWatch()
@@ -85,13 +110,19 @@ func (h *hostedTasks) dropTask(t *hostedTask) {
 // endRun counts a task as ended, and tells the subscriptions that follow it. The call has ended.
 func (h *hostedTasks) endRun(t *hostedTask) {
 	h.mu.Lock()
-	decrease(h.running, t.principal)
+	h.decreaseRunning(t.principal)
+	h.mu.Unlock()
+	t.noteChange()
+}
+
+// decreaseRunning counts a running task of a principal less, and ends watchTools after the last one
+// of all. h.mu is held.
+func (h *hostedTasks) decreaseRunning(principal string) {
+	decrease(h.running, principal)
 	if len(h.running) == 0 && h.stopWatch != nil {
 		h.stopWatch()
 		h.stopWatch = nil
 	}
-	h.mu.Unlock()
-	t.noteChange()
 }
 
 // decrease subtracts one, and removes the key at 0.
