@@ -46,7 +46,7 @@ func (b *bridge) hostCall() (*mcp.Result, error) {
 		return nil, nil
 	default:
 	}
-	if b.isAnswered {
+	if b.isAnswered || !mayGetTask(b.request) { // the first request of the call may have said otherwise
 		return nil, nil
 	}
 	t := b.core.hosted.addTask(b, b.request.Principal.ID, b.tool)

@@ -6,10 +6,13 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/dowel-mcp/dowel/client"
+	"github.com/dowel-mcp/dowel/gateway"
 	"github.com/dowel-mcp/dowel/hub"
+	"github.com/dowel-mcp/dowel/internal/mcpwire"
 	"github.com/dowel-mcp/dowel/internal/polltest"
 	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/dowel-mcp/dowel/server"
@@ -56,4 +59,41 @@ func TestTasksHaveRoomBeforeTheyBegin(t *testing.T) {
 	if made.Load() != most || refused.Load() != all-most || effects.Load() != most {
 		t.Errorf("%d tasks, %d refusals, %d effects, want %d, %d and %d", made.Load(), refused.Load(), effects.Load(), most, all-most, most)
 	}
+}
+
+// A request that continues a call without declaring tasks gets no task, also if the first request of the
+// call has declared them.
+func TestContinuedCallWithoutTasksStaysCall(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := server.New("up", "1", &server.Options{Logger: quiet})
+		defer s.Close()
+		server.Tool(s, "ask", "", func(ctx context.Context, _ nothing) (string, error) {
+			answer, err := server.Ask[struct{ Name string }](ctx, "who", "Who are you?")
+			if err != nil {
+				return "", err
+			}
+			select {
+			case <-time.After(time.Minute):
+			case <-ctx.Done():
+			}
+			return "Hello, " + answer.Name, nil
+		})
+		h := hubOf(t, hub.Options{}, hub.Definition{Name: "up", Target: s, Options: client.Options{Wire: client.Wire{Revision: mcp.Revision20251125}}})
+		settle(t, h)
+		g := gatewayOf(t, h, gateway.Options{TaskAfter: time.Second})
+		for _, declares := range []bool{false, true} {
+			req := request("ada", `{"name":"up__ask","arguments":{}}`)
+			plain := req.ClientCapabilities
+			req.ClientCapabilities = mcpwire.WithTasksCapability(plain)
+			keys, state := asks(t, g, req)
+			next := answered(req, state, keys...)
+			if !declares {
+				next.ClientCapabilities = plain
+			}
+			res, err := g.ServeMCP(t.Context(), next)
+			if err != nil || (res.Type == mcpwire.ResultTask) != declares {
+				t.Errorf("declared %v: %s, %v", declares, res.Raw, err)
+			}
+		}
+	})
 }
