@@ -46,6 +46,8 @@ func TestLegacyTasks(t *testing.T) {
 	mcptest.Transcript(t, "testdata/transcripts/tasks-2025-11-25.txt", handler, user)
 	mcptest.Transcript(t, "testdata/transcripts/tasks-other-eras.txt", handler, user)
 	mcptest.Transcript(t, "testdata/transcripts/tasks-2025-11-25-polled.txt", func() mcp.Handler { return withoutTaskChanges{handler()} })
+	mcptest.Transcript(t, "testdata/transcripts/tasks-2025-11-25-unanswered.txt", func() mcp.Handler { return withoutTaskChanges{handler()} },
+		transport.ServerOptions{AskTimeout: 5 * time.Second})
 }
 
 // withoutTaskChanges is a handler that refuses subscriptions. It knows the extension of tasks.

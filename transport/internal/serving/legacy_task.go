@@ -234,7 +234,9 @@ func (ss *session) askForTask(c *call, task *mcpwire.Task) (asked bool, err erro
 		answers, err = ss.askQuestions(c.ctx, c, questions)
 	}
 	if err != nil {
-		ss.endUnanswered(c, task.TaskID)
+		if _, isRefused := errors.AsType[*refusedQuestionError](err); isRefused {
+			ss.endRefused(c, task.TaskID)
+		}
 		return false, err
 	}
 	raw, err := mcp.Encode(answers)
@@ -244,9 +246,10 @@ func (ss *session) askForTask(c *call, task *mcpwire.Task) (asked bool, err erro
 	return true, err
 }
 
-// endUnanswered cancels a task after the client has refused its question: the task would wait for an
-// answer until its time to live is over. A client that has only cancelled its request may come back.
-func (ss *session) endUnanswered(c *call, id string) {
+// endRefused cancels a task after the client has refused its question: the task would wait for an
+// answer until its time to live is over. A question without an answer stays open, because the client
+// may ask for the result again.
+func (ss *session) endRefused(c *call, id string) {
 	if c.ctx.Err() != nil {
 		return
 	}

@@ -241,7 +241,7 @@ func (ss *session) endSession() {
 		l.cancel()
 	}
 	for id, answer := range ss.questions {
-		answer <- jsonrpc.Message{ID: id, Error: mcp.Errorf(jsonrpc.CodeInternal, "%s", errSessionOver)}
+		close(answer)
 		delete(ss.questions, id)
 	}
 }
@@ -259,9 +259,12 @@ func (ss *session) askClient(ctx context.Context, c *call, q mcp.InputRequest) (
 	timer := time.NewTimer(ss.edge.opts.AskTimeout)
 	defer timer.Stop()
 	select {
-	case msg := <-answer:
+	case msg, isAnswered := <-answer:
+		if !isAnswered {
+			return nil, &unansweredError{fmt.Sprintf("the client did not answer %s: %s", q.Method, errSessionOver)}
+		}
 		if msg.Error != nil {
-			return nil, &unansweredError{fmt.Sprintf("the client refused %s: %s", q.Method, msg.Error.Message)}
+			return nil, &refusedQuestionError{unansweredError{fmt.Sprintf("the client refused %s: %s", q.Method, msg.Error.Message)}}
 		}
 		return mcpwire.AdaptAnswer(ss.Revision, q, msg.Result), nil
 	case <-ctx.Done():
@@ -277,6 +280,11 @@ func (ss *session) askClient(ctx context.Context, c *call, q mcp.InputRequest) (
 type unansweredError struct{ reason string }
 
 func (e *unansweredError) Error() string { return e.reason }
+
+// refusedQuestionError is the unansweredError of a question that the client has answered with an error.
+type refusedQuestionError struct{ unansweredError }
+
+func (e *refusedQuestionError) Unwrap() error { return &e.unansweredError }
 
 var errSessionOver = errors.New("the session is over")
 
