@@ -130,11 +130,20 @@ func (t *hostedTask) describeEnd(ctx context.Context, task *mcpwire.Task) {
 			return
 		}
 	}
-	e, ok := errors.AsType[*mcp.Error](err)
-	if !ok {
-		e = mcp.Errorf(jsonrpc.CodeInternal, "%s", err)
+	describeTaskFailure(task, protocolError(err))
+}
+
+// protocolError returns the error with which a call is answered.
+func protocolError(err error) *mcp.Error {
+	if e, ok := errors.AsType[*mcp.Error](err); ok {
+		return e
 	}
-	describeTaskFailure(task, e)
+	if e, ok := errors.AsType[*mcp.CapabilityError](err); ok {
+		missing := mcpwire.MissingCapability(e)
+		missing.Message = e.Error()
+		return missing
+	}
+	return mcp.Errorf(jsonrpc.CodeInternal, "%s", err)
 }
 
 // describeTaskFailure makes a task one that has failed with an error.

@@ -3,6 +3,7 @@ package gateway_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -64,24 +65,27 @@ func TestTasksHaveRoomBeforeTheyBegin(t *testing.T) {
 // A request that continues a call without declaring tasks gets no task, also if the first request of the
 // call has declared them.
 func TestContinuedCallWithoutTasksStaysCall(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := server.New("up", "1", &server.Options{Logger: quiet})
-		defer s.Close()
-		server.Tool(s, "ask", "", func(ctx context.Context, _ nothing) (string, error) {
-			answer, err := server.Ask[struct{ Name string }](ctx, "who", "Who are you?")
-			if err != nil {
-				return "", err
-			}
-			select {
-			case <-time.After(time.Minute):
-			case <-ctx.Done():
-			}
-			return "Hello, " + answer.Name, nil
-		})
-		h := hubOf(t, hub.Options{}, hub.Definition{Name: "up", Target: s, Options: client.Options{Wire: client.Wire{Revision: mcp.Revision20251125}}})
-		settle(t, h)
-		g := gatewayOf(t, h, gateway.Options{TaskAfter: time.Second})
-		for _, declares := range []bool{false, true} {
+	type named struct {
+		Name string `json:"name"`
+	}
+	for _, declares := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			s := server.New("up", "1", &server.Options{Logger: quiet})
+			defer s.Close()
+			server.Tool(s, "ask", "", func(ctx context.Context, _ nothing) (string, error) {
+				answer, err := server.Ask[named](ctx, "who", "Who are you?")
+				if err != nil {
+					return "", err
+				}
+				select {
+				case <-time.After(time.Minute):
+				case <-ctx.Done():
+				}
+				return "Hello, " + answer.Name, nil
+			})
+			h := hubOf(t, hub.Options{}, hub.Definition{Name: "up", Target: s, Options: client.Options{Wire: client.Wire{Revision: mcp.Revision20251125}}})
+			settle(t, h)
+			g := gatewayOf(t, h, gateway.Options{TaskAfter: time.Second})
 			req := request("ada", `{"name":"up__ask","arguments":{}}`)
 			plain := req.ClientCapabilities
 			req.ClientCapabilities = mcpwire.WithTasksCapability(plain)
@@ -92,8 +96,30 @@ func TestContinuedCallWithoutTasksStaysCall(t *testing.T) {
 			}
 			res, err := g.ServeMCP(t.Context(), next)
 			if err != nil || (res.Type == mcpwire.ResultTask) != declares {
-				t.Errorf("declared %v: %s, %v", declares, res.Raw, err)
+				t.Errorf("declared %v: %q %s %+v, %v", declares, res.Type, res.Raw, res.Value, err)
 			}
+		})
+	}
+}
+
+// A task of the gateway's own fails with the error that the call would have been answered with: it
+// names the capability that the client lacks.
+func TestTaskNamesMissingCapability(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := server.New("up", "1", &server.Options{Logger: quiet})
+		defer s.Close()
+		server.Tool(s, "sample", "", func(ctx context.Context, _ nothing) (string, error) {
+			time.Sleep(time.Minute)
+			return "", &mcp.CapabilityError{Required: mcp.ClientCapabilities{Sampling: &mcp.SamplingCapability{}}}
+		})
+		h := hubOf(t, hub.Options{}, hub.Definition{Name: "up", Target: s})
+		settle(t, h)
+		g := gatewayOf(t, h, gateway.Options{TaskAfter: time.Second})
+		task := startTask(t, dial(t, g, client.Options{}), "up__sample")
+		time.Sleep(2 * time.Minute)
+		e, ok := errors.AsType[*mcp.Error](stateOf(t, task).Err)
+		if !ok || e.Code != mcp.CodeMissingCapability || string(e.Data) != `{"requiredCapabilities":{"sampling":{}}}` {
+			t.Errorf("%+v", e)
 		}
 	})
 }
