@@ -337,11 +337,17 @@ func stripQuestion(params json.RawMessage, can mcp.ClientCapabilities) json.RawM
 func (b *bridge) passNotification(n mcp.Notification) {
 	b.mu.Lock()
 	front, ctx := b.request, b.requestCtx
+	isChange := false
 	if n.Method == mcp.NotificationProgress && b.promote != nil {
-		b.message, _ = rawjson.String(rawjson.Lookup(n.Params, "message"))
+		message, _ := rawjson.String(rawjson.Lookup(n.Params, "message"))
+		if isChange = message != "" && message != b.message; isChange {
+			b.message = message
+		}
 	}
 	b.mu.Unlock()
-	b.hostedTask().noteChange()
+	if isChange {
+		b.hostedTask().noteChange()
+	}
 	if front != nil && front.Peer != nil {
 		passNotification(ctx, front, n)
 	}

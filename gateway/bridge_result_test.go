@@ -44,3 +44,31 @@ func TestResultsOfParkedCallsAreBounded(t *testing.T) {
 		wantUsed(0)
 	})
 }
+
+// Only a new message of progress changes the task that a call has become. Progress without a message
+// keeps the message.
+func TestNotificationsThatChangeNoTask(t *testing.T) {
+	b := &bridge{promote: make(chan struct{}, 1)}
+	b.hosted = &hostedTask{bridge: b}
+	wake := b.hosted.followers.add()
+	for _, step := range []struct {
+		method, params string
+		isChange       bool
+	}{
+		{mcp.NotificationProgress, `{"progress":1,"message":"half"}`, true},
+		{mcp.NotificationProgress, `{"progress":2,"message":"half"}`, false},
+		{mcp.NotificationProgress, `{"progress":3}`, false},
+		{mcp.NotificationMessage, `{"level":"info","data":"half"}`, false},
+	} {
+		b.passNotification(mcp.Notification{Method: step.method, Params: []byte(step.params)})
+		isChange := false
+		select {
+		case <-wake:
+			isChange = true
+		default:
+		}
+		if isChange != step.isChange || b.message != "half" {
+			t.Errorf("%s %s: a change: %v, the message is %q", step.method, step.params, isChange, b.message)
+		}
+	}
+}
