@@ -269,6 +269,24 @@ func TestDoctorNamesSetting(t *testing.T) {
 	}
 }
 
+// A client that the user registers needs the redirect URI of the entry.
+func TestDoctorNamesRedirect(t *testing.T) {
+	t.Parallel()
+	as := authtest.Start(t, &authtest.Options{Quirks: []string{"no-registration", "no-device"}})
+	resource := protectEverything(t, as)
+	for oauth, want := range map[string]string{
+		`{}`:                       "http://127.0.0.1:13316/callback",
+		`{"callbackPort": "9999"}`: "http://localhost:9999/callback",
+		`{"redirectUri": "http://127.0.0.1:7777/back"}`: "http://127.0.0.1:7777/back",
+	} {
+		u := newTestUser(t)
+		u.writeFile(u.userFile(), `{"mcpServers": {"notes": {"url": "`+resource.URL+`", "oauth": `+oauth+`}}}`)
+		if out := u.runDowel("doctor", "notes"); !strings.Contains(out.stdout, want) {
+			t.Errorf("%s: %s, want %s", oauth, out.stdout, want)
+		}
+	}
+}
+
 // Three processes with one expired token refresh it once.
 func TestOneRefreshOfThreeProcesses(t *testing.T) {
 	t.Parallel()

@@ -15,6 +15,7 @@ import (
 
 	"github.com/dowel-mcp/dowel/auth"
 	"github.com/dowel-mcp/dowel/internal/config"
+	"github.com/dowel-mcp/dowel/internal/oauth"
 	"github.com/dowel-mcp/dowel/internal/secretmask"
 	"github.com/dowel-mcp/dowel/internal/suggest"
 )
@@ -87,6 +88,15 @@ func (t *LoginTransport) Server() string { return t.server }
 
 // Account returns the name that keeps the login apart from others at the same server; "" for none.
 func (t *LoginTransport) Account() string { return t.opts.Account }
+
+// RedirectURI returns the redirect URI of a client that the user registers for this login: the
+// configured one, or the first one that dowel listens at.
+func (t *LoginTransport) RedirectURI() string {
+	if uri := t.opts.Client.RedirectURI; uri != "" {
+		return uri
+	}
+	return fmt.Sprintf("http://127.0.0.1:%d/callback", oauth.FirstRedirectPort)
+}
 
 // WithBase returns a copy that sends its requests with base.
 func (t *LoginTransport) WithBase(base http.RoundTripper) http.RoundTripper {

@@ -80,24 +80,21 @@ func showDiscovery(ctx context.Context, login *configured.LoginTransport, yield 
 	}
 	s := doctor.Step{Name: stepDiscovery, Status: doctor.OK, Detail: "the authorization server is " + issuer}
 	if failed, ok := errors.AsType[*auth.DiscoveryError](err); ok {
-		s.Status, s.Detail, s.Advice = doctor.Warning, "no authorization server can be used: "+failed.Reason, adviseSetting(failed)
+		s.Status, s.Detail, s.Advice = doctor.Warning, "no authorization server can be used: "+failed.Reason, adviseSetting(failed, login.RedirectURI())
 	}
 	return yield(s)
 }
 
-// redirectOfClients is the redirect URI of a client that a user registers by hand.
-const redirectOfClients = "http://127.0.0.1:13316/callback"
-
 // adviseSetting names the key of the server's entry with which its authorization server would be
-// used.
-func adviseSetting(failed *auth.DiscoveryError) string {
+// used. redirectURI is for a client that the user registers.
+func adviseSetting(failed *auth.DiscoveryError, redirectURI string) string {
 	switch failed.Setting {
 	case "Resource":
 		return "If this is the server that you mean, set oauth.resource in its entry to the resource that it names."
 	case "MetadataURL":
 		return "If it is the right one, set oauth.metadataUrl in the server's entry to the address of its metadata, or oauth.authorizationUrl and oauth.tokenUrl."
 	case "Client":
-		return "Create a client there with the redirect URI " + redirectOfClients + ", and set oauth.clientId in the server's entry, with oauth.clientSecret if the client has one."
+		return "Create a client there with the redirect URI " + redirectURI + ", and set oauth.clientId in the server's entry, with oauth.clientSecret if the client has one."
 	case "AuthorizationURL":
 		return "If you know its endpoints, set oauth.authorizationUrl and oauth.tokenUrl in the server's entry."
 	case "AssumePKCE":
