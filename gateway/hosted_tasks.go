@@ -27,7 +27,7 @@ var (
 // hostedTasks are the tasks of a gateway's own. They are lost with the process.
 type hostedTasks struct {
 	core *core
-	work sync.WaitGroup // of watchTools
+	work sync.WaitGroup // of watchTools and failIfWithdrawn
 
 	mu        sync.Mutex // guards the rest
 	byID      map[string]*hostedTask
@@ -95,6 +95,7 @@ func (h *hostedTasks) addTask(b *bridge, principal, tool string) *hostedTask {
 	if h.stopWatch == nil {
 		h.startWatch()
 	}
+	h.work.Go(func() { h.failIfWithdrawn(t) }) // the tool may have been withdrawn during the call
 	return t
 }
 
@@ -164,9 +165,14 @@ func (h *hostedTasks) failWithdrawn() {
 	}
 	h.mu.Unlock()
 	for _, t := range all {
-		if why := h.core.withdrawalReason(t.bridge.upstream.Name(), t.tool); why != "" {
-			t.failTask(mcp.Errorf(jsonrpc.CodeInternal, "%s", why))
-		}
+		h.failIfWithdrawn(t)
+	}
+}
+
+// failIfWithdrawn fails a task if its tool is not offered any more.
+func (h *hostedTasks) failIfWithdrawn(t *hostedTask) {
+	if why := h.core.withdrawalReason(t.bridge.upstream.Name(), t.tool); why != "" {
+		t.failTask(mcp.Errorf(jsonrpc.CodeInternal, "%s", why))
 	}
 }
 
