@@ -45,6 +45,7 @@ func (g *Gateway) serveListen(ctx context.Context, req *mcp.Request) (*mcp.Resul
 		return nil, err
 	}
 	close(s.acknowledged)
+	s.endHeld(ctx)
 	defer s.stopTimer()
 	for e := range events {
 		if g.showsUpstream(e.Upstream) || e.Missed > 0 {

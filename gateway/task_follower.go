@@ -165,7 +165,7 @@ func (f *taskFollower) handleNotification(ctx context.Context, n mcp.Notificatio
 		}
 		f.mu.Lock()
 		defer f.mu.Unlock()
-		if f.hasFailed[t.id] {
+		if f.hasFailed[t.id] || f.sendFailure(ctx, t, !hasEnded(n.Params)) {
 			return
 		}
 		f.hasEnded[t.id] = hasEnded(n.Params)
@@ -177,20 +177,44 @@ func (f *taskFollower) handleNotification(ctx context.Context, n mcp.Notificatio
 // endWithdrawn tells the client which of its tasks have failed because their tool was withdrawn.
 func (s *subscription) endWithdrawn(ctx context.Context) {
 	for _, f := range s.tasks {
-		f.mu.Lock()
-		for _, t := range f.tasks {
-			if f.hasEnded[t.id] {
-				continue
-			}
-			failed := s.gateway.failWithdrawn(ctx, s.req, t.sealed, t.id)
-			if failed == nil {
-				continue
-			}
-			f.hasEnded[t.id], f.hasFailed[t.id] = true, true
-			s.sendTask(ctx, failed)
-		}
-		f.mu.Unlock()
+		f.endWithdrawn(ctx, true)
 	}
+}
+
+// endHeld is endWithdrawn for a new subscription. An upstream that is ready tells the states of its tasks
+// first, because a task that has ended there keeps its end.
+func (s *subscription) endHeld(ctx context.Context) {
+	for _, f := range s.tasks {
+		u := s.gateway.hub.Upstream(f.upstream.Name())
+		f.endWithdrawn(ctx, u == nil || u.State().Status.Held())
+	}
+}
+
+// endWithdrawn tells the client which of the tasks have failed. mayRun says that those may still run
+// of which the gateway does not know the end.
+func (f *taskFollower) endWithdrawn(ctx context.Context, mayRun bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, t := range f.tasks {
+		if !f.hasEnded[t.id] {
+			f.sendFailure(ctx, t, mayRun)
+		}
+	}
+}
+
+// sendFailure tells the client that a task has failed because it was withdrawn. It reports false if the
+// task has not. A task that does not run any more has failed only if that is known. f.mu is held.
+func (f *taskFollower) sendFailure(ctx context.Context, t followedTask, mayRun bool) bool {
+	failed := f.gateway.failed.find(t.id)
+	if failed == nil && mayRun {
+		failed = f.gateway.failWithdrawn(ctx, f.req, t.sealed, t.id)
+	}
+	if failed == nil {
+		return false
+	}
+	f.hasEnded[t.id], f.hasFailed[t.id] = true, true
+	f.sendTask(ctx, failed)
+	return true
 }
 
 // sendTask sends the state of a task.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/dowel-mcp/dowel/client"
@@ -117,6 +118,69 @@ func TestTasksOfWithdrawnTools(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A new subscription to a task of a tool that was withdrawn before shows that the task has failed. It does
+// not show the state at the upstream. A task that has ended before keeps its end.
+func TestNewSubscriptionToWithdrawnTask(t *testing.T) {
+	t.Parallel()
+	definition := hub.Definition{Name: "up", Target: taskServer(t)}
+	g, h := over(t, definition)
+	c := dial(t, g, client.Options{Answers: answerAda(make(chan string, 10))})
+	done, task := startTask(t, c, "up__ask"), startTask(t, c, "up__hang")
+	if _, err := done.Wait(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	definition.Tools.Hide = []string{"hang", "ask"}
+	h.Apply([]hub.Definition{definition}, "the test hides the tools")
+	polltest.Until(t, "the tools are hidden", func() bool { return !strings.Contains(fmt.Sprint(tools(t, c)), "up__hang") })
+	states := followTasks(t, g, task.ID())
+	limit := time.After(time.Minute)
+	for range 2 {
+		select {
+		case got := <-states:
+			if !strings.HasPrefix(got, task.ID()+" failed the tool hang") {
+				t.Errorf("state %s", got)
+			}
+		case <-limit:
+			t.Fatal("no state")
+		}
+		states = followTasks(t, g, task.ID()) // again, after the task was cancelled at the upstream
+	}
+	awaitState(t, followTasks(t, g, done.ID()), "completed")
+}
+
+// A call becomes a task that fails at once if its tool was withdrawn meanwhile, also if the gateway has
+// other tasks.
+func TestToolWithdrawnBeforeItsCallIsTask(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := server.New("up", "1", &server.Options{Logger: quiet})
+		defer s.Close()
+		hang := func(ctx context.Context, _ nothing) (string, error) {
+			<-ctx.Done()
+			return "", ctx.Err()
+		}
+		server.Tool(s, "hang", "", hang)
+		server.Tool(s, "other", "", hang)
+		definition := hub.Definition{Name: "up", Target: s}
+		h := hubOf(t, hub.Options{}, definition)
+		settle(t, h)
+		g := gatewayOf(t, h, gateway.Options{TaskAfter: time.Second})
+		c := dial(t, g, client.Options{})
+		other := startTask(t, c, "up__other")
+		time.AfterFunc(time.Second/2, func() {
+			definition.Tools.Hide = []string{"hang"}
+			h.Apply([]hub.Definition{definition}, "the test hides a tool")
+		})
+		task := startTask(t, c, "up__hang")
+		time.Sleep(time.Second)
+		if state := stateOf(t, task); state.Status != "failed" || !strings.Contains(state.Message, "the tool hang of the server up is not offered any more") {
+			t.Errorf("%+v", state)
+		}
+		if state := stateOf(t, other); state.Status != "working" {
+			t.Errorf("%+v", state)
+		}
+	})
 }
 
 // The audit has the creation of a task, the retrieval of its end, answers and cancellations.
