@@ -172,7 +172,7 @@ func (g *Gateway) serveSealed(ctx context.Context, req *mcp.Request, t sealedTas
 	}
 	res, err := clientResult(resp, err)
 	if why := lostReason(u, t, err); why != "" && req.Method == mcpwire.MethodGetTask {
-		return showFailed(req, g.keepFailed(t, id, why))
+		return showFailed(req, g.keepFailed(req.Principal.ID, t, id, why))
 	}
 	if err != nil || req.Method != mcpwire.MethodGetTask {
 		return res, err

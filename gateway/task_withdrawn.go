@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -54,17 +55,23 @@ func (c *core) offersTool(u *hub.Upstream, tool string) bool {
 	return false
 }
 
-// maxFailedTasks bounds the tasks of upstreams that are remembered as failed. The oldest is forgotten
-// first.
-const maxFailedTasks = 1000
+// maxFailedTasks bounds the tasks of upstreams that are remembered as failed, and maxClientFailedTasks
+// those of one principal. The oldest is forgotten first.
+const (
+	maxFailedTasks       = 1000
+	maxClientFailedTasks = 100
+)
 
 // failedTasks remembers the tasks of upstreams that have failed because they were withdrawn. So they
 // stay failed when the tool is there again. The zero value is ready.
 type failedTasks struct {
 	mu    sync.Mutex
 	byID  map[string]*mcpwire.Task
-	order []string
+	order []failedTask // the oldest first
 }
+
+// failedTask identifies a task that has failed.
+type failedTask struct{ principal, id string }
 
 // find returns a task that has failed, or nil.
 func (f *failedTasks) find(id string) *mcpwire.Task {
@@ -86,7 +93,7 @@ func (g *Gateway) failWithdrawn(ctx context.Context, req *mcp.Request, t sealedT
 	if why == "" {
 		return nil
 	}
-	task := g.keepFailed(t, id, why)
+	task := g.keepFailed(req.Principal.ID, t, id, why)
 	if u := g.hub.Upstream(t.Upstream); u != nil && u.State().Status == hub.Ready && g.parked.startWork() {
 		own := upstreamRequest(req, mcpwire.TaskParams(t.ID, nil), nil)
 		own.Method = mcpwire.MethodCancelTask
@@ -99,12 +106,15 @@ func (g *Gateway) failWithdrawn(ctx context.Context, req *mcp.Request, t sealedT
 }
 
 // keepFailed remembers that a task of an upstream has failed, and returns its state.
-func (c *core) keepFailed(t sealedTask, id, why string) *mcpwire.Task {
+func (c *core) keepFailed(principal string, t sealedTask, id, why string) *mcpwire.Task {
+	now := time.Now()
+	ttl := (now.Sub(t.Created) + hostedTaskTTL).Milliseconds()
 	task := &mcpwire.Task{
-		TaskID: id, CreatedAt: t.Created.UTC().Format(mcpwire.TaskTimeFormat), LastUpdatedAt: time.Now().UTC().Format(mcpwire.TaskTimeFormat),
+		TaskID: id, CreatedAt: t.Created.UTC().Format(mcpwire.TaskTimeFormat), LastUpdatedAt: now.UTC().Format(mcpwire.TaskTimeFormat),
+		TTLMs: &ttl, PollIntervalMs: hostedTaskPoll.Milliseconds(),
 	}
 	describeTaskFailure(task, mcp.Errorf(jsonrpc.CodeInternal, "%s", why))
-	return c.failed.add(id, task)
+	return c.failed.add(principal, id, task)
 }
 
 // lostReason says why an upstream does not know a task any more that it has made: the process that ran
@@ -134,7 +144,7 @@ func (c *core) cancelWithdrawn(ctx context.Context, u *hub.Upstream, caller hub.
 }
 
 // add remembers a task that has failed. If it is known already, add returns the known one.
-func (f *failedTasks) add(id string, task *mcpwire.Task) *mcpwire.Task {
+func (f *failedTasks) add(principal, id string, task *mcpwire.Task) *mcpwire.Task {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if known := f.byID[id]; known != nil {
@@ -143,11 +153,29 @@ func (f *failedTasks) add(id string, task *mcpwire.Task) *mcpwire.Task {
 	if f.byID == nil {
 		f.byID = map[string]*mcpwire.Task{}
 	}
-	if len(f.order) == maxFailedTasks {
-		delete(f.byID, f.order[0])
-		f.order = f.order[1:]
-	}
+	f.makeRoom(principal)
 	f.byID[id] = task
-	f.order = append(f.order, id)
+	f.order = append(f.order, failedTask{principal, id})
 	return task
+}
+
+// makeRoom forgets the oldest task of a principal at its limit, or of all at the limit of all. f.mu is
+// held.
+func (f *failedTasks) makeRoom(principal string) {
+	isOwn := func(t failedTask) bool { return t.principal == principal }
+	own, oldest := 0, slices.IndexFunc(f.order, isOwn)
+	for _, t := range f.order {
+		if isOwn(t) {
+			own++
+		}
+	}
+	switch {
+	case own >= maxClientFailedTasks:
+	case len(f.order) >= maxFailedTasks:
+		oldest = 0
+	default:
+		return
+	}
+	delete(f.byID, f.order[oldest].id)
+	f.order = slices.Delete(f.order, oldest, oldest+1)
 }
