@@ -40,6 +40,9 @@ type bridge struct {
 	resp          *mcp.Response // result of the upstream's call, with err; valid after done is closed
 	err           error
 	kept          *quota.Lease // counts a result that waits for the client; nil counts nothing
+	isShown       bool         // the client knows that its task has completed
+	isDelivered   bool         // the client has seen the result, so it is kept only while there is room
+	isForgotten   bool         // the result was dropped after isShown, and its task with it
 	hosted        *hostedTask  // the task of the gateway's own that the call has become; nil for a plain call
 	isAnswered    bool         // the client gets the first answer of the upstream, so the call becomes no task
 	request       *mcp.Request // the client's current request; nil while parked, unless its edge asks live

@@ -17,11 +17,40 @@ func (b *bridge) keepResult(resp *mcp.Response, err error) {
 	if b.request != nil || resp == nil || len(resp.Raw) <= quota.Uncounted || b.ctx.Err() != nil {
 		return
 	}
-	client := quota.Client{Name: cmp.Or(b.caller.Principal, b.caller.Session), Anonymous: b.caller.Principal == ""}
-	b.kept = quota.Account{Quota: b.core.opts.Quota, Client: client}.NewLease(b)
+	b.kept = b.account().NewLease(b)
 	if limit := b.kept.Resize(int64(len(resp.Raw))); limit != nil {
 		b.dropResult(limit)
 	}
+}
+
+// account returns the account of the client of the call.
+func (b *bridge) account() quota.Account {
+	client := quota.Client{Name: cmp.Or(b.caller.Principal, b.caller.Session), Anonymous: b.caller.Principal == ""}
+	return quota.Account{Quota: b.core.opts.Quota, Client: client}
+}
+
+// noteShown takes note that the client knows that its task has completed. If it has seen the result too,
+// the result makes room for all other bytes from then on.
+func (b *bridge) noteShown(isDelivered bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.isShown = true
+	if !isDelivered || b.isDelivered || b.kept == nil || b.resp == nil {
+		return
+	}
+	b.isDelivered = true
+	b.kept.Release()
+	b.kept = b.account().NewCacheLease(b)
+	if limit := b.kept.Resize(int64(len(b.resp.Raw))); limit != nil {
+		b.dropResult(limit)
+	}
+}
+
+// hasForgotten reports whether the task is gone, because its result was dropped after it had completed.
+func (b *bridge) hasForgotten() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.isForgotten
 }
 
 // takeResult returns the result of the upstream's call.
@@ -46,8 +75,13 @@ func (b *bridge) CutOff(reason error) {
 	b.dropResult(reason)
 }
 
-// dropResult replaces the result by an error. b.mu is held.
+// dropResult replaces the result by an error. If the client knows that the task has completed, it
+// removes the task, which must not fail any more. b.mu is held.
 func (b *bridge) dropResult(reason error) {
+	if b.isShown && b.hosted != nil {
+		b.isForgotten = true
+		b.core.hosted.removeTask(b.hosted)
+	}
 	b.resp, b.err = nil, mcp.Errorf(jsonrpc.CodeInternal, "the result was dropped: %s", reason)
 }
 

@@ -101,11 +101,19 @@ func (h *hostedTasks) addTask(b *bridge, principal, tool string) *hostedTask {
 
 // dropTask forgets a task that has expired, and cancels its call.
 func (h *hostedTasks) dropTask(t *hostedTask) {
-	h.mu.Lock()
-	delete(h.byID, t.id)
-	decrease(h.counts, t.principal)
-	h.mu.Unlock()
+	h.removeTask(t)
 	t.bridge.drop(errTaskExpired)
+}
+
+// removeTask forgets a task.
+func (h *hostedTasks) removeTask(t *hostedTask) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.byID[t.id] == t {
+		delete(h.byID, t.id)
+		t.expiry.Stop()
+		decrease(h.counts, t.principal)
+	}
 }
 
 // endRun counts a task as ended, and tells the subscriptions that follow it. The call has ended.

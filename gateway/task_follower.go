@@ -238,8 +238,13 @@ func (s *subscription) followHosted(ctx context.Context) []string {
 				return
 			}
 			t.followTask(ctx, func(task *mcpwire.Task) {
-				if raw, err := mcp.Encode(task); err == nil {
-					s.sendChange(ctx, mcp.Notification{Method: mcpwire.NotificationTask, Params: s.gateway.showTask(upstream, raw, t.id)})
+				raw, err := mcp.Encode(task)
+				if err != nil {
+					return
+				}
+				s.sendChange(ctx, mcp.Notification{Method: mcpwire.NotificationTask, Params: s.gateway.showTask(upstream, raw, t.id)})
+				if task.Result != nil {
+					t.bridge.noteShown(showsResults(s.req))
 				}
 			})
 		})

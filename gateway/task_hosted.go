@@ -190,6 +190,9 @@ func (t *hostedTask) followTask(ctx context.Context, send func(*mcpwire.Task)) {
 	defer t.followers.remove(wake)
 	for ctx.Err() == nil {
 		task := t.describeTask(ctx)
+		if t.bridge.hasForgotten() {
+			return
+		}
 		send(task)
 		if task.HasEnded() {
 			return
@@ -201,6 +204,10 @@ func (t *hostedTask) followTask(ctx context.Context, send func(*mcpwire.Task)) {
 		_ = timeout.Sleep(ctx, gatherTime) // fails if ctx has ended
 	}
 }
+
+// showsResults reports whether the client of a request sees the results in the states of tasks. Clients
+// of 2025-11-25 see them in the answer to tasks/result only, which the transport makes of the state.
+func showsResults(req *mcp.Request) bool { return req.Revision != mcp.Revision20251125 }
 
 // serveHosted answers tasks/get, tasks/update and tasks/cancel about a task of the gateway's own.
 func (g *Gateway) serveHosted(ctx context.Context, req *mcp.Request, t *hostedTask) (*mcp.Result, error) {
@@ -217,7 +224,14 @@ func (g *Gateway) serveHosted(ctx context.Context, req *mcp.Request, t *hostedTa
 		t.noteChange()
 		return &mcp.Result{}, nil
 	}
-	raw, err := mcp.Encode(t.describeTask(ctx))
+	task := t.describeTask(ctx)
+	if t.bridge.hasForgotten() {
+		return nil, errUnknownTask
+	}
+	if task.Result != nil {
+		t.bridge.noteShown(showsResults(req))
+	}
+	raw, err := mcp.Encode(task)
 	if err != nil {
 		return nil, err
 	}
