@@ -56,7 +56,7 @@ func (c *core) offersTool(u *hub.Upstream, tool string) bool {
 }
 
 // maxFailedTasks bounds the tasks of upstreams that are remembered as failed, and maxClientFailedTasks
-// those of one principal. The oldest is forgotten first.
+// the remembered tasks of one principal. The oldest is forgotten first.
 const (
 	maxFailedTasks       = 1000
 	maxClientFailedTasks = 100
