@@ -112,13 +112,14 @@ func TestServersOfDowel(t *testing.T) {
 	p.expectSuccess(p.userFile()+" was read again: 2 servers.", "servers", "reload")
 }
 
-// status NAME shows everything about a server.
+// status NAME shows everything about a server. The server writes its lines at once, so that they are
+// whole during the next attempt too.
 func TestStatusOfOne(t *testing.T) {
 	t.Parallel()
 	p := newTestUser(t)
 	p.writeFile(p.userFile(), `{"mcpServers": {
 		"good": `+p.builtInEntry("kv", "")+`,
-		"bad": {"command": "/bin/sh", "args": ["-c", "for i in 1 2 3 4 5 6 7 8 9 10 11 12; do echo line-$i. >&2; done; exit 1"]}}}`)
+		"bad": {"command": "/bin/sh", "args": ["-c", "printf line-%s.\\\\n 1 2 3 4 5 6 7 8 9 10 11 12 >&2; exit 1"]}}}`)
 	p.startDaemon()
 	p.awaitStates(map[string]hub.Status{"good": hub.Ready, "bad": hub.Failed})
 	good := p.expectSuccess("good\n", "status", "good")
