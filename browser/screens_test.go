@@ -52,6 +52,7 @@ type violation struct {
 // the others the rules about colours and sizes.
 func (p *tab) checkAccessibility(where string, l look) {
 	p.t.Helper()
+	p.until(`!document.getAnimations().some(a => a instanceof CSSTransition)`) // colours that change have no contrast yet
 	only := ""
 	if l != looks[0] {
 		only = `, runOnly: ["color-contrast", "scrollable-region-focusable"]`
