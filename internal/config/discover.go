@@ -39,18 +39,17 @@ func Discover(o Options, names ...string) []Found {
 
 // ServersIn returns the servers in the text of a file of any tool. path determines the tool.
 func ServersIn(path string, text []byte) []*Server {
-	c := fileContents{File: File{Path: path, Scope: User}}.parseText(text, nil, Options{}.withDefaults())
-	return c.servers
+	servers, _ := CheckText(path, User, text)
+	return servers
 }
 
 // CheckText returns the servers in the text of a file that dowel reads, and the problems of the text.
 // path determines the format.
 func CheckText(path string, scope Scope, text []byte) ([]*Server, []Problem) {
-	c := fileContents{File: File{Path: path, Scope: scope}}
 	if len(bytes.TrimSpace(text)) == 0 {
 		return nil, nil
 	}
-	c = c.parseText(text, nil, Options{}.withDefaults())
+	c := fileContents{File: File{Path: path, Scope: scope}}.parseText(text, nil, Options{}.withDefaults())
 	return c.servers, c.problems
 }
 

@@ -1,7 +1,10 @@
 // Package linediff compares and merges texts line by line.
 package linediff
 
-import "slices"
+import (
+	"slices"
+	"strings"
+)
 
 // maxDistance bounds the search for the shortest diff. If more lines differ, the diff replaces all
 // lines between the first and the last difference.
@@ -9,6 +12,15 @@ const maxDistance = 1000
 
 // Change replaces the lines old[Old:OldEnd] by new[New:NewEnd].
 type Change struct{ Old, OldEnd, New, NewEnd int }
+
+// SplitLines splits a text behind its line ends. The last line may have none.
+func SplitLines(text string) []string {
+	lines := strings.SplitAfter(text, "\n")
+	if last := len(lines) - 1; lines[last] == "" {
+		return lines[:last]
+	}
+	return lines
+}
 
 // FindChanges returns the changes that turn old into new, in order. They are the fewest unless the
 // texts differ in more than 1,000 lines.

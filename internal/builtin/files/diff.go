@@ -19,21 +19,13 @@ type diff struct {
 }
 
 func diffOf(old, new string) *diff {
-	d := &diff{old: strings.SplitAfter(old, "\n"), new: strings.SplitAfter(new, "\n")}
-	d.old, d.new = withoutEmpty(d.old), withoutEmpty(d.new)
+	d := &diff{old: linediff.SplitLines(old), new: linediff.SplitLines(new)}
 	d.changes = linediff.FindChanges(d.old, d.new)
 	for _, c := range d.changes {
 		d.removed += c.OldEnd - c.Old
 		d.added += c.NewEnd - c.New
 	}
 	return d
-}
-
-func withoutEmpty(lines []string) []string {
-	if last := len(lines) - 1; lines[last] == "" {
-		return lines[:last]
-	}
-	return lines
 }
 
 // writeUnified returns the unified diff, or "" if the texts are the same.

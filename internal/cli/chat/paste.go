@@ -7,17 +7,16 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
-)
 
-// imageExtensions are the names of image files that models read.
-var imageExtensions = map[string]bool{".png": true, ".jpg": true, ".jpeg": true, ".gif": true, ".webp": true}
+	"github.com/dowel-mcp/dowel/internal/tui/screen"
+)
 
 // mentionImage returns the mention of the image file that a pasted text names, which attaches it to
 // the message. Terminals paste the path of a file that is dropped on them: as it is, in quotes, with
 // backslashes before special characters, or as a file URL. ok is false for every other text.
 func mentionImage(pasted string) (mention string, ok bool) {
 	for _, path := range pastedPaths(strings.TrimSpace(pasted)) {
-		if imageExtensions[strings.ToLower(filepath.Ext(path))] && !strings.ContainsAny(path, "\"\n") && isImage(expandHome(path)) {
+		if screen.IsImageName(path) && !strings.ContainsAny(path, "\"\n") && isImage(expandHome(path)) {
 			if strings.ContainsAny(path, " \t'()[]{},;") {
 				return `@"` + path + `"`, true
 			}

@@ -268,10 +268,11 @@ func (d *Desk) Save(c Change) (Outcome, error) {
 			now = nil
 		}
 		if dr.isStale(now, c) {
-			if out, err = d.merge(dr, text, now); err != nil {
-				return nil, err
+			var err error
+			if out, err = d.merge(dr, text, now); err == nil {
+				err = errRefused
 			}
-			return nil, errRefused
+			return nil, err
 		}
 		if out = dr.describe(now, text); out.IsBroken {
 			return nil, errRefused
@@ -306,7 +307,7 @@ func (d *Desk) prepare(c Change) (*draft, []byte, error) {
 func (dr *draft) describe(old, text []byte) Outcome {
 	path, hidden := dr.file.Path, slices.Clone(dr.secrets)
 	out := Outcome{Path: path, Lines: []Line{}}
-	before, after := splitLines(hidden.hide(path, old)), splitLines(hidden.hide(path, text))
+	before, after := linediff.SplitLines(hidden.hide(path, old)), linediff.SplitLines(hidden.hide(path, text))
 	for _, c := range linediff.FindChanges(before, after) {
 		for i := c.Old; i < c.OldEnd; i++ {
 			out.Lines = append(out.Lines, Line{Number: i + 1, Removed: true, Text: before[i]})
@@ -344,7 +345,7 @@ func (d *Desk) merge(dr *draft, mine, now []byte) (Outcome, error) {
 	if err := checkHidden(path, theirs); err != nil {
 		return Outcome{}, err
 	}
-	found, merged := linediff.Merge(splitLines(base), splitLines(ours), splitLines(theirs))
+	found, merged := linediff.Merge(linediff.SplitLines(base), linediff.SplitLines(ours), linediff.SplitLines(theirs))
 	c := &Conflict{Hunks: []Hunk{}}
 	for _, h := range found {
 		c.HasOverlap = c.HasOverlap || h.IsConflict
@@ -352,13 +353,4 @@ func (d *Desk) merge(dr *draft, mine, now []byte) (Outcome, error) {
 	}
 	c.Merged = d.keep(next, strings.Join(merged, ""))
 	return Outcome{Path: path, Lines: []Line{}, Conflict: c}, nil
-}
-
-// splitLines splits a text behind its line ends.
-func splitLines(text string) []string {
-	lines := strings.SplitAfter(text, "\n")
-	if lines[len(lines)-1] == "" {
-		return lines[:len(lines)-1]
-	}
-	return lines
 }

@@ -16,6 +16,9 @@ const (
 // imageExtensions are the names of image files.
 var imageExtensions = map[string]bool{".png": true, ".jpg": true, ".jpeg": true, ".gif": true, ".webp": true}
 
+// IsImageName reports whether a file of this name holds an image that models read.
+func IsImageName(name string) bool { return imageExtensions[strings.ToLower(path.Ext(name))] }
+
 // heldInput is what the user types and pastes while the host looks at a pasted path. The zero value
 // holds nothing.
 type heldInput struct {
@@ -57,7 +60,7 @@ func (m *Model) paste(text string) tea.Cmd {
 // namesImage reports whether a pasted text may be the path of an image.
 func namesImage(text string) bool {
 	line := strings.Trim(strings.TrimSpace(text), `'"`)
-	return len(line) <= maxPath && !strings.Contains(line, "\n") && imageExtensions[strings.ToLower(path.Ext(line))]
+	return len(line) <= maxPath && !strings.Contains(line, "\n") && IsImageName(line)
 }
 
 // holdInput keeps a key or a paste for later while a paste is being looked at. Ctrl-C and Ctrl-Z act
