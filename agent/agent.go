@@ -117,6 +117,7 @@ type Agent struct {
 	factor       float64 // provider's tokens for one estimated token; 0: unknown
 	spent        Usage
 	sampleUsage  usageMeter
+	tasks        []openTask
 	compactAbove int // compacting is not tried again below this size, since it did not help; 0: no bound
 }
 
@@ -139,6 +140,7 @@ func New(m Model, t Tools, o *Options) *Agent {
 		a.skills.source, a.skills.stale = holder.skillSource(), true
 	}
 	a.history = mendedHistory(a.opts.Messages)
+	a.tasks = findOpenTasks(a.history.messages)
 	a.skills.unapproved = a.history.called(readSkillName) // of which only the earlier agent knew
 	for i := range a.opts.Messages {
 		if u := a.opts.Messages[i].Usage; u != nil {
@@ -181,7 +183,8 @@ func (a *Agent) Run(ctx context.Context, input ...mcp.Content) iter.Seq2[Event, 
 		}
 		defer a.running.Unlock()
 		ctx, cancel := context.WithCancelCause(ctx)
-		r := &run{Agent: a, ctx: ctx, cancel: cancel, yield: yield}
+		r := &run{Agent: a, ctx: ctx, cancel: cancel, yield: yield, background: newInbox()}
+		defer r.background.closeInbox()
 		defer r.calls.Wait() // cancel runs before this
 		defer cancel(nil)
 		r.runTask(input)

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/dowel-mcp/dowel/client"
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
@@ -23,6 +24,8 @@ type toolCall struct {
 	refusal   string                                      // why the call is not made; "" if it is
 	edited    bool                                        // the user has changed the arguments
 	result    mcp.ToolResultContent
+	open      *openTask       // the task of the call that its result names; nil for none
+	end       <-chan *taskEnd // of open
 }
 
 const interruptedReason = "the work was interrupted"
@@ -123,6 +126,7 @@ func (t *toolCall) isParallel() bool { return t.tool == nil || EffectOf(t.tool) 
 // runAll runs calls in parallel, and handles their questions and progress until all have ended.
 func (r *run) runAll(tasks []*toolCall) error {
 	box, running := newInbox(), 0
+	box.wake = r.background.wake
 	defer box.closeInbox()
 	for _, t := range tasks {
 		switch {
@@ -137,7 +141,7 @@ func (r *run) runAll(tasks []*toolCall) error {
 		}
 	}
 	for running > 0 {
-		for _, p := range box.takeItems() {
+		for _, p := range box.takeItems(r.background) {
 			if r.handleItem(p); p.ended != nil {
 				running--
 			}
@@ -164,7 +168,7 @@ func (r *run) startCall(t *toolCall, box *inbox) bool {
 	return false
 }
 
-// handleItem handles progress, an end, a question or a notice on the goroutine of the run.
+// handleItem handles an item on the goroutine of the run.
 func (r *run) handleItem(p inboxItem) {
 	switch {
 	case p.progress != nil:
@@ -174,8 +178,11 @@ func (r *run) handleItem(p inboxItem) {
 		if p.task.edited {
 			p.ended.Result.Content = slices.Concat([]mcp.Content{mcp.Text(describeEdit(p.task.use.Input))}, p.ended.Result.Content)
 		}
+		r.addTask(p.task, &p.ended.Result)
 		p.task.result = p.ended.Result
 		r.emit(*p.ended)
+	case p.taskEnd != nil:
+		r.handleTaskEnd(p.taskEnd)
 	case p.question != nil:
 		r.answerQuestion(p.question)
 	case p.notice != "":
@@ -215,7 +222,10 @@ func (r *run) runOwnTool(t *toolCall) {
 // startTool runs a tool on a new goroutine. Its progress, its end, and what its server asks
 // meanwhile come through the inbox.
 func (r *run) startTool(t *toolCall, box *inbox) {
-	ctx := context.WithValue(r.ctx, targetKey{}, &questionTarget{inbox: box, ctx: r.ctx, server: t.server, sampled: &r.sampleUsage})
+	hold := func(ctx context.Context, task *client.Task, progress func(mcp.ProgressParams)) (*mcp.CallToolResult, error) {
+		return r.holdTask(ctx, t, task, progress)
+	}
+	ctx := context.WithValue(r.ctx, targetKey{}, &questionTarget{inbox: box, ctx: r.ctx, server: t.server, sampled: &r.sampleUsage, hold: hold})
 	r.calls.Go(func() {
 		began, result := time.Now(), errorResult(t.use.ID, "The tool has ended without a result.")
 		defer func() { // also if the tool panics or ends the goroutine: the run waits for this item

@@ -133,7 +133,9 @@ func (r *run) replaceBySummary(goal int) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	head := Message{Role: mcp.RoleUser, Content: append(r.firstUserContent(), mcp.Text(summaryHead+text))}
+	summary := mcp.Text(summaryHead + text)
+	summary.Meta = r.summaryMeta()
+	head := Message{Role: mcp.RoleUser, Content: append(r.firstUserContent(), summary)}
 	if !r.isFirstInput && r.inputIndex < first && len(r.input) > 0 {
 		head.Content = append(append(head.Content, mcp.Text(taskHead)), r.input...)
 	}

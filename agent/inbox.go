@@ -4,6 +4,7 @@ import (
 	"context"
 	"sync"
 
+	"github.com/dowel-mcp/dowel/client"
 	"github.com/dowel-mcp/dowel/jsonrpc"
 	"github.com/dowel-mcp/dowel/mcp"
 )
@@ -17,11 +18,13 @@ type inbox struct {
 	wake   chan struct{} // holds a token if there might be items
 }
 
-// inboxItem is one event: progress or the end of a call, a question of a server, or a notice.
+// inboxItem is one event: progress or the end of a call, the end of a task, a question of a server, or
+// a notice.
 type inboxItem struct {
 	task     *toolCall
 	progress *mcp.ProgressParams
 	ended    *CallEnded
+	taskEnd  *taskEnd
 	question *question
 	notice   string
 }
@@ -61,18 +64,27 @@ func (b *inbox) replaceProgress(p inboxItem) bool {
 	return false
 }
 
-// takeItems waits for the next items.
-func (b *inbox) takeItems() []inboxItem {
+// takeItems waits for the next items of this inbox or of others that share its wake channel.
+func (b *inbox) takeItems(others ...*inbox) []inboxItem {
 	for {
-		b.mu.Lock()
-		posts := b.items
-		b.items = nil
-		b.mu.Unlock()
+		posts := b.takeReady()
+		for _, other := range others {
+			posts = append(posts, other.takeReady()...)
+		}
 		if len(posts) > 0 {
 			return posts
 		}
 		<-b.wake
 	}
+}
+
+// takeReady returns the items that are there.
+func (b *inbox) takeReady() []inboxItem {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	posts := b.items
+	b.items = nil
+	return posts
 }
 
 // closeInbox refuses the questions that are left, and later items.
@@ -109,6 +121,8 @@ type questionTarget struct {
 	server       string
 	serverUnsure bool        // another server may have asked
 	sampled      *usageMeter // counts the tokens of samples
+	// hold waits for the task of the call for a short time. nil: the call waits for its end.
+	hold func(ctx context.Context, task *client.Task, progress func(mcp.ProgressParams)) (*mcp.CallToolResult, error)
 }
 
 type targetKey struct{}

@@ -3,7 +3,6 @@ package agent
 import (
 	"encoding/json"
 	"fmt"
-	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -167,21 +166,36 @@ func alignToRunes(text string, begin, end int) (int, int) {
 // of results.
 func (r *resultReader) omitFrom(m *Message, save int) (saved, left int) {
 	const worth = 200 // tokens that a result must have
-	m.Content = slices.Clone(m.Content)
-	for i := range m.Content {
-		c := &m.Content[i]
-		if saved >= save {
-			break
-		}
-		if c.ToolResult == nil || estimateBlock(c) < worth {
+	var kept []mcp.Content
+	for rest := m.Content; len(rest) > 0; {
+		ofTask := countTaskBlocks(rest)
+		blocks := rest[:max(1, ofTask)]
+		rest = rest[len(blocks):]
+		before := estimateContent(blocks)
+		if saved >= save || before < worth || ofTask == 0 && blocks[0].ToolResult == nil {
+			kept = append(kept, blocks...)
 			continue
 		}
-		before, res := estimateBlock(c), *c.ToolResult
-		res.Content, res.StructuredContent = []mcp.Content{mcp.Text(r.storeContent(res.Content))}, nil
-		c.ToolResult = &res
-		saved, left = saved+before-estimateBlock(c), left+1
+		short := r.omitBlocks(blocks, ofTask > 0)
+		kept = append(kept, short)
+		saved, left = saved+before-estimateBlock(&short), left+1
 	}
+	m.Content = kept
 	return saved, left
+}
+
+// omitBlocks stores the texts of the result of a task, or of the block with the result of a call. It
+// returns the block that replaces them.
+func (r *resultReader) omitBlocks(blocks []mcp.Content, isTask bool) mcp.Content {
+	if isTask {
+		note := mcp.Text(r.storeContent(blocks))
+		note.Meta = mcp.Meta{metaTaskResult: true}
+		return note
+	}
+	short, res := blocks[0], *blocks[0].ToolResult
+	res.Content, res.StructuredContent = []mcp.Content{mcp.Text(r.storeContent(res.Content))}, nil
+	short.ToolResult = &res
+	return short
 }
 
 // storeContent stores the text of a result, and returns the note that replaces it.

@@ -11,7 +11,7 @@ import (
 // toolResult returns a tool's result as the model gets it. Structured content becomes a text,
 // unless the result's own text says the same already.
 func toolResult(use *mcp.ToolUse, res *mcp.CallToolResult) mcp.ToolResultContent {
-	r := mcp.ToolResultContent{ToolUseID: use.ID, Content: res.Content, IsError: res.IsError}
+	r := mcp.ToolResultContent{ToolUseID: use.ID, Content: withoutTaskMeta(res.Content), IsError: res.IsError}
 	if len(res.StructuredContent) > 0 && !textCoversStructured(res.Content, use.Input, res.StructuredContent) {
 		r.Content = append(r.Content[:len(r.Content):len(r.Content)], mcp.Text(string(res.StructuredContent)))
 	}

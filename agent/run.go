@@ -30,6 +30,11 @@ type run struct {
 	input        []mcp.Content // the user's input of this run
 	inputIndex   int           // of the message that holds input
 	isFirstInput bool          // the input begins the conversation
+
+	background *inbox        // of open tasks
+	waits      int           // for open tasks
+	taskEnds   []mcp.Content // that the conversation does not have yet
+	lostTask   error         // why an open task is not waited for any more
 }
 
 // errAbandoned is the cause of a run that ends because its caller has left the loop.
@@ -54,7 +59,9 @@ func (r *run) runTask(input []mcp.Content) {
 	r.skills.retryList()
 	reason, err := Reason(""), r.takeInput(input)
 	if err == nil {
+		r.resumeTasks()
 		reason, err = r.runSteps()
+		r.keepTaskEnds()
 	}
 	r.addUsage(r.sampleUsage.takeUsage())
 	switch {
@@ -75,6 +82,7 @@ func (r *run) runTask(input []mcp.Content) {
 func (r *run) takeInput(input []mcp.Content) error {
 	r.history.appendUserTurn(nil)
 	last := len(r.history.messages) - 1
+	input = withoutTaskMeta(input) // a prompt is of a server
 	switch {
 	case len(input) > 0:
 		r.history.appendContent(mcp.RoleUser, input...)
@@ -97,6 +105,7 @@ func (r *run) runSteps() (Reason, error) {
 		if err := r.announceChanges(); err != nil {
 			return "", err
 		}
+		r.deliverTaskEnds()
 		reply, err := r.replyOnce()
 		if err != nil {
 			return "", err
@@ -106,7 +115,10 @@ func (r *run) runSteps() (Reason, error) {
 		case len(calls) == 0 && reply.Cut:
 			return CutOff, nil
 		case len(calls) == 0:
-			return Answered, nil
+			if more, err := r.awaitTaskEnd(); err != nil || !more {
+				return Answered, err
+			}
+			continue
 		}
 		results, err := r.runCalls(calls)
 		r.history.appendContent(mcp.RoleUser, results...) // also after an error: providers refuse a call without a result

@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"github.com/dowel-mcp/dowel/client"
+	"github.com/dowel-mcp/dowel/internal/callmark"
 	"github.com/dowel-mcp/dowel/internal/wirename"
 	"github.com/dowel-mcp/dowel/mcp"
 )
@@ -152,11 +153,24 @@ func (b *Toolbox) Changed() <-chan struct{} { return b.changed }
 
 // Call implements [Tools].
 func (b *Toolbox) Call(ctx context.Context, use mcp.ToolUse, progress func(mcp.ProgressParams)) (*mcp.CallToolResult, error) {
-	if a, ok := ctx.Value(targetKey{}).(*questionTarget); ok {
+	a, inRun := ctx.Value(targetKey{}).(*questionTarget)
+	if inRun {
 		b.addTarget(a)
 		defer b.removeTarget(a)
 	}
-	return b.client.CallTool(ctx, mcp.CallToolParams{Name: use.Name, Arguments: use.Input}, client.CallOptions{OnProgress: progress})
+	options := client.CallOptions{OnProgress: progress}
+	if mark := callmark.From(ctx); mark != "" {
+		options.Meta = mcp.Meta{callmark.Meta: mark}
+	}
+	params := mcp.CallToolParams{Name: use.Name, Arguments: use.Input}
+	if !inRun || a.hold == nil || !b.client.Server().Revision.Modern() { // before, a client decides about each call whether it is a task
+		return b.client.CallTool(ctx, params, options)
+	}
+	task, result, err := b.client.StartTool(ctx, params, options)
+	if task == nil {
+		return result, err
+	}
+	return a.hold(ctx, task, progress)
 }
 
 // Client returns the connection, for prompts and instructions.

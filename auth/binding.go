@@ -15,7 +15,7 @@ func (t *Transport) bindRecord(r *Record, d *discovery) (*Record, error) {
 	}
 	if bound := t.boundIssuer(r, issuer); bound != issuer && bound != "" && t.opts.Server.Issuer == "" {
 		return nil, &DiscoveryError{
-			Server: t.server, Tried: d.tried,
+			Server: t.server, tried: d.tried,
 			Reason: "it now names the authorization server " + issuer + ", and the client " + t.opts.Client.ID + " belongs to " + bound +
 				"; if the change is right, configure the new one as the issuer",
 		}

@@ -212,7 +212,7 @@ func TestLostLogin(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	as.RevokeAll()
+	as.Revoke(true, false)
 	var needs *auth.NeedsLogin
 	if _, err := client.Call[string](t.Context(), c, "greet", nil); !errors.As(err, &needs) || errors.Is(err, mcp.ErrConnection) {
 		t.Errorf("call: %v", err)

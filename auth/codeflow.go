@@ -84,7 +84,7 @@ func (t *Transport) checkCodeFlow(d *discovery) error {
 			"if you know that it does, set assumePKCE"
 		setting = "AssumePKCE"
 	}
-	return &DiscoveryError{Server: t.server, Reason: reason, Setting: setting, Tried: d.tried}
+	return &DiscoveryError{Server: t.server, Reason: reason, Setting: setting, tried: d.tried}
 }
 
 // canRepeat changes the flow if another try may succeed.

@@ -41,7 +41,7 @@ func (t *Transport) discover(ctx context.Context, n *need, r *Record) (*discover
 	e := &explorer{t: t, seen: map[string]bool{}}
 	d, err := e.explore(ctx, n, r)
 	if err != nil {
-		failed := &DiscoveryError{Server: t.server, Reason: err.Error(), Tried: e.tried}
+		failed := &DiscoveryError{Server: t.server, Reason: err.Error(), tried: e.tried}
 		if broken, ok := errors.AsType[*brokenRule](err); ok {
 			failed.Setting = broken.setting
 		}

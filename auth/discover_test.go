@@ -172,7 +172,7 @@ func TestDiscoveryRefuses(t *testing.T) {
 			s := newSetup(t, &authtest.Options{Quirks: []string{quirk}}, Options{})
 			_, err := post(t.Context(), s.Transport, s.rs.URL, "{}")
 			var failed *DiscoveryError
-			if !errors.As(err, &failed) || !strings.Contains(failed.Reason, want) || len(failed.Tried) == 0 {
+			if !errors.As(err, &failed) || !strings.Contains(failed.Reason, want) || len(failed.tried) == 0 {
 				t.Errorf("%v", err)
 			}
 			if _, _, err := s.Discover(t.Context()); !errors.As(err, &failed) || !strings.Contains("MetadataURL Resource", failed.Setting) || failed.Setting == "" {

@@ -57,7 +57,7 @@ type DiscoveryError struct {
 	// Setting is the field of [Server] with which it would be used, such as "Resource", or "Client"
 	// for a client that must be registered by hand ([Options]); empty if no field would help.
 	Setting string
-	Tried   []Attempt // in their order
+	tried   []Attempt // in their order
 }
 
 // Attempt is one request of a discovery.
@@ -69,7 +69,7 @@ type Attempt struct {
 
 func (e *DiscoveryError) Error() string {
 	text := fmt.Sprintf("cannot find the authorization server of %s: %s", e.Server, e.Reason)
-	for _, a := range e.Tried {
+	for _, a := range e.tried {
 		text += "\n  " + a.String()
 	}
 	return text

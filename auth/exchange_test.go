@@ -36,7 +36,7 @@ func TestExchange(t *testing.T) {
 	if form := s.as.Requests("token-exchange")[0].Form; form.Get("resource") != s.rs.URL || form.Get("scope") != "notes" || form.Get("subject_token_type") != tokenTypeAccess {
 		t.Errorf("%v", form)
 	}
-	s.rs.SetScopes("notes", "admin")
+	s.rs.SetServer(nil, "notes", "admin")
 	s.mustPost(s.Transport) // by a step-up
 	if all := s.as.Requests("token-exchange"); len(all) != 3 || all[2].Form.Get("scope") != "notes admin" {
 		t.Errorf("%d exchanges, the last one %v", len(all), all[len(all)-1].Form)

@@ -250,7 +250,7 @@ func TestForgottenClient(t *testing.T) {
 	t.Parallel()
 	s := newSetup(t, nil, Options{})
 	s.mustPost(s.Transport)
-	s.as.ForgetClients()
+	s.as.Revoke(false, true)
 	var needs *NeedsLogin
 	if err := s.Login(t.Context()); !errors.As(err, &needs) {
 		t.Fatalf("%v", err)

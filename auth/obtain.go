@@ -2,7 +2,6 @@ package auth
 
 import (
 	"context"
-	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -82,7 +81,7 @@ func (t *Transport) proofKey(d *discovery, r *Record) (*oauth.DPoPKey, error) {
 func (t *Transport) finish(ctx context.Context, d *discovery, r *Record, a *tokenAnswer, key *oauth.DPoPKey, requested []string) (*credential, error) {
 	next := *r
 	next.dropTokens()
-	next.LoginID, next.Pending = rand.Text(), nil
+	next.LoginID, next.Pending = oauth.NewLoginID(), nil
 	next.Server, next.Account, next.Issuer, next.Resource = t.server, t.opts.Account, d.server.Issuer, d.resource
 	next.Metadata, next.MetadataTime = d.raw, time.Now()
 	next.setTokens(a, requested, time.Now())

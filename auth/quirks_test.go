@@ -48,7 +48,7 @@ func TestForgottenClientWithPages(t *testing.T) {
 	for _, quirk := range []string{"lost-client-page", "lost-client-html"} {
 		s := newSetup(t, &authtest.Options{Quirks: []string{quirk, "no-documents"}}, Options{})
 		s.mustPost(s.Transport)
-		s.as.ForgetClients()
+		s.as.Revoke(false, true)
 		var needs *NeedsLogin
 		if err := s.Login(t.Context()); !errors.As(err, &needs) {
 			t.Fatalf("%s: %v", quirk, err)
@@ -66,7 +66,7 @@ func TestForgottenClientAtTheTokenEndpoint(t *testing.T) {
 	t.Parallel()
 	s := newSetup(t, &authtest.Options{Quirks: []string{"lost-client-html", "no-documents"}}, Options{})
 	s.mustPost(s.Transport)
-	s.as.ForgetClients()
+	s.as.Revoke(false, true)
 	s.as.Advance(2 * time.Hour)
 	if _, err := post(t.Context(), s.Transport, s.rs.URL, "{}"); err == nil {
 		t.Fatal("no error although the client is forgotten")
@@ -171,7 +171,7 @@ func TestChallengePerTool(t *testing.T) {
 	s = newSetup(t, &authtest.Options{Quirks: []string{"challenge-per-tool", "resource-elsewhere"}}, Options{}, "use")
 	_, err := post(t.Context(), s.Transport, s.rs.URL, toolCall)
 	failed, ok := errors.AsType[*DiscoveryError](err)
-	if !ok || failed.Setting != "Resource" || len(failed.Tried) < 2 || !strings.HasSuffix(failed.Tried[0].URL, "/search") || failed.Tried[0].Problem == "" {
+	if !ok || failed.Setting != "Resource" || len(failed.tried) < 2 || !strings.HasSuffix(failed.tried[0].URL, "/search") || failed.tried[0].Problem == "" {
 		t.Errorf("without metadata of the server: %+v", err)
 	}
 }

@@ -29,6 +29,7 @@ func (t *Transport) refresh(ctx context.Context, n *need, seen *Record) (*creden
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), refreshTimeout)
 	defer cancel()
+	ctx = oauth.WithRecordLock(ctx)
 	var latest *Record
 	var refused error
 	n.result = refreshed
@@ -142,6 +143,8 @@ func (t *Transport) storedServer(ctx context.Context, r *Record) (*discovery, er
 	if err != nil {
 		return d, nil
 	}
+	ctx, cancel := oauth.WhileLocked(ctx)
+	defer cancel()
 	e := &explorer{t: t, seen: map[string]bool{}}
 	fresh := &discovery{}
 	if err := e.readServer(ctx, fresh, oauth.ServerMetadataURLs(issuer), r.Issuer); err == nil && fresh.server.Issuer == r.Issuer {

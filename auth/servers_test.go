@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/dowel-mcp/dowel/internal/authquirks"
 	"github.com/dowel-mcp/dowel/mcptest/authtest"
 )
 
@@ -56,7 +57,7 @@ var realServers = map[string]realServer{
 // A login works with each real server, as they are known to differ from the specifications.
 func TestRealServers(t *testing.T) {
 	t.Parallel()
-	known := slices.Sorted(maps.Keys(authtest.ServerQuirks()))
+	known := slices.Sorted(maps.Keys(authquirks.Servers))
 	if tested := slices.Sorted(maps.Keys(realServers)); !slices.Equal(known, tested) {
 		t.Fatalf("servers with quirks: %q, tested: %q", known, tested)
 	}

@@ -145,7 +145,7 @@ func isUnrevocable(a *answer) bool {
 func (t *Transport) Discover(ctx context.Context) (issuer string, tried []Attempt, err error) {
 	d, err := t.discover(ctx, &need{challenge: t.askChallenge(ctx)}, nil)
 	if failed, ok := errors.AsType[*DiscoveryError](err); ok {
-		return "", failed.Tried, err
+		return "", failed.tried, err
 	}
 	if o := t.opts; o.Assertion != nil || o.Subject != nil || o.ClientCredentials {
 		return d.server.Issuer, d.tried, nil
@@ -155,7 +155,7 @@ func (t *Transport) Discover(ctx context.Context) (issuer string, tried []Attemp
 	}
 	if _, isKnown := t.knownRegistration(d, &Record{}, false); err == nil && !isKnown && d.server.RegistrationEndpoint == "" {
 		reason := "the authorization server " + d.server.Issuer + " registers no clients by itself"
-		err = &DiscoveryError{Server: t.server, Reason: reason, Setting: "Client", Tried: d.tried}
+		err = &DiscoveryError{Server: t.server, Reason: reason, Setting: "Client", tried: d.tried}
 	}
 	return d.server.Issuer, d.tried, err
 }

@@ -90,7 +90,7 @@ func TestSuccessfulStepUpsAreNotCounted(t *testing.T) {
 			t.Fatalf("status %d, %v", status, err)
 		}
 		s.setRecord(s.Transport, func(r *Record) { *r = Record{Server: r.Server} })
-		s.as.RevokeAll()
+		s.as.Revoke(true, false)
 	}
 }
 
@@ -101,7 +101,7 @@ func TestLoginKeepsScopesOfStepUps(t *testing.T) {
 	if status, err := s.callTool("write"); err != nil || status != http.StatusOK {
 		t.Fatalf("status %d, %v", status, err)
 	}
-	s.as.RevokeAll()
+	s.as.Revoke(true, false)
 	if status, err := s.callTool("write"); err != nil || status != http.StatusOK {
 		t.Fatalf("status %d, %v", status, err)
 	}

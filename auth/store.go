@@ -40,7 +40,7 @@ type Record struct {
 
 	AccessToken  string    `json:"access_token,omitempty"`
 	TokenType    string    `json:"token_type,omitempty"`
-	LoginID      string    `json:"login_id,omitempty"` // random; a refresh keeps it
+	LoginID      string    `json:"login_id,omitempty"` // random, with the time of the login; a refresh keeps it
 	RefreshToken string    `json:"refresh_token,omitempty"`
 	ObtainedAt   time.Time `json:"obtained_at,omitzero"`
 	ExpiresAt    time.Time `json:"expires_at,omitzero"` // of the access token; zero if the server did not say

@@ -70,7 +70,7 @@ func (t *Transport) requestToken(ctx context.Context, r tokenRequest) (*tokenAns
 				return nil, err
 			}
 		}
-		a, err := t.fetcher.post(ctx, r.endpoint, "application/x-www-form-urlencoded", form.Encode(), header)
+		a, err := t.postWhileLocked(ctx, r.endpoint, form, header)
 		if err != nil {
 			return nil, fmt.Errorf("%s cannot be reached: %w", r.endpoint, err)
 		}
@@ -85,6 +85,18 @@ func (t *Transport) requestToken(ctx context.Context, r tokenRequest) (*tokenAns
 		}
 		return answered, err
 	}
+}
+
+// postWhileLocked sends a form. If a token of a record is among its values, the lock of the record must
+// be held until it is sent: another process may use the same token afterwards.
+func (t *Transport) postWhileLocked(ctx context.Context, endpoint string, form url.Values, header http.Header) (*answer, error) {
+	ctx, cancel := oauth.UntilSent(ctx)
+	defer cancel()
+	a, err := t.fetcher.post(ctx, endpoint, "application/x-www-form-urlencoded", form.Encode(), header)
+	if err != nil && errors.Is(context.Cause(ctx), oauth.ErrLockLost) {
+		return nil, oauth.ErrLockLost
+	}
+	return a, err
 }
 
 func cloneForm(form url.Values) url.Values {

@@ -153,7 +153,7 @@ func TestRevokedFamily(t *testing.T) {
 	t.Parallel()
 	s := newSetup(t, nil, Options{})
 	s.mustPost(s.Transport)
-	s.as.RevokeAll()
+	s.as.Revoke(true, false)
 	s.mustPost(s.Transport)
 	s.wantCounts(map[string]int{"authorize": 2, "refresh_token": 1, "register": 1})
 }
@@ -272,7 +272,7 @@ func TestErrorsContainNoSecrets(t *testing.T) {
 		Options{Store: store, Client: Client{ID: "mine", Secret: "secret-canary"}})
 	s.mustPost(s.Transport)
 	r := s.record(s.Transport)
-	s.as.RevokeAll()
+	s.as.Revoke(true, false)
 	_, err := post(t.Context(), s.newTransport(Options{Store: store, Client: s.opts.Client}), s.rs.URL, "{}")
 	if err == nil {
 		t.Fatal("no error")

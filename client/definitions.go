@@ -11,9 +11,9 @@ import (
 )
 
 // DefinitionLog keeps the definitions that one server has given: of its tools, prompts and resource
-// templates, and its instructions. [Client.CheckDefinitions] compares them with the ones that the
-// user has accepted. The log stores one text, of at most 5 MiB or, for a server with very long
-// names, a few times as much.
+// templates, and its instructions. [Client.CheckDefinitions] compares them with the definitions
+// that the user has accepted. The log stores one text, of at most 5 MiB or, for a server with very
+// long names, a few times as much.
 type DefinitionLog = definitions.Log
 
 // DefinitionChange is a definition that differs from the accepted one, with the differences.

@@ -8,6 +8,7 @@ import (
 	"net/http"
 
 	"github.com/dowel-mcp/dowel/internal/mcpwire"
+	"github.com/dowel-mcp/dowel/internal/startphase"
 	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/dowel-mcp/dowel/transport"
 	"github.com/dowel-mcp/dowel/transport/memory"
@@ -92,7 +93,7 @@ func parseTarget(to any, o Options) (t target, err error) {
 	case websocket.URL:
 		return newSocketTarget(to), nil
 	case transport.Dialer:
-		return target{dialer: to}, nil
+		return target{dialer: to, isCommand: startphase.StartsCommand(to)}, nil
 	case mcp.Handler:
 		return target{dialer: memory.Dialer(to), isPrivate: true}, nil
 	case mcp.Transport:

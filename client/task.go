@@ -44,10 +44,10 @@ type TaskState struct {
 var ErrTaskCancelled = errors.New("the task was cancelled")
 
 // StartTool calls a tool and does not wait for its task. If the server does all work within the call,
-// task is nil and result is the result of the tool. Otherwise result is nil.
+// task is nil and result is the result of the tool, also with an [*OutputError]. Otherwise result is nil.
 func (c *Client) StartTool(ctx context.Context, params mcp.CallToolParams, opts ...CallOptions) (task *Task, result *mcp.CallToolResult, err error) {
 	task, result, err = c.startTool(ctx, params, options.Merge(opts))
-	if err != nil {
+	if _, isOutput := errors.AsType[*OutputError](err); err != nil && !isOutput {
 		err = c.callError(mcp.MethodCallTool, params.Name, err)
 	}
 	return task, result, err
@@ -82,6 +82,9 @@ func (c *Client) startTool(ctx context.Context, params mcp.CallToolParams, o Cal
 		return c.Resume(created.TaskID), nil, nil
 	}
 	result, err := readToolResult(resp)
+	if err == nil && !result.IsError {
+		err = c.checkOutput(params.Name, parseOutput(resp.Raw))
+	}
 	return nil, result, err
 }
 
@@ -126,13 +129,16 @@ func (t *Task) Wait(ctx context.Context, opts ...CallOptions) (*mcp.CallToolResu
 	ctx, k := t.client.startClock(ctx, mcpwire.MethodGetTask, &o)
 	defer t.client.stopClock(k)
 	w := t.client.newTaskWait(t.id, &o, k, highest)
-	resp, _, err := w.pollUntilEnd(ctx)
+	resp, isOver, err := w.pollUntilEnd(ctx)
 	if err != nil {
+		if isOver {
+			err = &mcpwire.TaskEndError{Err: err}
+		}
 		return nil, t.client.callError(mcpwire.MethodGetTask, t.id, err)
 	}
 	result, err := readToolResult(resp)
 	if err != nil {
-		return nil, t.client.callError(mcpwire.MethodGetTask, t.id, err)
+		return nil, t.client.callError(mcpwire.MethodGetTask, t.id, &mcpwire.TaskEndError{Err: err})
 	}
 	return result, nil
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/dowel-mcp/dowel/internal/mcpwire"
+	"github.com/dowel-mcp/dowel/jsonrpc"
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
@@ -68,8 +69,8 @@ func (w *taskWait) pollUntilEnd(ctx context.Context) (resp *mcp.Response, isOver
 	for {
 		resp, task, err := w.client.getTask(ctx, w.id, w.options, w.clock)
 		if err != nil {
-			_, isOver = errors.AsType[*mcp.Error](err)
-			return nil, isOver, err
+			told, isTold := errors.AsType[*mcp.Error](err)
+			return nil, isTold && told.Code == jsonrpc.CodeInvalidParams, err
 		}
 		w.reportMessage(task)
 		switch task.Status {
@@ -142,7 +143,7 @@ func (w *taskWait) answerNew(ctx context.Context, revision mcp.Revision, task *m
 	}
 	answers, err := w.askUser(ctx, revision, fresh)
 	if err != nil {
-		return false, err
+		return false, &mcpwire.TaskQuestionError{Err: err}
 	}
 	for key := range fresh {
 		w.answered[key] = true

@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -94,14 +95,10 @@ func (b *bridge) startCall(ctx context.Context, req *mcp.Request, params json.Ra
 	case req.Peer == nil:
 		out.Notify = nil
 	}
-	driver := newTaskDriver(b, out)
+	call := b.callFunc(out)
 	go func() {
 		defer b.core.parked.endWork()
-		if driver != nil {
-			b.keepResult(driver.makeCall(b.ctx))
-		} else {
-			b.keepResult(b.upstream.RoundTrip(b.ctx, b.caller, out))
-		}
+		b.keepResult(call())
 		close(b.done)
 		b.cancel(nil)
 		if t := b.hostedTask(); t != nil {
@@ -111,6 +108,24 @@ func (b *bridge) startCall(ctx context.Context, req *mcp.Request, params json.Ra
 		}
 	}()
 	return b.awaitOutcome(ctx)
+}
+
+// callFunc returns the function that makes the upstream's call. A call that may become a task is made again
+// if the user must open a URL first.
+func (b *bridge) callFunc(out *mcp.Request) func() (*mcp.Response, error) {
+	if driver := newTaskDriver(b, out); driver != nil {
+		return func() (*mcp.Response, error) {
+			ctx, stop := b.limitTotal(b.ctx)
+			defer stop()
+			return b.makeCall(ctx, driver.makeCall)
+		}
+	}
+	roundTrip := func(ctx context.Context) (*mcp.Response, error) { return b.upstream.RoundTrip(ctx, b.caller, out) }
+	if b.promote == nil {
+		return func() (*mcp.Response, error) { return roundTrip(b.ctx) }
+	}
+	out.Params, out.ClientCapabilities = bytes.Clone(out.Params), bytes.Clone(out.ClientCapabilities) // the task outlives the client's request
+	return func() (*mcp.Response, error) { return b.makeCall(b.ctx, roundTrip) }
 }
 
 // resumeCall continues a parked call with the answers of the client's repeated request.

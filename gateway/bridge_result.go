@@ -61,7 +61,7 @@ func (b *bridge) takeResult() (*mcp.Response, error) {
 	return b.resp, b.err
 }
 
-// peekResult is takeResult for a result that stays here, and goes on to count.
+// peekResult is takeResult for a result that stays here, and continues to count.
 func (b *bridge) peekResult() (*mcp.Response, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -57,8 +57,9 @@ func asker() *server.Server {
 	server.Tool(s, "ask", "Asks for names.", func(ctx context.Context, in struct {
 		Times int    `json:"times,omitzero"`
 		Tag   string `json:"tag,omitzero"`
+		Long  int    `json:"long,omitzero"` // the bytes of the answer at least
 	}) (string, error) {
-		said := in.Tag
+		said := in.Tag + strings.Repeat("x", in.Long)
 		for i := range max(in.Times, 1) {
 			n, err := server.Ask[named](ctx, fmt.Sprint("q", i), fmt.Sprintf("name %d?", i))
 			if err != nil {

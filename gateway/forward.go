@@ -44,11 +44,8 @@ func (g *Gateway) forwardToUpstream(ctx context.Context, u *hub.Upstream, req *m
 			return res, err
 		}
 	}
-	if b, err := g.parked.claimCall(u, req); b != nil || err != nil {
-		if err != nil {
-			return nil, err
-		}
-		return b.resumeCall(ctx, req)
+	if res, err, isRetry := g.parked.continueCall(ctx, u, req); isRetry {
+		return res, err
 	}
 	if declined := declinedURLElicitation(params); declined {
 		return urlElicitationDeclined(req)
@@ -58,8 +55,10 @@ func (g *Gateway) forwardToUpstream(ctx context.Context, u *hub.Upstream, req *m
 	if mayGetTask(req) {
 		b.allowTask(nameOf(params))
 	}
-	if asksForTask(req) && !g.hosted.reserveRoom(b, req.Principal.ID) { // before the tool has an effect: its result would be lost
-		return nil, mcp.Errorf(jsonrpc.CodeInternal, "%d tasks of the client run, or %d are kept, which is the limit of this server: try again later", maxRunningTasks, maxHostedTasks)
+	if asksForTask(req) { // before the tool has an effect: its result would be lost
+		if err := g.hosted.reserveRoom(b, req.Principal.ID); err != nil {
+			return nil, err
+		}
 	}
 	if modern {
 		b.taskCreated()
@@ -122,7 +121,7 @@ func (g *Gateway) openRound(u *hub.Upstream, req *mcp.Request, params json.RawMe
 	text, _ := rawjson.String(raw)
 	state, err := g.states.Open(text, requestDigest(u, req))
 	if err != nil {
-		return nil, mcp.InvalidParams("%s: the request state is not one of this server's, or of another request", req.Method)
+		return nil, errNotOurState(req)
 	}
 	return rawjson.Replace(params, "requestState", rawjson.AppendString(nil, string(state))), nil
 }
@@ -264,13 +263,15 @@ func declinedURLElicitation(params json.RawMessage) bool {
 	return false
 }
 
+// errURLDeclined says why a call has failed after the user has declined to open a URL.
+const errURLDeclined = "the user did not agree to open the URL that the server requires"
+
 // urlElicitationDeclined returns the result after the user has declined to open a URL.
 func urlElicitationDeclined(req *mcp.Request) (*mcp.Result, error) {
-	const why = "the user did not agree to open the URL that the server requires"
 	if req.Method == mcp.MethodCallTool {
-		return failedResult(why), nil
+		return failedResult(errURLDeclined), nil
 	}
-	return nil, mcp.Errorf(jsonrpc.CodeInternal, why)
+	return nil, mcp.Errorf(jsonrpc.CodeInternal, errURLDeclined)
 }
 
 // withoutAnswers removes the answers and the state from params, which legacy revisions do not have.

@@ -10,6 +10,7 @@ import (
 	"github.com/dowel-mcp/dowel/internal/catalog"
 	"github.com/dowel-mcp/dowel/internal/mcpwire"
 	"github.com/dowel-mcp/dowel/internal/quota"
+	"github.com/dowel-mcp/dowel/internal/tasks"
 	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/dowel-mcp/dowel/transport"
 )
@@ -55,6 +56,10 @@ type Options struct {
 	// takes longer, if the client has declared the extension. The call then continues without its
 	// request. 0 means that only upstreams make tasks of calls.
 	TaskAfter time.Duration
+	// Tasks keeps the tasks of the gateway's own. nil keeps them in the memory of this process. With a
+	// store on a disk, as of package taskstore, the result of a task outlives the process; a task that
+	// had not ended has failed then, because its call has ended. Close does not close the store.
+	Tasks tasks.Store
 	// Logger receives messages that belong to no call. nil means [slog.Default].
 	Logger *slog.Logger
 }
@@ -68,7 +73,7 @@ func (o *Options) setDefaults() {
 		}
 	}
 	if o.Keys == nil {
-		o.Keys = mcp.RandomKeys()
+		o.Keys = new(mcp.Keys)
 	}
 	defaultTo(&o.ParkTimeout, defaultParkTimeout)
 	o.Quota = quota.Or(o.Quota)
@@ -127,6 +132,7 @@ func New(h *hub.Hub, opts *Options) *Gateway {
 	c.opts.setDefaults()
 	c.info, _ = mcp.Encode(c.opts.Info) // strings can be encoded
 	c.parked.setUp(c.opts)
+	c.parked.replicas.join(c)
 	c.hosted.setUp(c)
 	c.states, c.tasks = c.opts.Keys.For("upstream state"), c.opts.Keys.For("task")
 	return &Gateway{core: c}

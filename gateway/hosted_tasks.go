@@ -22,9 +22,11 @@ const (
 var (
 	errTaskCancelled = errors.New("the client has cancelled the task")
 	errTaskExpired   = errors.New("the task has reached its time to live")
+	errShuttingDown  = errors.New("the gateway is shutting down")
 )
 
-// hostedTasks are the tasks of a gateway's own. They are lost with the process.
+// hostedTasks are the tasks of a gateway's own. Their calls end with the process; the store keeps their
+// ends.
 type hostedTasks struct {
 	core *core
 	work sync.WaitGroup // of watchTools and failIfWithdrawn
@@ -44,11 +46,27 @@ func (h *hostedTasks) setUp(c *core) {
 	h.reserved = map[*bridge]string{}
 }
 
-// reserveRoom keeps room for the task of a call until the call is a task or releaseRoom. It reports
-// false if the principal has too many tasks, or the gateway shuts down.
-func (h *hostedTasks) reserveRoom(b *bridge, principal string) bool {
+// reserveRoom keeps room for the task of a call until the call is a task or releaseRoom. It fails if
+// the principal has too many tasks, the gateway shuts down, or the store keeps no tasks.
+func (h *hostedTasks) reserveRoom(b *bridge, principal string) error {
+	if err := h.prepareStore(); err != nil {
+		h.core.opts.Logger.Error("no tasks can be made", "err", err)
+		return mcp.Errorf(jsonrpc.CodeInternal, "%s", err)
+	}
+	if !h.takeRoom(b, principal) {
+		return mcp.Errorf(jsonrpc.CodeInternal, "%d tasks of the client run, or %d are kept, which is the limit of this server: try again later", maxRunningTasks, maxHostedTasks)
+	}
+	return nil
+}
+
+// takeRoom makes sure that a call has room for its task. It reports false if the principal has too
+// many tasks, or the gateway shuts down.
+func (h *hostedTasks) takeRoom(b *bridge, principal string) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	if _, has := h.reserved[b]; has && !h.closed {
+		return true
+	}
 	if !h.mayAdd(principal) {
 		return false
 	}
@@ -75,21 +93,25 @@ func (h *hostedTasks) mayAdd(principal string) bool {
 	return !h.closed && h.counts[principal] < maxHostedTasks && h.running[principal] < maxRunningTasks
 }
 
-// addTask makes a task of a call. It returns nil if the gateway shuts down, or if the client has too
-// many tasks and the call has no reserved room.
+// addTask makes a task of a call. It returns nil if the gateway shuts down, if the call has no room
+// and the client has too many tasks, or if the store does not keep the task.
 func (h *hostedTasks) addTask(b *bridge, principal, tool string) *hostedTask {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if _, has := h.reserved[b]; has && !h.closed {
-		delete(h.reserved, b)
-	} else if h.mayAdd(principal) {
-		h.counts[principal]++
-		h.running[principal]++
-	} else {
+	if !h.takeRoom(b, principal) { // before the store gets a record
 		return nil
 	}
 	now := time.Now()
 	t := &hostedTask{id: rand.Text(), principal: principal, tool: tool, bridge: b, created: now, updated: now}
+	if err := h.storeNew(t); err != nil {
+		h.core.opts.Logger.Error("a call cannot become a task", "server", b.upstream.Name(), "tool", tool, "err", err)
+		h.releaseRoom(b)
+		return nil
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.closed {
+		return nil // the record of the task expires
+	}
+	delete(h.reserved, b) // the task has its room
 	h.byID[t.id] = t
 	t.expiry = time.AfterFunc(hostedTaskTTL, func() { h.dropTask(t) })
 	if h.stopWatch == nil {
@@ -118,6 +140,7 @@ func (h *hostedTasks) removeTask(t *hostedTask) {
 
 // endRun counts a task as ended, and tells the subscriptions that follow it. The call has ended.
 func (h *hostedTasks) endRun(t *hostedTask) {
+	_, _ = t.describeTask(context.Background()) // stores the end
 	h.mu.Lock()
 	h.decreaseRunning(t.principal)
 	h.mu.Unlock()
@@ -190,7 +213,7 @@ func (h *hostedTasks) closeAll() {
 	h.closed = true
 	for _, t := range h.byID {
 		t.expiry.Stop()
-		t.bridge.drop(errors.New("the gateway is shutting down"))
+		t.bridge.drop(errShuttingDown)
 	}
 	clear(h.byID)
 	if h.stopWatch != nil {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/dowel-mcp/dowel/hub"
 	"github.com/dowel-mcp/dowel/internal/rawjson"
+	"github.com/dowel-mcp/dowel/internal/tasks"
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
@@ -30,7 +31,7 @@ func (g *Gateway) serveListen(ctx context.Context, req *mcp.Request) (*mcp.Resul
 	defer s.work.Wait()
 	defer cancel(nil)
 	events := g.hub.Events(ctx, hub.CatalogChanged, hub.StateChanged) // begins before the acknowledgement, so that no change is missed
-	if err := s.readTasks(); err != nil {
+	if err := s.readTasks(ctx); err != nil {
 		return nil, err
 	}
 	s.subscribeResources(ctx)
@@ -64,7 +65,9 @@ type subscription struct {
 	work         sync.WaitGroup
 	filter       mcp.SubscriptionFilter // the client's wish; after the acknowledgement, the honoured part of it
 	tasks        []*taskFollower
-	hosted       []*hostedTask // tasks of the gateway's own that the client follows
+	hosted       []*hostedTask   // tasks of the gateway's own that the client follows
+	stored       []*tasks.Record // those of an earlier process, which have ended
+	remote       []*tasks.Record // tasks of other replicas, which run
 
 	mu        sync.Mutex
 	changed   map[string]bool // methods of notifications that were not sent to the client yet

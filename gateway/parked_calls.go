@@ -21,6 +21,7 @@ import (
 // parkedCalls are the calls that wait for answers of their clients.
 type parkedCalls struct {
 	sealer         *mcp.Sealer
+	replicas       replicaCalls
 	maxCalls       int // of all clients; negative means no limit
 	maxClientCalls int // of each client; negative means no limit
 	timeout        time.Duration
@@ -78,7 +79,7 @@ func (p *parkedCalls) addCall(b *bridge) (state string, err error) {
 		stopWatch := context.AfterFunc(open, func() { end(context.Cause(open)) })
 		b.unpark = func() { expiry.Stop(); stopWatch() }
 	}
-	return p.sealer.Seal([]byte(id), requestDigest(b.upstream, b.request)), nil
+	return p.sealer.Seal([]byte(p.replicas.nameOf(id)), requestDigest(b.upstream, b.request)), nil
 }
 
 // makeRoom makes sure that one more call of a client can be parked. At the client's limit its
@@ -156,19 +157,56 @@ func (p *parkedCalls) ownsState(u *hub.Upstream, req *mcp.Request) bool {
 	return err == nil
 }
 
-// claimCall returns the parked call that a request repeats. It returns nil if the request has no
-// state. A state can be claimed once.
-func (p *parkedCalls) claimCall(u *hub.Upstream, req *mcp.Request) (*bridge, error) {
+// errNotOurState is the error for a request state that does not open.
+func errNotOurState(req *mcp.Request) error {
+	return mcp.InvalidParams("%s: the request state is not one of this server's, or of another request", req.Method)
+}
+
+// parkedName returns the name of the parked call that a request repeats, or "" if the request has no
+// state.
+func (p *parkedCalls) parkedName(u *hub.Upstream, req *mcp.Request) (string, error) {
 	raw := rawjson.Lookup(req.Params, "requestState")
 	if raw == nil {
-		return nil, nil
+		return "", nil
 	}
 	text, _ := rawjson.String(raw)
-	id, err := p.sealer.Open(text, requestDigest(u, req))
+	name, err := p.sealer.Open(text, requestDigest(u, req))
 	if err != nil {
-		return nil, mcp.InvalidParams("%s: the request state is not one of this server's, or of another request", req.Method)
+		return "", errNotOurState(req)
 	}
-	b := p.takeCall(string(id))
+	return string(name), nil
+}
+
+// continueCall continues the parked call that a request repeats, here or at the replica that has
+// parked it. isRetry is false if the request has no state.
+func (p *parkedCalls) continueCall(ctx context.Context, u *hub.Upstream, req *mcp.Request) (res *mcp.Result, err error, isRetry bool) {
+	name, err := p.parkedName(u, req)
+	if name == "" || err != nil {
+		return nil, err, err != nil
+	}
+	if owner, _, isHere := p.replicas.splitName(name); !isHere && p.replicas.network != nil {
+		res, err = p.replicas.runRemotely(ctx, owner, u, req)
+		return res, err, true
+	}
+	b, err := p.claimHere(u, req)
+	if err != nil {
+		return nil, err, true
+	}
+	res, err = b.resumeCall(ctx, req)
+	return res, err, true
+}
+
+// claimHere returns the call of this process that a request repeats. A state can be claimed once.
+func (p *parkedCalls) claimHere(u *hub.Upstream, req *mcp.Request) (*bridge, error) {
+	name, err := p.parkedName(u, req)
+	if err != nil || name == "" {
+		return nil, errNotOurState(req)
+	}
+	_, id, isHere := p.replicas.splitName(name)
+	var b *bridge
+	if isHere {
+		b = p.takeCall(id)
+	}
 	if b == nil {
 		return nil, mcp.InvalidParams("%s: the call that this request continues has ended, or another request continues it: call again", req.Method)
 	}
@@ -178,6 +216,7 @@ func (p *parkedCalls) claimCall(u *hub.Upstream, req *mcp.Request) (*bridge, err
 
 // closeAll cancels the parked calls, and waits for all bridges.
 func (p *parkedCalls) closeAll() {
+	p.replicas.leave()
 	p.mu.Lock()
 	p.closed = true
 	calls := maps.Clone(p.calls)

@@ -109,7 +109,11 @@ func TestStates(t *testing.T) {
 				t.Errorf("%s: %v", name, err)
 			}
 		}
-		for _, forged := range []string{"", "1", state + "A", "A" + state[1:]} {
+		flipped := "A" + state[1:]
+		if state[0] == 'A' {
+			flipped = "B" + state[1:]
+		}
+		for _, forged := range []string{"", "1", state + "A", flipped} {
 			_, err := g.ServeMCP(t.Context(), answered(req, forged, keys...))
 			if code(err, jsonrpc.CodeInvalidParams) != nil {
 				t.Errorf("state %q: %v", forged, err)

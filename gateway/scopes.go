@@ -40,6 +40,9 @@ func (g *Gateway) upstreamOfTask(p mcp.Principal, params json.RawMessage) string
 	if t := g.hosted.findTask(p.ID, id); t != nil {
 		return t.bridge.upstream.Name()
 	}
+	if r, _ := g.hosted.findRecord(context.Background(), p.ID, id); r != nil { // the request sees an error again
+		return storedUpstream(r)
+	}
 	t, err := g.openTask(p, id)
 	if err != nil {
 		return ""

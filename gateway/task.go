@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -141,9 +142,16 @@ func (g *Gateway) serveTask(ctx context.Context, req *mcp.Request) (*mcp.Result,
 		}
 		return g.serveHosted(ctx, req, t)
 	}
+	r, loading := g.hosted.findRecord(ctx, req.Principal.ID, id)
+	if r != nil && g.showsUpstream(storedUpstream(r)) {
+		if !r.Status.IsTerminal() {
+			return g.serveRemote(ctx, req, r)
+		}
+		return g.serveStored(ctx, req, r)
+	}
 	t, err := g.openTask(req.Principal, id)
 	if err != nil {
-		return nil, err
+		return nil, cmp.Or(loading, err)
 	}
 	noteTarget(ctx, audit.Target{Server: t.Upstream, Name: t.Tool})
 	if err := g.checkScopes(ctx, t.Upstream, req); err != nil {

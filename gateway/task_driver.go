@@ -44,10 +44,8 @@ func newTaskDriver(b *bridge, call *mcp.Request) *taskDriver {
 	return &taskDriver{b, &own}
 }
 
-// makeCall makes the call and returns its result.
+// makeCall makes the call and returns its result. It may be called again after an error.
 func (d *taskDriver) makeCall(ctx context.Context) (*mcp.Response, error) {
-	ctx, stop := d.bridge.limitTotal(ctx)
-	defer stop()
 	req := d.call
 	for round := 0; ; round++ {
 		resp, err := d.bridge.upstream.RoundTrip(ctx, d.bridge.caller, req)

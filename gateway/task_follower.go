@@ -37,7 +37,7 @@ type followedTask struct {
 
 // readTasks makes a follower for each upstream with tasks in the filter, and removes all extensions
 // from the filter.
-func (s *subscription) readTasks() error {
+func (s *subscription) readTasks(ctx context.Context) error {
 	raw := s.filter.Extensions[mcpwire.ListenTasks]
 	s.filter.Extensions = nil
 	if raw == nil || !mayHaveTasks(s.req) {
@@ -54,6 +54,14 @@ func (s *subscription) readTasks() error {
 	for _, id := range wanted[:min(len(wanted), maxListenTasks)] {
 		if t := s.gateway.hosted.findTask(s.req.Principal.ID, id); t != nil && s.gateway.showsUpstream(t.bridge.upstream.Name()) {
 			s.hosted = append(s.hosted, t)
+			continue
+		}
+		if r, _ := s.gateway.hosted.findRecord(ctx, s.req.Principal.ID, id); r != nil && s.gateway.showsUpstream(storedUpstream(r)) { // after an error the client asks itself
+			if r.Status.IsTerminal() {
+				s.stored = append(s.stored, r)
+			} else {
+				s.remote = append(s.remote, r)
+			}
 			continue
 		}
 		t, err := s.gateway.openTask(s.req.Principal, id)
@@ -90,7 +98,7 @@ func (s *subscription) followTasks(ctx context.Context) error {
 	}
 	limit, cancel := context.WithTimeout(ctx, subscribeTimeout)
 	defer cancel()
-	accepted := s.followHosted(ctx)
+	accepted := slices.Concat(s.followHosted(ctx), s.showStored(ctx), s.followRemote(ctx))
 	for _, f := range s.tasks {
 		accepted = append(accepted, f.awaitAccepted(limit)...)
 	}

@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/dowel-mcp/dowel/internal/mcpwire"
 	"github.com/dowel-mcp/dowel/internal/rawjson"
+	"github.com/dowel-mcp/dowel/internal/tasks"
 	"github.com/dowel-mcp/dowel/internal/timeout"
 	"github.com/dowel-mcp/dowel/jsonrpc"
 	"github.com/dowel-mcp/dowel/mcp"
@@ -21,8 +23,8 @@ const (
 	hostedTaskPoll = time.Second
 )
 
-// hostedTask is a task of the gateway's own: a call of an upstream that goes on after the answer to its
-// request. Its bridge holds the questions and the result.
+// hostedTask is a task of the gateway's own: a call of an upstream that continues after the answer
+// to its request. Its bridge holds the questions and the result.
 type hostedTask struct {
 	id, principal, tool string
 	bridge              *bridge
@@ -34,6 +36,7 @@ type hostedTask struct {
 	cancelled bool
 	failure   *mcp.Error   // the gateway has failed the task; nil if it has not
 	last      mcpwire.Task // the newest state that a client has seen
+	isStored  bool         // the store has the end of the task
 	updated   time.Time    // of last
 }
 
@@ -84,11 +87,16 @@ func (t *hostedTask) describeCreated() *mcpwire.Task {
 	}
 }
 
-// describeTask returns the task with its state.
-func (t *hostedTask) describeTask(ctx context.Context) *mcpwire.Task {
+// describeTask returns the task with its state. After the end it reads the task from the store, and
+// returns an error while the store cannot be read.
+func (t *hostedTask) describeTask(ctx context.Context) (*mcpwire.Task, error) {
+	ctx = context.WithoutCancel(ctx) // the end of a task does not depend on the request that sees it first
 	task := t.describeCreated()
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	if t.isStored { // another replica may have stored another end than the call's
+		return t.loadEnd(ctx)
+	}
 	select {
 	case <-t.bridge.done:
 		t.describeEnd(ctx, task)
@@ -106,12 +114,43 @@ func (t *hostedTask) describeTask(ctx context.Context) *mcpwire.Task {
 		*task = *t.describeCreated()
 		describeTaskFailure(task, t.failure)
 	}
+	if task.HasEnded() {
+		t.keepEnd(ctx, task)
+	}
 	if task.Status != t.last.Status && t.last.Status != "" || task.StatusMessage != t.last.StatusMessage {
 		t.updated = time.Now()
 	}
 	t.last = *task
 	task.LastUpdatedAt = t.updated.UTC().Format(mcpwire.TaskTimeFormat)
-	return task
+	return task, nil
+}
+
+// loadEnd returns the end of the task from the store.
+func (t *hostedTask) loadEnd(ctx context.Context) (*mcpwire.Task, error) {
+	r, err := t.bridge.core.hosted.loadTask(ctx, t.principal, t.id)
+	switch {
+	case err != nil:
+		return nil, err
+	case r == nil:
+		return nil, errUnknownTask // expired
+	}
+	return mcpwire.DescribeTaskFully(r), nil
+}
+
+// keepEnd stores the end of a task. A task whose end cannot be stored now stays working. A result that
+// is too large for the store fails the task. t.mu is held.
+func (t *hostedTask) keepEnd(ctx context.Context, task *mcpwire.Task) {
+	err := t.storeEnd(ctx, task)
+	if errors.Is(err, tasks.ErrTooLarge) {
+		t.failure = mcp.Errorf(jsonrpc.CodeInternal, "the result of the task is lost: %v", err)
+		*task = *t.describeCreated()
+		describeTaskFailure(task, t.failure)
+		err = t.storeEnd(ctx, task)
+	}
+	if err != nil {
+		*task = *t.describeCreated()
+		task.StatusMessage = "the task has ended, but its end cannot be stored yet"
+	}
 }
 
 // describeEnd adds the result or the error of a call that has ended.
@@ -184,14 +223,19 @@ func (t *hostedTask) noteChange() {
 }
 
 // followTask passes the state of the task to send now and after each change, until the task has
-// ended or ctx ends. Changes that follow each other quickly are passed as one.
+// ended or ctx ends. Changes that follow each other quickly are passed as one. While the state cannot be
+// read, it asks again.
 func (t *hostedTask) followTask(ctx context.Context, send func(*mcpwire.Task)) {
 	wake := t.followers.add()
 	defer t.followers.remove(wake)
 	for ctx.Err() == nil {
-		task := t.describeTask(ctx)
-		if t.bridge.hasForgotten() {
+		task, err := t.describeTask(ctx)
+		if t.bridge.hasForgotten() || errors.Is(err, errUnknownTask) {
 			return
+		}
+		if err != nil {
+			_ = timeout.Sleep(ctx, hostedTaskPoll) // fails if ctx has ended
+			continue
 		}
 		send(task)
 		if task.HasEnded() {
@@ -214,6 +258,7 @@ func (g *Gateway) serveHosted(ctx context.Context, req *mcp.Request, t *hostedTa
 	switch req.Method {
 	case mcpwire.MethodCancelTask:
 		t.cancelTask()
+		_, _ = t.describeTask(ctx) // stores the end before it is acknowledged
 		return &mcp.Result{}, nil
 	case mcpwire.MethodUpdateTask:
 		answers := rawjson.Lookup(req.Params, "inputResponses")
@@ -224,9 +269,19 @@ func (g *Gateway) serveHosted(ctx context.Context, req *mcp.Request, t *hostedTa
 		t.noteChange()
 		return &mcp.Result{}, nil
 	}
-	task := t.describeTask(ctx)
+	if err := t.readEnd(ctx); err != nil {
+		return nil, err
+	}
+	task, unread := t.describeTask(ctx)
 	if t.bridge.hasForgotten() {
-		return nil, errUnknownTask
+		r, err := g.hosted.loadTask(ctx, t.principal, t.id)
+		if r != nil {
+			return g.serveStored(ctx, req, r)
+		}
+		return nil, cmp.Or[error](err, errUnknownTask)
+	}
+	if unread != nil {
+		return nil, unread
 	}
 	if task.Result != nil {
 		t.bridge.noteShown(showsResults(req))

@@ -119,7 +119,7 @@ func TestTasksOfOthers(t *testing.T) {
 	t.Parallel()
 	h := hubOf(t, hub.Options{}, hub.Definition{Name: "up", Target: taskServer(t)}, hub.Definition{Name: "other", Target: taskServer(t)})
 	settle(t, h)
-	keys := mcp.RandomKeys()
+	keys := new(mcp.Keys)
 	g := gatewayOf(t, h, gateway.Options{Keys: keys})
 	res, err := g.ServeMCP(t.Context(), taskRequest("ada", mcp.MethodCallTool, `{"name":"up__hang","arguments":{}}`))
 	if err != nil || res.Type != mcpwire.ResultTask {

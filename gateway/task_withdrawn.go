@@ -11,6 +11,7 @@ import (
 	"github.com/dowel-mcp/dowel/hub"
 	"github.com/dowel-mcp/dowel/internal/catalog"
 	"github.com/dowel-mcp/dowel/internal/mcpwire"
+	"github.com/dowel-mcp/dowel/internal/sharedserver"
 	"github.com/dowel-mcp/dowel/jsonrpc"
 	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/dowel-mcp/dowel/transport/stdio"
@@ -81,7 +82,7 @@ func (f *failedTasks) find(id string) *mcpwire.Task {
 }
 
 // failWithdrawn makes a task of an upstream one that has failed, and cancels it at the upstream if
-// that can be done. It returns nil if the task may go on.
+// that can be done. It returns nil if the task may continue.
 func (g *Gateway) failWithdrawn(ctx context.Context, req *mcp.Request, t sealedTask, id string) *mcpwire.Task {
 	if g.relays {
 		return nil
@@ -125,7 +126,12 @@ func lostReason(u *hub.Upstream, t sealedTask, err error) string {
 		return ""
 	}
 	d, state := u.Definition(), u.State()
-	if _, isProcess := d.Target.(stdio.Command); !isProcess || d.Sharing != "" && d.Sharing != hub.Shared {
+	switch d.Target.(type) {
+	case stdio.Command, *sharedserver.Target:
+	default:
+		return ""
+	}
+	if d.Sharing == hub.SharePerClient || d.Sharing == hub.SharePerSession {
 		return ""
 	}
 	if state.Status != hub.Ready || !state.Since.After(t.Created) {

@@ -256,7 +256,7 @@ func askAnswerer(ctx context.Context, h mcp.Handler, clock *callClock, req *mcp.
 // them. A legacy server may keep them for the calls of all clients.
 func (conn *connection) noteSharedRoots() {
 	u := conn.upstream
-	if sharing := u.Definition().Sharing; sharing != "" && sharing != Shared {
+	if sharing := u.Definition().Sharing; sharing == SharePerClient || sharing == SharePerSession {
 		return
 	}
 	conn.rootsNote.Do(func() {

@@ -11,6 +11,7 @@ import (
 	"github.com/dowel-mcp/dowel/client"
 	"github.com/dowel-mcp/dowel/internal/mcpwire"
 	"github.com/dowel-mcp/dowel/internal/process"
+	"github.com/dowel-mcp/dowel/internal/sharedserver"
 	"github.com/dowel-mcp/dowel/internal/startphase"
 	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/dowel-mcp/dowel/transport/sse"
@@ -70,6 +71,7 @@ func (u *Upstream) openConn(ctx context.Context, login *http.Client) (*connectio
 	if dialing := u.hub.opts.DialContext; dialing != nil {
 		ctx = dialing(ctx, d.Name)
 	}
+	ctx = u.hub.dials.change(ctx, d.Name)
 	c, err := client.Dial(ctx, target, &options)
 	if err != nil {
 		process.AwaitEnd(err) // two processes of a server must not run at the same time
@@ -119,6 +121,9 @@ func (u *Upstream) dialTarget(d Definition) any {
 	if c.Stderr == nil {
 		c.Stderr = &u.history
 	}
+	if shared, ok := d.Target.(*sharedserver.Target); ok {
+		return shared.With(c)
+	}
 	return c
 }
 
@@ -148,6 +153,8 @@ func commandOf(target any) (stdio.Command, bool) {
 		}
 	case stdio.Command:
 		return t, true
+	case *sharedserver.Target:
+		return commandOf(t.Inner())
 	}
 	return stdio.Command{}, false
 }
@@ -300,6 +307,9 @@ func (u *Upstream) watchSharedConn(ctx context.Context, conn *connection) error 
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		case err := <-conn.lost:
+			if limit := u.Definition().IdleStop; limit > 0 && conn.idleTime() >= limit/2 && sharedserver.IsReleased(err) {
+				return errIdle // its owner has stopped it for that
+			}
 			return err
 		case <-check.C:
 		}

@@ -33,9 +33,10 @@ func (o *serverLists) compared() (all []definitions.Definition) {
 }
 
 // findChanges records the definitions in the log of d, and sets the changes: definitions that are
-// not accepted. isStart says that the server has just started. Without a log nothing is compared.
+// not accepted. isStart says that the server has just started. Without a log nothing is compared. The
+// log may wait for a network, so the caller holds no lock.
 func (o *serverLists) findChanges(u *Upstream, d *Definition, isStart bool) {
-	o.changes = nil
+	o.changes, o.isRecorded = nil, true
 	if d.Log == nil {
 		return
 	}
@@ -44,7 +45,40 @@ func (o *serverLists) findChanges(u *Upstream, d *Definition, isStart bool) {
 	if err != nil {
 		u.hub.opts.Logger.Warn("definitions are not recorded", "server", u.name, "err", err)
 	}
+	o.changes, o.isRecorded = record.CheckAll(seen), err == nil
+}
+
+// compareAgain sets the changes anew, because definitions may have been accepted meanwhile. Definitions
+// that are not recorded yet are recorded, and others are only compared. The caller holds no lock.
+func (o *serverLists) compareAgain(d *Definition) {
+	if d.Log == nil {
+		o.changes, o.isRecorded = nil, true
+		return
+	}
+	seen, isMissing := o.compared(), !o.isRecorded
+	var record *definitions.Record
+	var err error
+	if isMissing {
+		record, err = definitions.Observe(d.Log, seen, false)
+	} else {
+		record, err = definitions.Review(d.Log, seen)
+	}
+	if o.isRecorded = err == nil; err != nil && !isMissing {
+		return // the earlier changes still count
+	}
+	old := o.changes
 	o.changes = record.CheckAll(seen)
+	for i := range o.changes {
+		c := &o.changes[i]
+		if at := slices.IndexFunc(old, func(was client.DefinitionChange) bool { return isSameChange(was, *c) }); at >= 0 {
+			c.Time = old[at].Time
+		}
+	}
+}
+
+// isSameChange reports whether two changes are about the same new definition.
+func isSameChange(a, b client.DefinitionChange) bool {
+	return a.Kind == b.Kind && a.Name == b.Name && a.Digest == b.Digest
 }
 
 // changeOf returns the change of an item, or nil.
@@ -66,7 +100,7 @@ func heldReason(c *client.DefinitionChange, howToAccept string) string {
 func (o *serverLists) warnOfChanges(u *Upstream, old *serverLists) {
 	for _, c := range o.changes {
 		known := old != nil && slices.ContainsFunc(old.changes, func(was client.DefinitionChange) bool {
-			return was.Kind == c.Kind && was.Name == c.Name && was.Digest == c.Digest
+			return isSameChange(was, c)
 		})
 		if !known {
 			u.hub.opts.Logger.Warn("a definition has changed", "server", u.name, c.Kind, c.Name, "differences", len(c.Lines))
@@ -78,12 +112,20 @@ func (o *serverLists) warnOfChanges(u *Upstream, old *serverLists) {
 // kind and name. It is empty without a [Definition].Log. A change that [client.AcceptDefinitions]
 // has accepted is left out at once.
 func (u *Upstream) ChangedDefinitions() []client.DefinitionChange {
+	if u.currentChanges() == nil {
+		return nil
+	}
+	u.compareDefinitions()
+	return u.currentChanges()
+}
+
+// currentChanges returns the changes as at the last comparison.
+func (u *Upstream) currentChanges() []client.DefinitionChange {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if u.lists == nil || len(u.lists.changes) == 0 {
 		return nil
 	}
-	u.reapplyRules()
 	return slices.Clone(u.lists.changes)
 }
 

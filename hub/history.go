@@ -11,6 +11,7 @@ import (
 
 	"github.com/dowel-mcp/dowel/internal/doctor"
 	"github.com/dowel-mcp/dowel/internal/httpwire"
+	"github.com/dowel-mcp/dowel/internal/sharedserver"
 	"github.com/dowel-mcp/dowel/transport"
 	"github.com/dowel-mcp/dowel/transport/streamable"
 )
@@ -149,7 +150,11 @@ func (u *Upstream) diagnoseError(err error) *doctor.Diagnosis {
 func (u *Upstream) doctorServer() doctor.Server {
 	d := u.Definition()
 	stderr, strays := u.history.attemptOutput()
-	return doctor.Server{Name: d.Name, Target: d.Target, Options: d.Options, Mask: d.Mask, Stderr: stderr, StrayStdout: strays}
+	target := d.Target
+	if shared, ok := target.(*sharedserver.Target); ok && shared.IsOwn() {
+		target = shared.Inner()
+	}
+	return doctor.Server{Name: d.Name, Target: target, Options: d.Options, Mask: d.Mask, Stderr: stderr, StrayStdout: strays}
 }
 
 // failureStatus returns the status after an error: [NeedsLogin], [NeedsAuthorization] if the server

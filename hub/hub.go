@@ -65,6 +65,8 @@ type Hub struct {
 	opts Options
 	bus  eventBus
 
+	applying sync.Mutex // held by Apply, also while it waits for logs
+
 	mu        sync.Mutex
 	upstreams map[string]*Upstream
 	order     []*Upstream
@@ -73,6 +75,7 @@ type Hub struct {
 
 	catalog     catalogCache
 	runnerSlots chan struct{} // holds a token for each package runner that is starting
+	dials       dialContexts
 }
 
 // New returns a hub without upstreams: [Hub.Apply] adds them. nil options mean the defaults. New
@@ -93,43 +96,11 @@ func New(opts *Options) *Hub {
 // does not wait. cause says why in a few words, such as "the file dowel.json changed"; states and
 // events carry it. Of several definitions with the same name only the first counts.
 func (h *Hub) Apply(definitions []Definition, cause string) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.closed {
-		return
+	h.applying.Lock()
+	defer h.applying.Unlock()
+	for _, u := range h.applyPrepared(h.prepareAll(definitions), cause) {
+		u.compareDefinitions()
 	}
-	kept := map[string]bool{}
-	var order []*Upstream
-	for _, d := range definitions {
-		if kept[d.Name] {
-			continue
-		}
-		kept[d.Name] = true
-		order = append(order, h.applyDefinition(d, cause))
-	}
-	for _, u := range h.order {
-		if !kept[u.name] {
-			delete(h.upstreams, u.name)
-			h.removals.Go(func() { u.remove(cause) })
-		}
-	}
-	moved := !slices.Equal(order, h.order)
-	h.order = order
-	if moved {
-		h.catalog.invalidate()
-	}
-}
-
-// applyDefinition updates or adds the upstream of a definition. h.mu is held.
-func (h *Hub) applyDefinition(d Definition, cause string) *Upstream {
-	if u := h.upstreams[d.Name]; u != nil {
-		u.redefine(d, cause)
-		return u
-	}
-	u := newUpstream(h, d)
-	h.upstreams[d.Name] = u
-	u.startRunning(cause)
-	return u
 }
 
 // Upstreams returns the upstreams in the order of their definitions.

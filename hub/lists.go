@@ -35,11 +35,12 @@ type serverLists struct {
 	quarantined  []catalog.Quarantined
 	problems     [kinds]string             // why a list was not read to its end, or empty
 	changes      []client.DefinitionChange // definitions that are not accepted
+	isRecorded   bool                      // the log has the definitions
 }
 
 // applyRules returns a copy with items made from the raw lists, under the rules of d.
 func (o *serverLists) applyRules(u *Upstream, d *Definition) *serverLists {
-	applied := &serverLists{raw: o.raw, instructions: o.instructions, problems: o.problems, changes: o.changes}
+	applied := &serverLists{raw: o.raw, instructions: o.instructions, problems: o.problems, changes: o.changes, isRecorded: o.isRecorded}
 	applied.offered.Caches = o.offered.Caches
 	for k := range kinds {
 		seen := map[string]bool{}
@@ -172,13 +173,43 @@ func isMethodNotFound(err error) bool {
 // are the first ones of the connection.
 func (u *Upstream) storeLists(ctx context.Context, conn *connection, o *serverLists, isStart bool) {
 	u.saveLists(conn.fingerprint, o)
-	o.findChanges(u, new(u.Definition()), isStart)
+	u.mu.Lock()
+	old, d := u.lists, u.def
+	u.mu.Unlock()
+	if !isStart && old != nil && old.isRecorded && o.hasDefinitionsOf(old) {
+		o.changes, o.isRecorded = old.changes, true
+	} else {
+		o.findChanges(u, &d, isStart)
+	}
+	for !u.replaceLists(ctx, old, o) { // definitions were accepted meanwhile
+		u.mu.Lock()
+		old, d = u.lists, u.def
+		u.mu.Unlock()
+		o.compareAgain(&d)
+	}
+}
+
+// hasDefinitionsOf reports whether the server has sent the same definitions in both lists.
+func (o *serverLists) hasDefinitionsOf(other *serverLists) bool {
+	for k := range comparedKinds {
+		if !slices.EqualFunc(o.raw[k], other.raw[k], func(a, b json.RawMessage) bool { return bytes.Equal(a, b) }) {
+			return false
+		}
+	}
+	return o.instructions == other.instructions
+}
+
+// replaceLists makes o the upstream's lists instead of old. It reports false if the lists are not old any
+// more.
+func (u *Upstream) replaceLists(ctx context.Context, old, o *serverLists) bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if ctx.Err() != nil { // the server is restarting
-		return
+		return true
 	}
-	old := u.lists
+	if u.lists != old {
+		return false
+	}
 	u.listsReadAt = time.Now()
 	u.lists = o.applyRules(u, &u.def)
 	u.lists.warnOfChanges(u, old)
@@ -186,6 +217,8 @@ func (u *Upstream) storeLists(ctx context.Context, conn *connection, o *serverLi
 		u.hub.opts.Logger.Warn("a broken item is not offered", "server", u.name, q.Kind.String(), q.Name, "why", q.Reason)
 	}
 	u.announceChanges(u.lists.changedKinds(old))
+	u.recordLater()
+	return true
 }
 
 // changedKinds returns the kinds with different items in the two lists. nil has no items.
@@ -200,15 +233,22 @@ func (o *serverLists) changedKinds(other *serverLists) (changed []catalog.Kind) 
 	return changed
 }
 
-// reapplyRules applies changed rules, and definitions accepted meanwhile, to the current lists.
-// u.mu is held.
-func (u *Upstream) reapplyRules() {
-	if old := u.lists; old != nil {
-		now := *old
-		now.findChanges(u, &u.def, false)
-		u.lists = now.applyRules(u, &u.def)
-		u.announceChanges(u.lists.changedKinds(old))
+// reapplyRules applies changed rules, and definitions accepted meanwhile, to the current lists. It
+// reports whether others than the prepared lists are current, so that they must be compared again. u.mu
+// is held.
+func (u *Upstream) reapplyRules(p preparedLists) (isLate bool) {
+	old := u.lists
+	if old == nil {
+		return false
 	}
+	now := *old
+	if isLate = p.base != old; !isLate {
+		now.changes, now.isRecorded = p.lists.changes, p.lists.isRecorded
+	}
+	u.lists = now.applyRules(u, &u.def)
+	u.announceChanges(u.lists.changedKinds(old))
+	u.recordLater()
+	return isLate
 }
 
 // nonEmptyKinds returns the kinds of which the lists have items. nil has none.
@@ -241,19 +281,20 @@ type savedLists struct {
 	Instructions string                   `json:"instructions,omitzero"`
 }
 
-// loadLists returns the lists that an earlier run has saved, or nil. u.mu is held.
-func (u *Upstream) loadLists() *serverLists {
-	if u.hub.opts.Cache == nil || u.def.Fingerprint == "" {
+// loadLists returns the lists that an earlier run has saved for a definition, or nil. The caller holds no
+// lock.
+func (u *Upstream) loadLists(d *Definition) *serverLists {
+	if u.hub.opts.Cache == nil || d.Fingerprint == "" {
 		return nil
 	}
-	raw, ok := u.hub.opts.Cache.Load(u.name, u.def.Fingerprint)
+	raw, ok := u.hub.opts.Cache.Load(u.name, d.Fingerprint)
 	var m savedLists
 	if !ok || json.Unmarshal(raw, &m) != nil {
 		return nil // unreadable lists count as none
 	}
 	o := &serverLists{raw: m.Raw, instructions: m.Instructions, offered: catalog.Lists[*Upstream]{Caches: m.Cache}}
-	o.findChanges(u, &u.def, false)
-	return o.applyRules(u, &u.def)
+	o.findChanges(u, d, false)
+	return o.applyRules(u, d)
 }
 
 // saveLists saves the lists of a server with that fingerprint for later runs. Incomplete lists are

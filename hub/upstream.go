@@ -41,6 +41,7 @@ type Upstream struct {
 	lastUsed        time.Time               // time of the last call
 	listsReadAt     time.Time               // time of the last reading
 	lists           *serverLists            // nil until known
+	isRecording     bool                    // recordLater has begun
 }
 
 // restartRequest is the cause of a context that requestRestart has canceled.
@@ -57,13 +58,14 @@ func newUpstream(h *Hub, d Definition) *Upstream {
 	return u
 }
 
-// startRunning enters the first state and starts the goroutine of run.
-func (u *Upstream) startRunning(cause string) {
+// startRunning enters the first state, with the lists of an earlier run, and starts the goroutine of run.
+func (u *Upstream) startRunning(lists *serverLists, cause string) {
 	ctx, stop := context.WithCancel(context.Background())
 	u.lifeCtx, u.stop = ctx, stop
 	u.mu.Lock()
 	u.nextCause = cause
-	u.lists = u.loadLists()
+	u.lists = lists
+	u.recordLater()
 	u.enterStartState()
 	u.mu.Unlock()
 	go u.runUpstream(ctx)
@@ -199,26 +201,28 @@ func (u *Upstream) requestRestart(cause string) {
 }
 
 // redefine replaces the definition by another one of the same name, and restarts the server if that
-// is needed.
-func (u *Upstream) redefine(d Definition, cause string) {
+// is needed. It reports whether the definitions must be compared again.
+func (u *Upstream) redefine(d Definition, p preparedLists, cause string) (isLate bool) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	old, oldLists := u.def, u.lists
 	u.def = d
 	switch {
 	case old.Fingerprint != d.Fingerprint:
-		u.lists = u.loadLists()
+		u.lists = p.lists
 		u.announceChanges(u.lists.changedKinds(oldLists))
+		u.recordLater()
 		u.requestRestart(cause)
 	case old.Hold != d.Hold, !slices.Equal(old.WatchPaths, d.WatchPaths), old.Lazy && !d.Lazy && u.state.Status == Stopped:
-		u.reapplyRules()
+		isLate = u.reapplyRules(p)
 		u.requestRestart(cause)
 	default:
-		u.reapplyRules()
+		isLate = u.reapplyRules(p)
 		if u.waitsForChange() {
 			u.requestRestart(cause) // the change of the file may be the awaited one
 		}
 	}
+	return isLate
 }
 
 // Restart ends the server and starts it again at once. cause says why in a few words. It does

@@ -81,7 +81,7 @@ func TestKeysRotate(t *testing.T) {
 		{"the same", a, a, true}, {"a replica with the same secret", a, keys(t, secret(1)), true}, {"another secret", a, b, false},
 		{"the new one was added last", a, both, true}, {"both seal with the first", both, a, true}, {"and not with the second", both, b, false},
 		{"moved to the front", turned, b, true}, {"the old one still opens", a, turned, true}, {"the old one is dropped", a, b, false}, {"old replicas open the new", turned, both, true},
-		{"random", mcp.RandomKeys(), mcp.RandomKeys(), false},
+		{"random", new(mcp.Keys), new(mcp.Keys), false},
 	} {
 		sealed := tt.seals.For("state").Seal([]byte("plain"), []byte("bound"))
 		plain, err := tt.open.For("state").Open(sealed, []byte("bound"))
@@ -92,7 +92,7 @@ func TestKeysRotate(t *testing.T) {
 }
 
 func TestKeysBind(t *testing.T) {
-	k := mcp.RandomKeys()
+	k := new(mcp.Keys)
 	state := k.For("state")
 	sealed := state.Seal([]byte("plain"), []byte("bound"))
 	for name, open := range map[string]func() ([]byte, error){
@@ -130,7 +130,7 @@ func TestKeysBind(t *testing.T) {
 }
 
 func TestKeysSealsAreTextAndDiffer(t *testing.T) {
-	s := mcp.RandomKeys().For("state")
+	s := new(mcp.Keys).For("state")
 	seen := map[string]bool{}
 	for _, plain := range []string{"", "a", strings.Repeat("x", 10_000), "\x00\xff"} {
 		for range 3 {

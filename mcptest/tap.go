@@ -33,9 +33,13 @@ type tapOptions struct {
 
 // SentOnly is for a peer that may send anything: only messages that the tap's own side sends are
 // reported. The checks response-id and after-end are off, because that side may answer a frame that
-// is not a message, and a server may cancel a request while its answer is on the way.
-func SentOnly() TapOption {
+// is not a message, and a server may cancel a request while its answer is on the way. legacy is the
+// revision of a connection that the tap does not see from its beginning, or that has no initialize.
+func SentOnly(legacy ...mcp.Revision) TapOption {
 	return TapOption{func(o *tapOptions) {
+		for _, r := range legacy {
+			withLegacyRevision(r).apply(o)
+		}
 		o.sentOnly = true
 		o.Off = append(o.Off, wiretest.ResponseID, wiretest.AfterEnd)
 	}}
@@ -58,9 +62,8 @@ func WithoutChecks(names ...string) TapOption {
 	}}
 }
 
-// WithLegacyRevision sets the revision of a connection that the tap does not see from its
-// beginning, or that has no initialize. It must be a legacy revision.
-func WithLegacyRevision(r mcp.Revision) TapOption {
+// withLegacyRevision sets the revision of a connection. It must be a legacy revision.
+func withLegacyRevision(r mcp.Revision) TapOption {
 	return TapOption{func(o *tapOptions) { o.Revision = string(r) }}
 }
 

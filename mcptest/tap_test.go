@@ -32,7 +32,7 @@ func TestTapOptions(t *testing.T) {
 		{WithoutChecks("schema"), 1},
 		{WithoutChecks("client:schema", "client:meta"), 0},
 		{WithoutChecks("server:schema", "server:meta"), 2},
-		{WithLegacyRevision(mcp.Revision20250618), 1},
+		{withLegacyRevision(mcp.Revision20250618), 1},
 		{withResultTypes("task"), 2},
 	} {
 		f := &fakeTB{TB: t}
@@ -41,7 +41,7 @@ func TestTapOptions(t *testing.T) {
 			t.Errorf("got %d errors, want %d: %v", len(f.errors), tt.want, f.errors)
 		}
 	}
-	for _, wrong := range []TapOption{WithoutChecks("shema"), WithoutChecks("server:shema"), WithLegacyRevision(mcp.Revision20260728)} {
+	for _, wrong := range []TapOption{WithoutChecks("shema"), WithoutChecks("server:shema"), withLegacyRevision(mcp.Revision20260728)} {
 		f := &fakeTB{TB: t}
 		func() {
 			defer func() { recover() }()

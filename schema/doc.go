@@ -51,7 +51,7 @@
 //	time.Duration                        string such as "1h30m"
 //	encoding.TextMarshaler/Unmarshaler   string
 //	any, json.RawMessage, json.Marshaler any value
-//	a type with JSONSchema()             what [Describer] returns
+//	a type with JSONSchema()             its result: a schema that stands by itself
 //
 // Members of structs embedded in T are T's own; an embedded map or jsontext.Value (json:",embed")
 // takes up further members.

@@ -14,10 +14,10 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Describer is implemented by types that describe themselves. The method is
+// describer is implemented by types that describe themselves. The method is
 // called once per type, on the zero value, and returns a schema (an object, or
 // true) that stands by itself: without $ref, $defs and $id.
-type Describer interface {
+type describer interface {
 	JSONSchema() json.RawMessage
 }
 
@@ -131,7 +131,7 @@ var (
 	numberType     = reflect.TypeFor[json.Number]()
 	rawType        = reflect.TypeFor[json.RawMessage]()
 	valueType      = reflect.TypeFor[jsontext.Value]()
-	describerType  = reflect.TypeFor[Describer]()
+	describerType  = reflect.TypeFor[describer]()
 	marshalers     = []reflect.Type{reflect.TypeFor[jsonv2.MarshalerTo](), reflect.TypeFor[json.Marshaler]()}
 	unmarshalers   = []reflect.Type{reflect.TypeFor[jsonv2.UnmarshalerFrom](), reflect.TypeFor[json.Unmarshaler]()}
 	textMarshalers = []reflect.Type{reflect.TypeFor[encoding.TextMarshaler](), reflect.TypeFor[encoding.TextAppender]()}
@@ -226,7 +226,7 @@ func (g *inference) inlineSchema(t reflect.Type, at typePath) (*object, error) {
 }
 
 func describedSchema(t reflect.Type, at typePath) (*object, error) {
-	raw := reflect.New(t).Interface().(Describer).JSONSchema()
+	raw := reflect.New(t).Interface().(describer).JSONSchema()
 	tree, err := parseTree(raw)
 	if err != nil {
 		return nil, at.errorf("JSONSchema of %s: %w", t, err)

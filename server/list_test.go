@@ -110,7 +110,7 @@ func TestCursorOutlastsChanges(t *testing.T) {
 }
 
 func TestCursorOfReplica(t *testing.T) {
-	keys := mcp.RandomKeys()
+	keys := new(mcp.Keys)
 	one, other := newServer(server.Options{PageSize: 1, Keys: keys}), newServer(server.Options{PageSize: 1, Keys: keys})
 	add(t, one, "a", "b", "c")
 	add(t, other, "z", "a", "c")

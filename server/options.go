@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/dowel-mcp/dowel/internal/tasks"
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
@@ -64,6 +65,11 @@ type Options struct {
 	// The default is 1,000. Beyond it, a tool that may make tasks does its work within the call, and
 	// a tool that must make them fails.
 	MaxTasks int
+	// Tasks keeps the tasks. The default is the memory of this process. With a store on a disk, as
+	// of package taskstore, tasks outlive the process: a task that waits for an answer continues
+	// with it, and [TaskOptions].Takeover says what becomes of one that worked. Close does not
+	// close the store.
+	Tasks tasks.Store
 	// NoLogging withdraws the logging capability. [Log] then discards everything.
 	NoLogging bool
 	// RedactErrors replaces the text of an error that a tool's function returns by "the tool
@@ -78,7 +84,7 @@ type Options struct {
 
 func (o Options) withDefaults() Options {
 	if o.Keys == nil {
-		o.Keys = mcp.RandomKeys()
+		o.Keys = new(mcp.Keys)
 	}
 	if o.PageSize <= 0 {
 		o.PageSize = 1000
@@ -97,6 +103,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.MaxTasks <= 0 {
 		o.MaxTasks = 1000
+	}
+	if o.Tasks == nil {
+		o.Tasks = &tasks.Memory{}
 	}
 	if o.Logger == nil {
 		o.Logger = slog.Default()

@@ -59,7 +59,7 @@ func (s *Server) toolParams(ctx context.Context, p mcp.Principal, method string,
 		if !ok || !s.catalog.hasTasks.Load() {
 			return nil
 		}
-		if r, err := s.findTask(ctx, p, string(id)); err == nil {
+		if r, err := s.loadTask(ctx, p, string(id)); err == nil {
 			return r.Params
 		}
 	}

@@ -68,7 +68,7 @@ func New(name, version string, opts *Options) *Server {
 	_, _ = rand.Read(s.instance[:]) // never fails (crypto/rand)
 	s.catalog.init(o.Declare)
 	s.subscriptions.init(o.ListInterval)
-	s.tasks.init(o.MaxTasks)
+	s.tasks.init(o.Tasks)
 	return s
 }
 

@@ -74,7 +74,7 @@ func TestForeignState(t *testing.T) {
 }
 
 func TestReplicasShareState(t *testing.T) {
-	keys := mcp.RandomKeys()
+	keys := new(mcp.Keys)
 	one, other := newServer(server.Options{Keys: keys}), newServer(server.Options{Keys: keys})
 	askName(one)
 	askName(other)

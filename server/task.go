@@ -39,6 +39,11 @@ type TaskOptions struct {
 	TTL time.Duration
 	// Poll is the interval at which a client should ask for the state. The default is 1 s.
 	Poll time.Duration
+	// Takeover runs the function again from the top if the process that ran it has ended, with the
+	// answers and the results of [Once] so far. It needs a store that outlives the process
+	// ([Options].Tasks). Tools that are read-only or idempotent by their annotations are run again
+	// without it; the tasks of all others fail.
+	Takeover bool
 }
 
 // TaskMode says whether the calls of a tool become tasks. The zero value does all work within the
@@ -207,14 +212,14 @@ func (run *taskRun) createTask(c *call) (*mcp.Result, error) {
 	if err := run.server.tasks.addRun(run); err != nil {
 		return nil, err
 	}
-	if err := run.server.tasks.store.Create(run.ctx, r); err != nil {
+	if err := run.server.tasks.store.Create(run.ctx, r, run.server.opts.MaxTasks); err != nil {
 		run.server.tasks.removeRun(run)
 		return nil, err
 	}
 	c.sendHeldBack()
 	run.isTask = true
 	run.startExpiry(r)
-	result := run.server.newResult(describeTask(r))
+	result := run.server.newResult(mcpwire.DescribeTask(r))
 	result.Type = mcpwire.ResultTask
 	return result, nil
 }
@@ -226,37 +231,11 @@ func (run *taskRun) newRecord(c *call) *tasks.Record {
 		return string(key) == "inputResponses" || string(key) == "requestState" || string(key) == "task"
 	})
 	r := &tasks.Record{
-		ID: run.id, Owner: c.req.Principal.ID, Status: tasks.Working, Created: now, Updated: now, TTL: run.options.TTL, Poll: run.options.Poll,
+		ID: run.id, Owner: c.req.Principal.ID, Space: run.server.opts.Info.Name, Status: tasks.Working, Created: now, Updated: now, TTL: run.options.TTL, Poll: run.options.Poll,
 		Tool: string(c.params.name), Params: append(params, '}'), Message: run.latestMessage(),
 	}
 	if c.input != nil {
 		r.State, _ = mcp.Encode(c.collectState()) // the request's sealed state has held the same
 	}
 	return r
-}
-
-// describeTask returns the part of a task that each status has.
-func describeTask(r *tasks.Record) *mcpwire.Task {
-	ttl := r.TTL.Milliseconds()
-	return &mcpwire.Task{
-		TaskID: r.ID, Status: string(r.Status), StatusMessage: r.Message, TTLMs: &ttl, PollIntervalMs: r.Poll.Milliseconds(),
-		CreatedAt: r.Created.UTC().Format(mcpwire.TaskTimeFormat), LastUpdatedAt: r.Updated.UTC().Format(mcpwire.TaskTimeFormat),
-	}
-}
-
-// describeTaskFully returns a task with the members of its status.
-func describeTaskFully(r *tasks.Record) *mcpwire.Task {
-	t := describeTask(r)
-	switch r.Status {
-	case tasks.InputRequired:
-		t.InputRequests = map[string]mcp.InputRequest{}
-		for key, q := range r.Open {
-			t.InputRequests[key] = mcp.InputRequest{Method: q.Method, Params: q.Params}
-		}
-	case tasks.Completed:
-		t.Result = r.Result
-	case tasks.Failed:
-		t.Error = r.Error
-	}
-	return t
 }

@@ -16,8 +16,7 @@ import (
 
 // listsTasks reports whether the sender of a request may list its tasks: it must be known.
 func (s *Server) listsTasks(req *mcp.Request) bool {
-	_, can := s.tasks.store.(tasks.Lister)
-	return can && s.offersTasks(req) && isLegacy(req) && req.Principal.ID != ""
+	return s.offersTasks(req) && isLegacy(req) && req.Principal.ID != ""
 }
 
 // taskSettings returns the settings of the extension of tasks. For a client of 2025-11-25, they are
@@ -55,7 +54,7 @@ func (s *Server) listTasks(ctx context.Context, req *mcp.Request) (*mcp.Result, 
 	if err != nil {
 		return nil, err
 	}
-	records, err := s.tasks.store.(tasks.Lister).List(ctx, req.Principal.ID)
+	records, err := s.tasks.store.List(ctx, req.Principal.ID)
 	if err != nil {
 		return nil, s.taskLookupError(ctx, err)
 	}
@@ -71,7 +70,7 @@ func (s *Server) listTasks(ctx context.Context, req *mcp.Request) (*mcp.Result, 
 			list.NextCursor = s.cursors.Seal([]byte(taskPosition(records[i-1])), s.cursorBound(req))
 			break
 		}
-		list.Tasks = append(list.Tasks, describeTaskFully(r).Legacy())
+		list.Tasks = append(list.Tasks, mcpwire.DescribeTaskFully(r).Legacy())
 	}
 	return s.newResult(&list), nil
 }

@@ -34,7 +34,7 @@ func (s *Server) acceptTasks(ctx context.Context, req *mcp.Request, f *mcp.Subsc
 	}
 	accepted = []string{}
 	for _, id := range wanted[:min(len(wanted), maxListenTasks)] {
-		if _, err := s.findTask(ctx, req.Principal, id); err == nil && !slices.Contains(accepted, id) {
+		if _, err := s.findTask(ctx, req, id); err == nil && !slices.Contains(accepted, id) {
 			accepted = append(accepted, id)
 		}
 	}
@@ -58,7 +58,7 @@ func (s *Server) noteTasks(ctx context.Context, l *listener, ids []string) {
 
 // taskChange returns the notification of a task's state.
 func taskChange(r *tasks.Record) (mcp.Notification, error) {
-	params, err := mcp.Encode(describeTaskFully(r))
+	params, err := mcp.Encode(mcpwire.DescribeTaskFully(r))
 	return mcp.Notification{Method: mcpwire.NotificationTask, Params: params}, err
 }
 

@@ -25,13 +25,13 @@ func (s *Server) serveTask(ctx context.Context, req *mcp.Request) (*mcp.Result, 
 	if err != nil {
 		return nil, err
 	}
-	r, err := s.findTask(ctx, req.Principal, string(p.name))
+	r, err := s.findTask(ctx, req, string(p.name))
 	if err != nil {
 		return nil, err
 	}
 	switch req.Method {
 	case mcpwire.MethodGetTask:
-		return s.newResult(describeTaskFully(r)), nil
+		return s.newResult(mcpwire.DescribeTaskFully(r)), nil
 	case mcpwire.MethodCancelTask:
 		return s.cancelTask(r.ID)
 	}
@@ -41,23 +41,35 @@ func (s *Server) serveTask(ctx context.Context, req *mcp.Request) (*mcp.Result, 
 	return s.answerTask(ctx, req, r.ID, p)
 }
 
-// findTask returns a task of the principal. The tasks of others, and the tasks of tools that are
-// hidden from the principal, do not exist.
-func (s *Server) findTask(ctx context.Context, p mcp.Principal, id string) (*tasks.Record, error) {
-	r, err := s.tasks.store.Load(ctx, id)
-	if err == nil {
-		if s.showsTask(ctx, p, r) {
-			return r, nil
+// findTask is loadTask for a request that uses the task. If the process that ran the task has ended,
+// this process takes the task over.
+func (s *Server) findTask(ctx context.Context, req *mcp.Request, id string) (*tasks.Record, error) {
+	r, err := s.loadTask(ctx, req.Principal, id)
+	if err == nil && r.Status == tasks.Working && s.tasks.store.IsGone(r.Runner) {
+		if r, err = s.takeOver(ctx, req, r); err != nil {
+			err = s.taskLookupError(ctx, err)
 		}
+	}
+	return r, err
+}
+
+// loadTask returns a task of the principal. The tasks of others, and the tasks of tools that are
+// hidden from the principal, do not exist.
+func (s *Server) loadTask(ctx context.Context, p mcp.Principal, id string) (*tasks.Record, error) {
+	r, err := s.tasks.store.Load(ctx, id)
+	if err == nil && !s.showsTask(ctx, p, r) {
 		err = tasks.ErrUnknown
 	}
-	return nil, s.taskLookupError(ctx, err)
+	if err != nil {
+		return nil, s.taskLookupError(ctx, err)
+	}
+	return r, nil
 }
 
 // showsTask reports whether a principal may see a task.
 func (s *Server) showsTask(ctx context.Context, p mcp.Principal, r *tasks.Record) bool {
 	_, visible := s.findVisible(ctx, p, KindTool, []byte(r.Tool))
-	return r.Owner == p.ID && (visible || s.opts.Visible == nil)
+	return r.Owner == p.ID && r.Space == s.opts.Info.Name && (visible || s.opts.Visible == nil)
 }
 
 func (s *Server) taskLookupError(ctx context.Context, err error) error {
@@ -86,6 +98,7 @@ func (s *Server) cancelTask(id string) (*mcp.Result, error) {
 // function of the tool runs again.
 func (s *Server) answerTask(ctx context.Context, req *mcp.Request, id string, p callParams) (*mcp.Result, error) {
 	r, answered, err := tasks.Update(ctx, s.tasks.store, id, func(next *tasks.Record) bool {
+		next.Runner = s.tasks.store.Runner() // if this is the last answer
 		return storeAnswers(next, p.responses)
 	})
 	if err != nil {
@@ -139,8 +152,9 @@ func (s *Server) resumeTask(ctx context.Context, req *mcp.Request, r *tasks.Reco
 		err = s.tasks.addRun(run)
 	}
 	if err != nil {
-		run.cancel(nil)
-		s.failTask(ctx, r.ID, err)
+		if run.cancel(err); !run.leaveToNextProcess() {
+			s.failTask(ctx, r.ID, err)
+		}
 		return
 	}
 	run.startExpiry(r)
@@ -161,8 +175,10 @@ func (run *taskRun) restoreCall(update *mcp.Request, r *tasks.Record) (*call, er
 		return nil, err
 	}
 	var st requestState
-	if err := mcp.Decode(r.State, &st); err != nil {
-		return nil, err
+	if r.State != nil {
+		if err := mcp.Decode(r.State, &st); err != nil {
+			return nil, err
+		}
 	}
 	c := run.server.newCall(run.ctx, repeated, p)
 	c.task, c.input = run, st.restoreInput()
@@ -175,21 +191,23 @@ func (run *taskRun) restoreCall(update *mcp.Request, r *tasks.Record) (*call, er
 // failTasksOf ends the tasks of tools that were removed.
 func (s *Server) failTasksOf(removed []Item) {
 	ctx := context.Background()
-	store, ok := s.tasks.store.(tasks.Lister)
-	if !ok || !s.catalog.hasTasks.Load() {
+	if !s.catalog.hasTasks.Load() {
 		return
 	}
 	for _, item := range removed {
 		if item.Kind != KindTool {
 			continue
 		}
-		open, err := store.ListTool(ctx, item.Name)
+		open, err := s.tasks.store.ListTool(ctx, item.Name)
 		if err != nil {
 			s.opts.Logger.ErrorContext(ctx, "the tasks of a removed tool cannot be read", "tool", item.Name, "err", err)
 			continue
 		}
 		gone := mcp.Errorf(codeInternal, "the tool %s was removed", item.Name)
 		for _, r := range open {
+			if r.Space != s.opts.Info.Name {
+				continue
+			}
 			s.failTask(ctx, r.ID, gone)
 			s.tasks.cancelRun(r.ID, gone)
 		}

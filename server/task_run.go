@@ -96,16 +96,69 @@ func (run *taskRun) settleTask(c *call, res *mcp.Result, err error) (next *call)
 		return next
 	}
 	run.end()
-	run.server.tasks.removeRun(run)
+	defer run.server.tasks.removeRun(run)
+	if err != nil && run.leaveToNextProcess() {
+		return nil
+	}
 	change, failed := run.transition(c, res, err)
-	if failed == nil {
-		_, _, failed = run.server.updateTask(run.id, change)
+	if failed != nil {
+		e := run.server.taskError(run.ctx, c, failed)
+		change = func(next *tasks.Record) { endWithError(next, e) }
 	}
-	if failed != nil && !errors.Is(failed, tasks.ErrUnknown) { // unknown means expired
-		run.server.opts.Logger.ErrorContext(run.ctx, "the end of a task cannot be stored", "tool", string(c.params.name), "err", failed)
-	}
+	run.storeEnd(string(c.params.name), change)
 	return nil
 }
+
+// Pauses between the attempts to store the end of a run.
+const (
+	firstStorePause = 100 * time.Millisecond
+	maxStorePause   = 30 * time.Second
+)
+
+// storeEnd stores the end of a run. While the store fails, storeEnd tries again, because the task
+// would stay working until its time to live is over. It gives up when that is over, or when the
+// server or the store closes.
+func (run *taskRun) storeEnd(tool string, change func(*tasks.Record)) {
+	expiry := time.Now().Add(run.options.TTL)
+	for pause := firstStorePause; ; pause = min(2*pause, maxStorePause) {
+		_, _, err := run.server.updateTask(run.id, change)
+		if err == nil || errors.Is(err, tasks.ErrUnknown) { // unknown means expired
+			return
+		}
+		if errors.Is(err, tasks.ErrTooLarge) {
+			e := mcp.Errorf(codeInternal, "the result of the task is lost: %v", err)
+			change = func(next *tasks.Record) { endWithError(next, e) }
+		}
+		gaveUp := time.Now().After(expiry) || run.server.tasks.isClosed() || errors.Is(err, tasks.ErrClosed)
+		if pause == firstStorePause || gaveUp {
+			run.server.opts.Logger.ErrorContext(run.ctx, "the end of a task cannot be stored", "tool", tool, "err", err, "retry", !gaveUp)
+		}
+		if gaveUp {
+			return
+		}
+		select {
+		case <-time.After(pause):
+		case <-run.server.tasks.closing:
+		}
+	}
+}
+
+// leaveToNextProcess leaves a task that was stopped by the end of its server to the process that runs
+// next, as if this one had been killed. It reports false if the store ends with this process.
+func (run *taskRun) leaveToNextProcess() bool {
+	store := run.server.tasks.store
+	if context.Cause(run.ctx) != errServerClosed || !store.IsGone(noRunner) {
+		return false
+	}
+	_, _, err := run.server.updateTask(run.id, func(next *tasks.Record) { next.Runner = noRunner })
+	if err != nil && !errors.Is(err, tasks.ErrUnknown) { // this process will be gone too
+		run.server.opts.Logger.WarnContext(run.ctx, "a task ends with this process", "err", err)
+	}
+	return true
+}
+
+// noRunner is the runner of a task that no process runs.
+const noRunner = "-"
 
 // transition returns the change of the record that the end of a run makes.
 func (run *taskRun) transition(c *call, res *mcp.Result, err error) (change func(*tasks.Record), failed error) {
@@ -230,22 +283,22 @@ func (run *taskRun) latestMessage() string {
 
 // taskRuns holds the tasks of a server: the store, and the runs of this process.
 type taskRuns struct {
-	store tasks.Store
+	store   tasks.Store
+	closing chan struct{} // closed when the server closes
 
 	mu      sync.Mutex // guards the rest
 	running map[string]*taskRun
-	closed  bool
 }
 
-func (t *taskRuns) init(maxPerPrincipal int) {
-	t.store = &tasks.Memory{MaxPerOwner: maxPerPrincipal}
+func (t *taskRuns) init(store tasks.Store) {
+	t.store, t.closing = store, make(chan struct{})
 	t.running = map[string]*taskRun{}
 }
 
 func (t *taskRuns) addRun(run *taskRun) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.closed {
+	if t.isClosed() {
 		return errServerClosed
 	}
 	t.running[run.id] = run
@@ -269,11 +322,23 @@ func (t *taskRuns) cancelRun(id string, cause error) {
 	}
 }
 
+// isClosed reports whether the server has closed.
+func (t *taskRuns) isClosed() bool {
+	select {
+	case <-t.closing:
+		return true
+	default:
+		return false
+	}
+}
+
 // close cancels all runs and refuses new ones.
 func (t *taskRuns) close() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.closed = true
+	if !t.isClosed() {
+		close(t.closing)
+	}
 	for _, run := range t.running {
 		run.cancel(errServerClosed)
 	}
@@ -282,9 +347,6 @@ func (t *taskRuns) close() {
 // updateTask changes a task that has not ended, and notifies the clients that listen to it.
 func (s *Server) updateTask(id string, change func(next *tasks.Record)) (r *tasks.Record, changed bool, err error) {
 	r, changed, err = tasks.Update(context.Background(), s.tasks.store, id, func(next *tasks.Record) bool {
-		if next.Status.IsTerminal() {
-			return false
-		}
 		change(next)
 		next.Updated = time.Now()
 		return true

@@ -131,6 +131,7 @@ type registeredTool struct {
 	scopes    []string
 	scopesFor func(arguments json.RawMessage) []string // nil if they do not depend on the arguments
 	task      TaskOptions
+	annotated *mcp.ToolAnnotations
 }
 
 // newTypedTool makes a tool from the types and the options. It compiles the schema of a type once.
@@ -175,6 +176,7 @@ func newRawTool(described mcp.Tool) (t *registeredTool, err error) {
 
 // checkDescription checks the tool's description and completes it with the schemas.
 func (t *registeredTool) checkDescription(described mcp.Tool) error {
+	t.annotated = described.Annotations
 	if !validToolName(described.Name) {
 		return fmt.Errorf("a name has 1 to 128 characters of A-Z, a-z, 0-9, '_', '-' and '.'")
 	}

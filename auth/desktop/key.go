@@ -47,19 +47,19 @@ type keyPlace struct {
 	ID    string `json:"id"`
 }
 
-// ErrKeyUnreachable is wrapped by errors of a [Store] if the key is in a keyring and the keyring
+// errKeyUnreachable is wrapped by errors of a [Store] if the key is in a keyring and the keyring
 // does not give it, as in a session over SSH or in a service. Store.MoveKey in a desktop session
 // helps.
-var ErrKeyUnreachable = errors.New("the keyring does not give the key of the logins")
+var errKeyUnreachable = errors.New("the keyring does not give the key of the logins")
 
-// unreachableKeyError is an [ErrKeyUnreachable] with the answer of the keyring.
+// unreachableKeyError is an [errKeyUnreachable] with the answer of the keyring.
 type unreachableKeyError struct{ answer error }
 
 func (e *unreachableKeyError) Error() string {
-	return ErrKeyUnreachable.Error() + ": " + e.answer.Error()
+	return errKeyUnreachable.Error() + ": " + e.answer.Error()
 }
 
-func (e *unreachableKeyError) Unwrap() []error { return []error{ErrKeyUnreachable, e.answer} }
+func (e *unreachableKeyError) Unwrap() []error { return []error{errKeyUnreachable, e.answer} }
 
 // Advice tells a user of dowel what to do.
 func (e *unreachableKeyError) Advice() string {

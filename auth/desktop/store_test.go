@@ -313,13 +313,13 @@ func TestUnreachableKeyringIsAnError(t *testing.T) {
 	ring := newMemoryKeyring()
 	mustSave(t, openTestStore(t, folder, ring, nil), "one")
 	remote := openTestStore(t, folder, nil, nil)
-	if _, err := remote.Load(t.Context(), server); !errors.Is(err, ErrKeyUnreachable) {
+	if _, err := remote.Load(t.Context(), server); !errors.Is(err, errKeyUnreachable) {
 		t.Errorf("Load returned %v", err)
 	}
-	if err := save(t, remote, "two"); !errors.Is(err, ErrKeyUnreachable) {
+	if err := save(t, remote, "two"); !errors.Is(err, errKeyUnreachable) {
 		t.Errorf("Update returned %v", err)
 	}
-	if err := remote.MoveKey(t.Context(), InFile); !errors.Is(err, ErrKeyUnreachable) {
+	if err := remote.MoveKey(t.Context(), InFile); !errors.Is(err, errKeyUnreachable) {
 		t.Errorf("MoveKey returned %v", err)
 	}
 	if err := openTestStore(t, folder, ring, nil).MoveKey(t.Context(), InFile); err != nil {

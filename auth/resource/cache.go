@@ -103,8 +103,8 @@ func (c *tokenCache) addVerdict(key tokenKey, v verdict) {
 var errTooManyVerifications = &unavailableError{errors.New("too many tokens are being verified")}
 
 // verifyOnce calls verify, or waits for a call in progress for the same token. It fails if the pool
-// has no place left for the sender. If ctx ends, verifyOnce returns, but the call goes on for other
-// requests.
+// has no place left for the sender. If ctx ends, verifyOnce returns, but the call continues for
+// other requests.
 func (c *tokenCache) verifyOnce(ctx context.Context, key tokenKey, pool *verificationPool, sender string, verify func() verdict) (*httpwire.Authorization, error) {
 	c.mu.Lock()
 	v := c.verifies[key]

@@ -138,7 +138,7 @@ func TestRequireDPoP(t *testing.T) {
 func TestDPoPNonces(t *testing.T) {
 	t.Parallel()
 	as := authtest.Start(t, nil)
-	keys := mcp.RandomKeys()
+	keys := new(mcp.Keys)
 	change := func(o *Options) { o.DPoPNonces, o.Keys = true, keys }
 	replicas := []*Server{newTestServer(t, as, change), newTestServer(t, as, change)}
 	key := newKey(t)

@@ -50,7 +50,7 @@ func TestIntrospection(t *testing.T) {
 	}
 	wg.Wait()
 	expect("20 at once", good, 200, 1)
-	as.RevokeAll()
+	as.Revoke(true, false)
 	expect("revoked, within the minute", good, 200, 1)
 	as.Advance(61 * time.Second)
 	expect("revoked, after a minute", good, 401, 2)
@@ -159,7 +159,7 @@ func TestIntrospectAlways(t *testing.T) {
 			o.Issuers[0].Introspection = &Introspection{ClientID: "rs", ClientSecret: "secret", Always: always}
 		})
 		token := as.IssueToken(publicURL)
-		as.RevokeAll()
+		as.Revoke(true, false)
 		want := map[bool]int{false: 200, true: 401}[always]
 		if resp, _ := send(s, newPOST("/mcp", "Bearer "+token)); resp.StatusCode != want {
 			t.Errorf("Always %v: status %d for a revoked token, want %d", always, resp.StatusCode, want)

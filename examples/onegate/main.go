@@ -1,9 +1,11 @@
 // Command onegate puts several servers behind one HTTP address: a hub keeps them running, and a
 // gateway serves everything that they offer. Here both servers live in this process; a target may
-// also be a command or a URL.
+// also be a command or a URL. Enter prints a link to the console, which shows the servers and the
+// calls of all clients.
 package main
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"flag"
@@ -15,8 +17,10 @@ import (
 	"os/signal"
 	"time"
 
+	"github.com/dowel-mcp/dowel/console"
 	"github.com/dowel-mcp/dowel/gateway"
 	"github.com/dowel-mcp/dowel/hub"
+	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/dowel-mcp/dowel/server"
 	"github.com/dowel-mcp/dowel/transport/streamable"
 )
@@ -47,6 +51,7 @@ func main() {
 	defer stop()
 	h := hub.New(nil)
 	defer h.Close()
+	page := console.New(ctx, h, nil) // before the servers start, so that it sees all their messages
 	h.Apply([]hub.Definition{
 		{Name: "clock", Target: newClock()},
 		{Name: "calculator", Target: newCalculator()},
@@ -55,9 +60,17 @@ func main() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	fmt.Printf("http://%s/mcp\n", listener.Addr())
+	base := "http://" + listener.Addr().String()
+	fmt.Println(base + "/mcp")
+	fmt.Println(page.LoginURL(base))
+	go func() { // a link counts once, and for a minute
+		for lines := bufio.NewScanner(os.Stdin); lines.Scan(); {
+			fmt.Println(page.LoginURL(base))
+		}
+	}()
 	mux := http.NewServeMux()
-	mux.Handle("/mcp", streamable.Handler(gateway.New(h, nil), nil))
+	mux.Handle("/console/", page)
+	mux.Handle("/mcp", page.Record(gateway.New(h, nil), func(g mcp.Handler) http.Handler { return streamable.Handler(g, nil) }))
 	web := &http.Server{Handler: mux}
 	go func() {
 		<-ctx.Done()

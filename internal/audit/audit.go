@@ -20,6 +20,8 @@ type Record struct {
 	Time time.Time `json:"time"`
 	// Client is the principal of the request, else the name that the client gives itself.
 	Client string `json:"client,omitzero"`
+	// Replica is the replica that has written the line, if it is another one.
+	Replica string `json:"replica,omitzero"`
 	// Method is the method of the request, or of the user's action: servers/enable, disable, restart
 	// or trust, definitions/accept. definitions/change and config/change have no sender.
 	Method string `json:"method"`

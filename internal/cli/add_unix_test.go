@@ -27,7 +27,7 @@ func TestAddBuiltIn(t *testing.T) {
 		t.Fatal(got)
 	}
 	out := p.expectSuccess("kv: dowel is not running; dowel up starts the server", "servers", "add", "kv", "-O", "memory=true")
-	if !strings.Contains(out, "no longer starts its built-in servers") || !strings.Contains(out, "dowel servers add everything") {
+	if !strings.Contains(out, "no longer starts its built-in servers") || !strings.Contains(out, "dowel add everything") {
 		t.Error(out)
 	}
 	var file struct {
@@ -88,7 +88,7 @@ func TestAddNamesAndFiles(t *testing.T) {
 	p.writeFile(code, `{"servers": {}}`)
 	p.expectSuccess("Written: "+empty, "servers", "add", "a", "--config", empty, "--", "npx")
 	p.expectSuccess("Written: "+mine, "servers", "add", "a", "--config", mine, "--", "npx")
-	p.expectFailure(exit.Usage, "which dowel servers add cannot write", "servers", "add", "a", "--config", code, "--", "npx")
+	p.expectFailure(exit.Usage, "which dowel add cannot write", "servers", "add", "a", "--config", code, "--", "npx")
 	p.expectFailure(exit.Usage, "want one file", "servers", "add", "b", "--config", empty, "--config", mine, "--", "npx")
 	if p.readText(p.userFile()) != "" || p.readText(code) != `{"servers": {}}` || !strings.Contains(p.readText(empty), "npx") || !strings.Contains(p.readText(mine), "npx") {
 		t.Errorf("%s %s %s %s", p.readText(p.userFile()), p.readText(code), p.readText(empty), p.readText(mine))

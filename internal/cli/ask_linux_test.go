@@ -90,7 +90,7 @@ func TestConsent(t *testing.T) {
 			for answer := range strings.Lines(test.answer) {
 				p.typeText(answer)
 				if strings.HasPrefix(answer, "yes") {
-					p.expect("declare read-only without asking? [y/N] ")
+					p.expect("declares them read-only? [y/N] ")
 				}
 			}
 			p.expectExit(exit.OK)

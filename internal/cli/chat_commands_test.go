@@ -56,7 +56,7 @@ func TestChatServers(t *testing.T) {
 	for words, want := range map[string]string{
 		"/servers rstart cli-test": "want restart, login, why",
 		"/servers restart cli-tst": "did you mean cli-test?",
-		"/servers login cli-test":  "cli-test: no server of your configuration is called cli-test",
+		"/servers login cli-test":  "no server of your configuration is called cli-test",
 		"/doctor nothing":          "no server is named nothing",
 	} {
 		if out := chatLines(t, "", []string{words}); out.code != exit.Failed || !strings.Contains(out.stderr, want) {

@@ -82,7 +82,7 @@ func (r *recorder) rest() {
 }
 
 // startQueries asks the terminal for its abilities; a player's terminal must not answer.
-var startQueries = strings.NewReplacer("\x1b[?2026$p", "", "\x1b[?2027$p", "", "\x1b]11;?\a", "", "\x1b[?u", "")
+var startQueries = strings.NewReplacer("\x1b[?2026$p", "", "\x1b[?2027$p", "", "\x1b]11;?\a", "", "\x1b[?u", "", "\x1b[>q", "", "\x1b[c", "")
 
 // take records the output that has come.
 func (r *recorder) take() {

@@ -26,9 +26,12 @@ func startScreen(t *testing.T, m *model, words ...string) *pty {
 }
 
 // screen returns the text on a terminal of 80 columns and 24 rows after all output so far.
-func (p *pty) screen() string {
+func (p *pty) screen() string { return p.screenOfSize(80, 24) }
+
+// screenOfSize is screen for a terminal of another size.
+func (p *pty) screenOfSize(columns, rows uint16) string {
 	p.t.Helper()
-	terminal := vt.NewEmulator(80, 24)
+	terminal := vt.NewEmulator(int(columns), int(rows))
 	answers := make(chan struct{})
 	go func() {
 		defer close(answers)
@@ -302,6 +305,48 @@ func TestChatScreenImage(t *testing.T) {
 	p.expectExit(exit.OK)
 }
 
+// An image in a result is shown by a terminal that says that it can, and is a link on all terminals.
+// The link ends with the conversation.
+func TestChatScreenPicture(t *testing.T) {
+	t.Parallel()
+	for name, answers := range map[string]string{"kitty": "\x1bP>|kitty(0.42.1)\x1b\\\x1b_Gi=16;OK\x1b\\", "tmux": "\x1bP>|tmux 3.5a\x1b\\\x1b_Gi=16;OK\x1b\\"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			u := newTestUser(t)
+			m := startModel(t, `{"turns": [{"calls": [{"name": "everything__test_image_content", "arguments": {}}]}, {"text": "A picture."}]}`)
+			u.writeFile(u.userFile(), `{"model": "m", "models": {"m": {"provider": "openai", "model": "m", "url": "`+m.url+`"}}, "mcpServers": {"everything": {"command": "`+testBinary(t)+`", "args": ["serve", "everything"]}}}`)
+			cmd := u.newCommand("chat", "--approve", "all")
+			cmd.Path, cmd.Args = "/bin/sh", append([]string{"sh", "-c", `export TERM=xterm-256color; exec "$@"`, "sh"}, cmd.Args...)
+			p := startOnTerminal(t, cmd, 80, 24)
+			p.expect("\x1b[>q") // asks for the terminal's name
+			if name == "tmux" {
+				answers, _, _ = strings.Cut(answers, "\x1b_G")
+			}
+			p.typeText(answers)
+			p.awaitScreen("1 ready")
+			if name == "kitty" {
+				p.expect("\x1b_Ga=q")
+			}
+			p.typeText("go\r")
+			p.awaitScreen("A picture.", "png 1×1 · file:///")
+			isShown := strings.Contains(p.output(), "\x1b_Ga=T,U=1,f=100,q=2,i=16,c=1,r=1") && strings.Contains(p.output(), "\U0010EEEE\u0305\u0305")
+			if hasGraphics := strings.Contains(p.output(), "\x1b_G"); isShown != (name == "kitty") || hasGraphics != isShown {
+				t.Errorf("the image is shown: %t, the output has graphics: %t", isShown, hasGraphics)
+			}
+			_, link, _ := strings.Cut(strings.Join(strings.Fields(p.screen()), ""), "file://")
+			link, _, _ = strings.Cut(link, ".png")
+			if _, err := os.Stat(link + ".png"); err != nil {
+				t.Errorf("the link is to no file: %v", err)
+			}
+			p.typeText("\x04")
+			p.expectExit(exit.OK)
+			if _, err := os.Stat(filepath.Dir(link)); err == nil {
+				t.Errorf("%s is still there", filepath.Dir(link))
+			}
+		})
+	}
+}
+
 // F12 shows the frames of the current call: of servers of the command line, and of the running dowel.
 func TestChatScreenWire(t *testing.T) {
 	t.Parallel()
@@ -333,4 +378,34 @@ func TestChatScreenWire(t *testing.T) {
 			p.expectExit(exit.OK)
 		})
 	}
+}
+
+// F12 shows the frames of the model's own call while another client calls the same tool.
+func TestChatScreenWireOfOwnCall(t *testing.T) {
+	t.Parallel()
+	u := newTestUser(t)
+	m := startModel(t, `{"turns": [{"calls": [{"name": "everything__test_elicitation", "arguments": {"message": "Own question?"}}]}, {"expect": ["Ada"], "text": "Done."}]}`)
+	u.writeFile(u.userFile(), `{"model": "m", "models": {"m": {"provider": "openai", "model": "m", "url": "`+m.url+`"}}, "mcpServers": {"everything": {"command": "`+testBinary(t)+`", "args": ["serve", "everything"]}}}`)
+	p := startOnTerminal(t, u.newCommand("chat", "--approve", "all"), 80, 24)
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Logf("the screen:\n%s", p.screen())
+		}
+	})
+	p.awaitScreen("1 ready")
+	p.typeText("\x1b[24~go\r")
+	p.awaitScreen("everything (", "wire · everything.test_elicitation · frame 2", "Own question?")
+	call := []string{"call", "everything.test_elicitation", "message=Other question?", "--answer", "username=Bob", "--answer", "email=bob@example.com"}
+	for range 2 {
+		if out := u.runDowel(call...); out.code != exit.OK || !strings.Contains(out.stdout, "Bob") {
+			t.Fatalf("the other client: %+v", out)
+		}
+	}
+	p.typeText("Ada\rada@example.com\r\r")
+	p.awaitScreen("Done.", "frame 4", `"username":"Ada"`)
+	if screen := p.screen(); strings.Contains(screen, "Bob") || strings.Contains(screen, "Other") {
+		t.Errorf("the frames of the other client's call are shown:\n%s", screen)
+	}
+	p.typeText("\x04")
+	p.expectExit(exit.OK)
 }

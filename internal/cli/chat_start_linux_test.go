@@ -44,7 +44,7 @@ func TestChatWarnsOnce(t *testing.T) {
 	p := startOnTerminal(t, user.newCommand("chat", "--plain", "--model", "gpt-test", "--base-url", m.url, "--server", "everything"), 80, 24)
 	p.expect("servers: everything (")
 	p.endChat()
-	if n := strings.Count(p.output(), "models has no effect in a project"); n != 1 {
+	if n := strings.Count(strings.Join(strings.Fields(p.output()), " "), "models has no effect in a project"); n != 1 {
 		t.Errorf("warned %d times: %s", n, p.output())
 	}
 }

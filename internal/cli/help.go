@@ -3,11 +3,33 @@ package cli
 import (
 	"bytes"
 	"fmt"
+	"io"
 	"strings"
 
 	"github.com/dowel-mcp/dowel/internal/term"
 	"github.com/spf13/cobra"
 )
+
+// shortenUsage leaves out the usage line of a group without a subcommand, although such a line works:
+// it shows help. It changes the text that cobra writes. Setting a template of cobra would link
+// text/template, and the linker then keeps each exported method of the program: 10 MB.
+func shortenUsage(root *cobra.Command) {
+	writeUsage := root.UsageFunc()
+	root.SetUsageFunc(func(cmd *cobra.Command) error {
+		if !cmd.HasAvailableSubCommands() || !cmd.Runnable() {
+			return writeUsage(cmd)
+		}
+		var usage bytes.Buffer
+		out := cmd.OutOrStderr()
+		cmd.SetOut(&usage)
+		defer cmd.SetOut(out)
+		if err := writeUsage(cmd); err != nil {
+			return err
+		}
+		_, err := io.WriteString(out, strings.Replace(usage.String(), "\n  "+cmd.UseLine(), "", 1))
+		return err
+	})
+}
 
 // wrapHelp makes help on a terminal break its lines between words. Help that is written elsewhere
 // keeps the lines that its author wrote.
@@ -43,51 +65,29 @@ func wrapHelpText(help string, width int) string {
 		line := lines[0]
 		n := 1
 		if term.TextWidth(line) > width {
-			for n < len(lines) && term.TextWidth(lines[n-1]) >= fullLine && isContinuation(lines[n-1], lines[n]) {
+			for n < len(lines) && isContinuation(line, lines[n-1], lines[n]) {
 				line += " " + strings.TrimSpace(lines[n])
 				n++
 			}
 		}
 		lines = lines[n:]
-		out.WriteString(wrapHelpLine(line, width) + "\n")
+		out.WriteString(term.WrapLine(line, width, 0) + "\n")
 	}
 	return out.String()
 }
 
-// isContinuation reports whether next may go on with the sentence of line: it has the same
-// indentation, and neither is a line of a table.
-func isContinuation(line, next string) bool {
-	lineIndent, lineTable := measureIndent(line)
-	nextIndent, nextTable := measureIndent(next)
-	return next != "" && !lineTable && !nextTable && lineIndent == nextIndent
-}
-
-// wrapHelpLine breaks a line between words.
-func wrapHelpLine(line string, width int) string {
-	if term.TextWidth(line) <= width || isCommand(line) {
-		return line
+// isContinuation reports whether next continues the sentence of the line before it. In a paragraph,
+// the line before is full, and both have the same indentation. In a table, next begins below the last
+// column of first, the line of the table.
+func isContinuation(first, before, next string) bool {
+	firstIndent, firstTable := term.MeasureIndent(first)
+	beforeIndent, beforeTable := term.MeasureIndent(before)
+	nextIndent, nextTable := term.MeasureIndent(next)
+	if next == "" || nextTable {
+		return false
 	}
-	indent, isTable := measureIndent(line)
-	columns := term.TextWidth(line[:indent])
-	if isTable && columns > width/2 { // too little room beside the other columns
-		first := len(line) - len(strings.TrimLeft(line, " "))
-		indent, columns = first, first+len("    ")
+	if firstTable {
+		return nextIndent == firstIndent
 	}
-	wrapped := term.Wrap(strings.Fields(line[indent:]), width-columns)
-	return line[:indent] + strings.Join(wrapped, "\n"+strings.Repeat(" ", columns))
-}
-
-// isCommand reports whether a line is a command to copy. Examples are indented, sentences are not.
-func isCommand(line string) bool {
-	return strings.HasPrefix(line, " ") && strings.HasPrefix(strings.TrimSpace(line), "dowel ")
-}
-
-// measureIndent returns the index in line at which its last column begins if it is a line of a table,
-// else its first word.
-func measureIndent(line string) (indent int, isTable bool) {
-	indent = len(line) - len(strings.TrimLeft(line, " "))
-	if at := strings.LastIndex(line[indent:], "  "); at >= 0 {
-		return indent + at + len("  "), true
-	}
-	return indent, false
+	return !beforeTable && beforeIndent == nextIndent && term.TextWidth(before) >= fullLine
 }

@@ -190,7 +190,7 @@ func secretsOf(t *testing.T, as *authtest.Server, resource *authtest.Resource) m
 // the flow. Without such a flow at the server, it says so.
 func TestLoginByCode(t *testing.T) {
 	t.Parallel()
-	as := authtest.Start(t, &authtest.Options{DeviceInterval: time.Second, Quirks: []string{"registration-managed", "no-documents"}})
+	as := authtest.Start(t, &authtest.Options{Quirks: []string{"registration-managed", "no-documents"}})
 	resource := protectEverything(t, as)
 	u := newTestUser(t)
 	u.writeFile(u.userFile(), `{"mcpServers": {"notes": {"url": "`+resource.URL+`"}}}`)

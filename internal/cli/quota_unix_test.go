@@ -16,8 +16,8 @@ import (
 )
 
 // The limits of clients hold on the control socket, where a process is one client whatever its
-// connections: a subscription over the limit is refused with the limit's name, and calls go on. The
-// refusals are logged once.
+// connections: a subscription over the limit is refused with the limit's name, and calls continue.
+// The refusals are logged once.
 func TestLimitsOnControlSocket(t *testing.T) {
 	t.Parallel()
 	p := newTestUser(t)

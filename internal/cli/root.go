@@ -79,7 +79,6 @@ import (
 	"github.com/dowel-mcp/dowel/internal/process"
 	"github.com/dowel-mcp/dowel/internal/secretmask"
 	"github.com/dowel-mcp/dowel/internal/term"
-	"github.com/dowel-mcp/dowel/internal/version"
 	"github.com/spf13/cobra"
 )
 
@@ -143,11 +142,9 @@ func newRoot(f *factory.Factory) *cobra.Command {
   dowel call everything.echo message=hello
   dowel call get-sum a=19 b=23 -- npx -y @modelcontextprotocol/server-everything
   dowel discover everything --wire`,
-		Version:       version.Current().String(),
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}
-	root.SetVersionTemplate("dowel {{.Version}}\n")
 	root.SetFlagErrorFunc(explainFlagError)
 	root.PersistentFlags().BoolVar(&f.JSON, "json", false, "write JSON: one document, or a line for each event")
 	root.PersistentFlags().CountVarP(&f.Verbosity, "verbose", "v", "``also show progress, the server's stderr and events of the connection")
@@ -173,11 +170,11 @@ func newRoot(f *factory.Factory) *cobra.Command {
 // addHelp adds cobra's commands help and completion to the tree, and replaces cobra's usage errors
 // by clearer ones. The streams of root must be set.
 func addHelp(root *cobra.Command) {
-	// Leave out the usage line of a group without a subcommand, although it works: it shows help.
-	root.SetUsageTemplate(strings.Replace(root.UsageTemplate(), "{{if .Runnable}}", "{{if and .Runnable (not .HasAvailableSubCommands)}}", 1))
+	shortenUsage(root)
 	root.InitDefaultHelpCmd()
 	root.InitDefaultCompletionCmd()
 	explainUsage(root)
+	addVersionFlag(root)
 	for _, c := range root.Commands() {
 		if c.Name() == "help" {
 			c.Args = checkHelpTopic
@@ -207,8 +204,9 @@ func reportError(f *factory.Factory, cmd *cobra.Command, err error) {
 		return
 	}
 	text := f.Stderr.Clean(secretmask.Text(err.Error()))
-	fmt.Fprintf(f.Stderr, "%s %s\n", f.Stderr.Red("dowel:"), strings.ReplaceAll(text, "\n", "\n  "))
+	text = f.Stderr.Red("dowel:") + " " + strings.ReplaceAll(text, "\n", "\n  ")
 	if advice != "" {
-		fmt.Fprintf(f.Stderr, "  %s\n", advice)
+		text += "\n  " + advice
 	}
+	fmt.Fprintln(f.Stderr, f.Stderr.Wrapped(text))
 }

@@ -164,6 +164,8 @@ func TestRunWatchBudget(t *testing.T) {
 
 // --watch runs the task at once, and again after each change, in a conversation of its own.
 func TestRunWatch(t *testing.T) {
+	state := t.TempDir()
+	t.Setenv("XDG_STATE_HOME", state)
 	m := newModel(t, `{"turns": [{"expect": ["Look at it", "tick"], "text": "one"}, {"expect": ["Look at it", "tick"], "text": "two"}]}`)
 	ctx, cancel := context.WithCancelCause(t.Context())
 	defer cancel(nil)
@@ -177,6 +179,9 @@ func TestRunWatch(t *testing.T) {
 	cancel(&exit.Interruption{Signal: os.Interrupt})
 	if code := <-ended; code != exit.Interrupted || !strings.HasPrefix(stdout.String(), "one\n") {
 		t.Errorf("exit code %d\n%s%s", code, &stdout, &stderr)
+	}
+	if files := sessionFiles(t, state); len(files) < 2 {
+		t.Errorf("stored are %v", files)
 	}
 	for _, r := range m.Requests()[:2] {
 		if bytes.Contains(r.Body, []byte(`"one"`)) {

@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 	"unicode/utf8"
 
 	"github.com/dowel-mcp/dowel/hub"
@@ -53,6 +54,18 @@ func compareScreen(t *testing.T, name string, columns uint16, rows []string) {
 	if got != string(want) {
 		t.Errorf("%s is\n%s\nwant\n%s", path, got, want)
 	}
+}
+
+// compareScreenOnceSettled is compareScreen for a program that still draws. It reads the rows until
+// they are those of the file, and fails with the last ones after [polltest.Limit].
+func compareScreenOnceSettled(t *testing.T, name string, columns uint16, readRows func() []string) {
+	t.Helper()
+	want, err := os.ReadFile(filepath.Join("testdata", "screens", fmt.Sprintf("%s-%d.txt", name, columns)))
+	rows := readRows()
+	for end := time.Now().Add(polltest.Limit); err == nil && strings.Join(rows, "\n")+"\n" != string(want) && time.Now().Before(end); rows = readRows() {
+		time.Sleep(10 * time.Millisecond)
+	}
+	compareScreen(t, name, columns, rows)
 }
 
 var controlSequence = regexp.MustCompile(`^\x1b\[([0-9;?]*)([A-Za-z])`)
@@ -114,28 +127,15 @@ func (p *pty) rows(home string, columns uint16) []string {
 	return renderScreen(strings.ReplaceAll(p.output(), home, "~"), int(columns), 24)
 }
 
-// writeOtherTools gives the user servers in the files of other tools.
-func writeOtherTools(p *testUser) {
-	p.writeFile(filepath.Join(p.home, ".cursor/mcp.json"), `{"mcpServers": {
-		"github": {"command": "npx", "args": ["-y", "@modelcontextprotocol/server-github"], "env": {"GITHUB_PERSONAL_ACCESS_TOKEN": "${env:NO_SUCH_TOKEN}"}},
-		"My Files": {"command": "npx", "args": ["-y", "@modelcontextprotocol/server-filesystem", "/home/ada/documents", "/home/ada/src"]},
-		"off": {"command": "npx", "args": ["-y", "off"], "disabled": true}}}`)
-	p.writeFile(filepath.Join(p.home, "Code/User/settings.json"), `{"mcp": {"servers": {"git": {"command": "uvx", "args": ["mcp-server-git"]},
-		"theme": {"command": "x", "args": ["${config:workbench.colorTheme}"]}}}}`)
-	p.writeFile(filepath.Join(p.home, "opencode/opencode.json"), `{"mcp": {"context7": {"type": "remote", "url": "https://mcp.context7.com/mcp", "headers": {"KEY": "{env:NO_SUCH_KEY}"}}}}`)
-	p.writeFile(filepath.Join(p.home, ".gemini/settings.json"), `{"mcpServers": {"trusted": {"command": "node", "args": ["/srv/x.js"], "trust": true},
-		"context7": {"httpUrl": "https://mcp.context7.com/mcp"}}}`)
-}
-
 func TestImportScreen(t *testing.T) {
 	t.Parallel()
 	for _, columns := range screenWidths {
-		p := newTestUser(t)
+		p, _ := newScreenUser(t)
 		writeOtherTools(p)
 		terminal := startOnTerminal(t, p.newCommand("import"), columns, 24)
 		terminal.expect("[y/N]")
 		terminal.typeText("y\r")
-		terminal.expect("without asking? [y/N]")
+		terminal.expect("read-only? [y/N]")
 		terminal.typeText("n\r")
 		terminal.expect("dowel up")
 		terminal.expectExit(0)
@@ -149,9 +149,9 @@ func TestImportScreen(t *testing.T) {
 func TestImportOfNothing(t *testing.T) {
 	t.Parallel()
 	for _, columns := range screenWidths {
-		p := newTestUser(t)
+		p, _ := newScreenUser(t)
 		terminal := startOnTerminal(t, p.newCommand("import"), columns, 24)
-		terminal.expect("dowel servers add")
+		terminal.expect("dowel add")
 		terminal.expectExit(0)
 		<-terminal.ended
 		checkScreen(t, "import-nothing", columns, terminal.rows(p.home, columns))
@@ -220,11 +220,12 @@ func TestUpScreen(t *testing.T) {
 }
 
 // The parts of a screen that differ between runs: an age with the spaces after it, a duration, a
-// process, the port of the gateway, a time.
+// process, the number of operations so far, the port of the gateway, a time.
 var (
 	screenAge      = regexp.MustCompile(`\b\d+[smhd]\b *`)
 	screenDuration = regexp.MustCompile(` \([\d.]+m?s\)| in [\d.]+m?s\b`)
 	screenProcess  = regexp.MustCompile(`process \d+`)
+	screenCount    = regexp.MustCompile(`none of the \d+ `)
 	screenNumber   = regexp.MustCompile(`(127\.0\.0\.1):\d+|\d\d:\d\d:\d\d`)
 )
 
@@ -233,6 +234,7 @@ func maskVolatile(rows []string) []string {
 	for i, row := range rows {
 		row = screenDuration.ReplaceAllString(row, "")
 		row = screenProcess.ReplaceAllString(row, "process #")
+		row = screenCount.ReplaceAllString(row, "none of the # ")
 		row = screenNumber.ReplaceAllString(row, "$1#")
 		row = screenAge.ReplaceAllStringFunc(row, func(found string) string { return fmt.Sprintf("%-*s", len(found), "#s") })
 		rows[i] = strings.TrimRight(row, " ")

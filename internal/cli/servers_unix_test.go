@@ -69,7 +69,7 @@ func TestServersWithoutDowel(t *testing.T) {
 		t.Errorf("%v", got)
 	}
 	p.expectSuccess("dowel.json:1:", "servers", "list")
-	p.expectFailure(exit.Usage, "add it with dowel servers add kv", "servers", "enable", "kv")
+	p.expectFailure(exit.Usage, "add it with dowel add kv", "servers", "enable", "kv")
 	p.expectSuccess("off was switched on; dowel is not running; dowel up will start it\n", "servers", "enable", "off")
 	p.expectSuccess("bad was switched on; dowel is not running; needs configuration: ", "servers", "enable", "bad")
 	if got := p.listStates(); got["off"] != "not running" {

@@ -20,7 +20,7 @@ case "$2" in
 restart)
 	[ ! -e "$HOME/pid" ] || { kill "$(cat "$HOME/pid")"; while kill -0 "$(cat "$HOME/pid")" 2>/dev/null; do sleep 0.1; done; }
 	sed -n 's/^ExecStart=/exec /p' "$unit" > "$HOME/start.sh"
-	sh "$HOME/start.sh" > "$HOME/service.log" 2>&1 < /dev/null &
+	setsid sh "$HOME/start.sh" > "$HOME/service.log" 2>&1 < /dev/null &
 	echo $! > "$HOME/pid" ;;
 disable)
 	kill "$(cat "$HOME/pid")" ;;
@@ -62,7 +62,7 @@ func TestServiceOfSystemd(t *testing.T) {
 		return pid
 	}
 	for range 2 { // the second time, the service restarts
-		if out := dowel("service", "install", "--", "--http", "0"); out.code != 0 || !strings.Contains(out.stdout, "is installed and runs as process "+strconv.Itoa(servicePID())) {
+		if out := dowel("service", "install", "--", "--http", "0"); out.code != 0 || !strings.Contains(out.stdout, "is installed.\nIt runs as process "+strconv.Itoa(servicePID())) {
 			t.Fatalf("install: %+v", out)
 		}
 	}

@@ -104,7 +104,7 @@ func TestLocalServersAreAskedFor(t *testing.T) {
 	p.expectSuccess("Returns a file", "tools", "files.read")
 	p.expectSuccess("", "tools", "shell", "-O", "timeout=5s")
 	p.expectFailure(exit.Usage, "it only runs when a command names it", "servers", "remove", "shell")
-	p.expectFailure(exit.Usage, "dowel servers add shell", "servers", "disable", "shell")
+	p.expectFailure(exit.Usage, "dowel add shell", "servers", "disable", "shell")
 	p.expectFailure(exit.Usage, "shell acts on this machine", "serve", "shell", "--http", "0.0.0.0:0", "--open")
 	p.expectFailure(exit.Usage, "files acts on this machine", "serve", "files", "--http", "[::]:0", "--open")
 	p.expectFailure(exit.Usage, "give sandbox=true as well", "serve", "shell", "network=true")

@@ -4,6 +4,8 @@ package cli
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -47,6 +49,15 @@ func TestTaskCommands(t *testing.T) {
 	p.stopDaemon()
 	if out := p.runDowel("task", "wait", "1"); out.code != exit.Connection {
 		t.Errorf("after the end of the running dowel: %d, %s", out.code, out.stderr)
+	}
+	p.startDaemon()
+	p.awaitStates(map[string]hub.Status{"jobs": hub.Ready})
+	if list := p.expectSuccess("the process of the server jobs that ran the task has ended", "task", "list"); strings.Count(list, "failed") != 2 {
+		t.Error(list)
+	}
+	p.stopDaemon()
+	if err := os.Remove(filepath.Join(p.home, "dowel", "keys.json")); err != nil { // the ids are invalid without it
+		t.Fatal(err)
 	}
 	p.startDaemon()
 	p.awaitStates(map[string]hub.Status{"jobs": hub.Ready})

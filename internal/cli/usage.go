@@ -119,6 +119,9 @@ func explainFlagError(cmd *cobra.Command, err error) error {
 	return err
 }
 
+// serverPrograms are programs that start servers.
+var serverPrograms = []string{"bunx", "deno", "docker", "go", "node", "npx", "pnpm", "podman", "python", "python3", "uv", "uvx"}
+
 // explainUnknownFlag returns the error for an unknown flag. It detects two frequent mistakes: the
 // command of a server without --, and an argument of a tool written as a flag.
 func explainUnknownFlag(cmd *cobra.Command, err *pflag.NotExistError) error {
@@ -132,6 +135,8 @@ func explainUnknownFlag(cmd *cobra.Command, err *pflag.NotExistError) error {
 		own = 1
 	}
 	switch {
+	case cmd.Name() == "add" && len(words) == 1 && slices.Contains(serverPrograms, words[0]):
+		return exit.Usagef("unknown flag %s: give the server a name, and its command after --, as in %s NAME -- %s %[1]s …", written, cmd.CommandPath(), words[0])
 	case cmd.Name() != "run" && cmd.Flags().Lookup("url") != nil && len(words) > own && !isServerName(cmd, words[own]):
 		right := slices.Concat([]string{cmd.CommandPath()}, words[:own], []string{"--"}, words[own:], []string{written, "…"})
 		return exit.Usagef("unknown flag %s: put the server's command after --, as in %s", written, strings.Join(right, " "))

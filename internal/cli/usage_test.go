@@ -15,9 +15,12 @@ import (
 func TestUsage(t *testing.T) {
 	for _, test := range []struct{ words, says string }{
 		{"servers add foo npx -y bar", "unknown flag -y: put the server's command after --, as in dowel servers add foo -- npx -y …"},
-		{"servers add foo npx --yes bar", "put the server's command after --, with --yes: dowel servers add foo -- npx --yes …"},
+		{"servers add foo npx --yes bar", "put the server's command after --, with --yes: dowel add foo -- npx --yes …"},
 		{"servers add foo npx --prefer-offline bar", "unknown flag --prefer-offline: put the server's command after --, as in dowel servers add foo -- npx --prefer-offline …"},
-		{"servers add foo npx bar", "put the server's command after --: dowel servers add foo -- npx bar"},
+		{"servers add foo npx bar", "put the server's command after --: dowel add foo -- npx bar"},
+		{"add npx -y bar", "unknown flag -y: give the server a name, and its command after --, as in dowel add NAME -- npx -y …"},
+		{"add https://example.com/mcp", "give the server a name: dowel add NAME --url https://example.com/mcp"},
+		{"add @acme/mcp", "if @acme/mcp is a package of npm, give the server a name: dowel add NAME -- npx -y @acme/mcp"},
 		{"tools npx -y bar", "put the server's command after --, as in dowel tools -- npx -y …"},
 		{"tools everything -y", "unknown flag -y"},
 		{"servers add foo --ulr x", "did you mean --url?"},

@@ -142,9 +142,9 @@ func TestUserTokenExchange(t *testing.T) {
 			tokens = append(tokens, legacy)
 			p.expectSuccess("subject=cid", "call", "remote__whoami", "--url", url+"/mcp", "-H", "Authorization: Bearer "+legacy, "--revision", "2025-06-18")
 			p.expectSuccess("subject=gateway", "call", "remote.whoami") // the owner acts as the shared account
-			as.RevokeAll()
+			as.Revoke(true, false)
 			expectUser("ann", "app") // by another exchange
-			as.RevokeAll()
+			as.Revoke(true, false)
 			refuses.Store(true)
 			resp, text := callTool(t, url+"/mcp", tokens[0], "remote__whoami", "{}")
 			if resp.StatusCode != 200 || resp.Header.Get("WWW-Authenticate") != "" || !strings.Contains(text, `"isError":true`) || !strings.Contains(text, "the server remote refuses access") {

@@ -235,7 +235,7 @@ func TestUserLoginPageScopes(t *testing.T) {
 		return mcp.ElicitAccept
 	}
 	for n, scopes := range [][]string{nil, {"read"}, {"read", "write"}} {
-		g.remote.SetScopes(scopes...)
+		g.remote.SetServer(nil, scopes...)
 		if text := resultText(g.callAs(t, "ann", mcp.LatestRevision, visit)); pages != n+1 || !strings.Contains(text, "subject=ann-at-remote") {
 			t.Errorf("with the scopes %v: %d pages, then %s", scopes, pages, text)
 		}

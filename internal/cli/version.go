@@ -32,3 +32,16 @@ func newVersionCommand(f *factory.Factory) *cobra.Command {
 		},
 	}
 }
+
+// addVersionFlag gives root the flag --version. Root must have its RunE.
+func addVersionFlag(root *cobra.Command) {
+	asked := root.Flags().Bool("version", false, "version for dowel")
+	showHelp := root.RunE
+	root.RunE = func(cmd *cobra.Command, words []string) error {
+		if !*asked {
+			return showHelp(cmd, words)
+		}
+		_, err := fmt.Fprintf(cmd.OutOrStdout(), "dowel %s\n", version.Current())
+		return err
+	}
+}

@@ -99,3 +99,22 @@ func TestWireFilter(t *testing.T) {
 		t.Errorf("a wrong filter: %+v", out)
 	}
 }
+
+// If nothing of the past matches, dowel wire says so on stderr, and --json writes nothing.
+func TestWireWithoutMatch(t *testing.T) {
+	t.Parallel()
+	p := newTestUser(t)
+	p.writeFile(p.userFile(), `{"mcpServers": {"ev": `+p.builtInEntry("everything", "")+`}}`)
+	p.startDaemon()
+	p.awaitStates(map[string]hub.Status{"ev": hub.Ready})
+	for _, test := range []struct{ stderr, words string }{
+		{"The filter matches none of the ", "wire --past server:nothing"},
+		{" messages.", "wire --past --frames server:nothing"},
+		{"", "wire --past --json server:nothing"},
+	} {
+		out := p.runDowel(strings.Fields(test.words)...)
+		if out.code != 0 || out.stdout != "" || !strings.Contains(out.stderr, test.stderr) || test.stderr == "" && out.stderr != "" {
+			t.Errorf("dowel %s: %+v", test.words, out)
+		}
+	}
+}

@@ -26,7 +26,7 @@
 //	      "tools": {"only": ["a"], "hide": ["b"], "rename": {"a": "c"}, "describe": {"a": "…"}},
 //	      "alwaysAllow": ["a"],
 //	      "trustAnnotations": true,
-//	      "sharing": "shared",                                    // or client, session
+//	      "sharing": "shared",                                    // or client, session, cluster
 //	      "definitions": "note",                                  // or hold
 //	      "lazy": true, "idleStop": "10m", "watchPaths": ["dist/**"], "serialize": false,
 //	      "keepDetached": false,                                  // true keeps daemons of the server

@@ -233,7 +233,7 @@ func (e *entryReader) readTrust(_ string, n *node) {
 func (e *entryReader) readSharing(key string, n *node) {
 	var text string
 	e.readString(key, n, &text)
-	all := []string{string(hub.Shared), string(hub.SharePerClient), string(hub.SharePerSession)}
+	all := []string{string(hub.Shared), string(hub.SharePerClient), string(hub.SharePerSession), string(ShareInCluster)}
 	if n.kind == stringNode && !slices.Contains(all, text) {
 		e.errorf(n.at, suggestOrList(text, all), "sharing cannot be %q", text)
 		return

@@ -56,7 +56,8 @@ type Spec struct {
 	// Start limits the time until the server is ready, without the time in which a package runner
 	// installs it. Install limits that time.
 	Start, Install time.Duration
-	// Policy is how a hub runs the server. Sharing is empty if the file does not set it.
+	// Policy is how a hub runs the server. Sharing is empty if the file does not set it, and may be
+	// [ShareInCluster].
 	hub.Policy
 
 	// AlwaysAllow names the tools that need no approval; "*" means all.

@@ -200,6 +200,9 @@ func parsePrivateKey(text []byte) (crypto.Signer, error) {
 	return signer, nil
 }
 
+// ErrNoServer reports that the configuration has no server of a name. The name follows it.
+var ErrNoServer = errors.New("no server of your configuration is called")
+
 // Login returns the authorization of the requests to a server of the configuration, with logins of
 // login. It reads the files again. The error says why dowel does not log in there.
 func (s *Source) Login(name string, login auth.Login) (*LoginTransport, error) {
@@ -224,7 +227,10 @@ func (s *Source) Login(name string, login auth.Login) (*LoginTransport, error) {
 		}
 		return newLogin(d, s.opts.Logins, login)
 	}
-	return nil, fmt.Errorf("no server of your configuration is called %s%s", name, suggest.Hint(name, names))
+	if len(names) == 0 {
+		return nil, fmt.Errorf("%w %s: it has no servers; dowel add adds one, and dowel import copies those of other tools", ErrNoServer, name)
+	}
+	return nil, fmt.Errorf("%w %s%s", ErrNoServer, name, suggest.Hint(name, names))
 }
 
 // NewURLLogin returns the authorization of the requests to a server outside the configuration.

@@ -36,6 +36,11 @@ func (t *userTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	if !errors.As(err, &lacks) {
 		return resp, err
 	}
+	if again := t.adoptLogin(r); again != nil {
+		if resp, err = t.login.Load().RoundTrip(again); !errors.As(err, &lacks) {
+			return resp, err
+		}
+	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	isNew := func(scope string) bool { return !slices.Contains(t.asked, scope) }
@@ -46,6 +51,31 @@ func (t *userTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	slices.Sort(t.lacked)
 	t.lacked = slices.Compact(t.lacked)
 	return resp, &httpwire.RefusalError{Err: err, NeedsLogin: true}
+}
+
+// adoptLogin takes over a login that another replica or process has stored since, and returns r to be
+// sent again. It returns nil without such a login, or if r cannot be sent again.
+func (t *userTransport) adoptLogin(r *http.Request) *http.Request {
+	if r.GetBody == nil && r.Body != nil && r.Body != http.NoBody {
+		return nil
+	}
+	old := t.login.Load()
+	stored, err := old.opts.Store.Load(r.Context(), auth.RecordKey(old.server, old.opts.Account))
+	if err != nil || stored == nil || stored.LoginID == "" || stored.LoginID == old.LoginID() {
+		return nil
+	}
+	fresh, err := newLoginTransport(old.server, &old.opts)
+	if err != nil {
+		return nil
+	}
+	again := r.Clone(r.Context())
+	if r.GetBody != nil {
+		if again.Body, err = r.GetBody(); err != nil {
+			return nil
+		}
+	}
+	t.login.CompareAndSwap(old, fresh)
+	return again
 }
 
 // lackedScopes returns the scopes that the next login asks for in addition to the usual ones.

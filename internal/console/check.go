@@ -29,12 +29,20 @@ func setSecurityFields(h http.Header) {
 
 // checkOrigin returns an error unless the request names a host of this machine, and comes from the
 // console's own page, from the user, or from no browser.
-func checkOrigin(r *http.Request, hosts []string) error {
-	if !isOwnHost(r, hosts) {
-		return fmt.Errorf("the console is not known by the name %q: if it is yours, start dowel with --host %s", shorten(r.Host), shorten(hostname(r.Host)))
+func (c *Console) checkOrigin(r *http.Request) error {
+	if !isOwnHost(r, c.options.Hosts) {
+		advice := "start dowel with --host " + shorten(hostname(r.Host))
+		if c.options.IsEmbedded {
+			advice = "its program adds it to the Hosts of console.Options"
+		}
+		return fmt.Errorf("the console is not known by the name %q: if it is yours, %s", shorten(r.Host), advice)
 	}
 	if site := r.Header.Values("Sec-Fetch-Site"); len(site) > 1 || len(site) == 1 && site[0] != "same-origin" && site[0] != "none" {
-		return errors.New("a page of another site or port may not open or use the console: type its address, or run dowel console")
+		advice := "run dowel console"
+		if c.options.IsEmbedded {
+			advice = "open a new link of its program"
+		}
+		return fmt.Errorf("a page of another site or port may not open or use the console: type its address, or %s", advice)
 	}
 	origins := r.Header.Values("Origin")
 	if len(origins) == 0 {

@@ -15,6 +15,7 @@ package console
 
 import (
 	"cmp"
+	"context"
 	"encoding/json"
 	"net/http"
 	"strings"
@@ -34,6 +35,13 @@ type Options struct {
 	Hosts []string
 	// Folder has the files of the page, for their development. "" means the built-in ones.
 	Folder string
+	// Authorize decides on requests for the API, in place of tickets and tokens. The page shows its
+	// error. nil means tickets.
+	Authorize func(*http.Request) error
+	// Hidden are the screens that the page does not have.
+	Hidden []string
+	// IsEmbedded says that the console belongs to another program than dowel, for advice.
+	IsEmbedded bool
 }
 
 // DefaultPrefix is the default of [Options].Prefix.
@@ -62,7 +70,7 @@ func (c *Console) LoginURL(base string) string {
 func (c *Console) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	setSecurityFields(w.Header())
 	path, ok := strings.CutPrefix(r.URL.Path, c.options.Prefix)
-	if err := checkOrigin(r, c.options.Hosts); err != nil {
+	if err := c.checkOrigin(r); err != nil {
 		refuse(w, http.StatusForbidden, err.Error())
 		return
 	}
@@ -76,7 +84,7 @@ func (c *Console) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case r.Method != http.MethodGet && r.Method != http.MethodHead:
 		refuse(w, http.StatusMethodNotAllowed, "the files of the console can only be read")
 	default:
-		c.files.serve(w, r, c.options.Prefix, path)
+		c.files.serve(w, r, c.options, path)
 	}
 }
 
@@ -95,9 +103,9 @@ func (c *Console) serveAPI(w http.ResponseWriter, r *http.Request, path string) 
 		c.serveLogin(w, r)
 		return
 	}
-	ctx, end, err := c.logins.authorize(r)
+	ctx, end, err := c.authorize(r)
 	if err != nil {
-		refuse(w, http.StatusUnauthorized, err.Error())
+		refuse(w, http.StatusUnauthorized, c.adviseProgram(err.Error(), ": run dowel console"))
 		return
 	}
 	defer end()
@@ -106,7 +114,7 @@ func (c *Console) serveAPI(w http.ResponseWriter, r *http.Request, path string) 
 		c.logins.revoke(r)
 		writeJSON(w, struct{}{})
 	case c.options.ReadOnly && r.Method != http.MethodGet:
-		refuse(w, http.StatusForbidden, "this console only reads: start dowel with --console=on to change something here")
+		refuse(w, http.StatusForbidden, c.adviseProgram("this console only reads", ": start dowel with --console=on to change something here"))
 	default:
 		http.StripPrefix(c.options.Prefix+"/api", c.options.API).ServeHTTP(w, r.WithContext(ctx))
 	}
@@ -130,10 +138,26 @@ func (c *Console) serveLogin(w http.ResponseWriter, r *http.Request) {
 	}
 	token, err := c.logins.redeem(sent.Ticket)
 	if err != nil {
-		refuse(w, http.StatusUnauthorized, err.Error())
+		refuse(w, http.StatusUnauthorized, c.adviseProgram(err.Error(), ": run dowel console for a new one"))
 		return
 	}
 	writeJSON(w, map[string]any{"token": token, "readOnly": c.options.ReadOnly})
+}
+
+// authorize returns the context of a request that may use the API. The caller must call end.
+func (c *Console) authorize(r *http.Request) (ctx context.Context, end func(), err error) {
+	if c.options.Authorize == nil {
+		return c.logins.authorize(r)
+	}
+	return r.Context(), func() {}, c.options.Authorize(r)
+}
+
+// adviseProgram adds advice that only users of dowel can follow to a reason.
+func (c *Console) adviseProgram(reason, advice string) string {
+	if c.options.IsEmbedded {
+		return reason
+	}
+	return reason + advice
 }
 
 func writeJSON(w http.ResponseWriter, value any) {

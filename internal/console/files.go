@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"os"
 	"path"
+	"strconv"
 	"strings"
 )
 
@@ -65,7 +66,7 @@ var contentTypes = map[string]string{".js": "text/javascript; charset=utf-8", ".
 const shellName = "index.html"
 
 // serve answers with the file of a path /~HASH/NAME, which never changes, or with the page.
-func (s *fileSet) serve(w http.ResponseWriter, r *http.Request, prefix, at string) {
+func (s *fileSet) serve(w http.ResponseWriter, r *http.Request, o Options, at string) {
 	folder := "/~" + s.hash + "/"
 	name, isFile := strings.CutPrefix(at, folder)
 	if !isFile {
@@ -73,7 +74,7 @@ func (s *fileSet) serve(w http.ResponseWriter, r *http.Request, prefix, at strin
 			refuse(w, http.StatusNotFound, "dowel has another version of this file: load the page again")
 			return
 		}
-		s.serveShell(w, prefix, prefix+folder)
+		s.serveShell(w, o, folder)
 		return
 	}
 	kind := contentTypes[path.Ext(name)]
@@ -96,8 +97,8 @@ func (s *fileSet) serve(w http.ResponseWriter, r *http.Request, prefix, at strin
 	_, _ = w.Write(text) // a browser that is gone needs no file
 }
 
-// serveShell answers with the page, in which {prefix} and {files} are places.
-func (s *fileSet) serveShell(w http.ResponseWriter, prefix, folder string) {
+// serveShell answers with the page, in which words in braces are places.
+func (s *fileSet) serveShell(w http.ResponseWriter, o Options, folder string) {
 	text, err := fs.ReadFile(s.fs, shellName)
 	if err != nil {
 		refuse(w, http.StatusInternalServerError, "the console has no page: "+err.Error())
@@ -105,6 +106,14 @@ func (s *fileSet) serveShell(w http.ResponseWriter, prefix, folder string) {
 	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.Header().Set("Cache-Control", "no-store")
-	page := strings.NewReplacer("{prefix}", prefix, "{files}", strings.TrimSuffix(folder, "/")).Replace(string(text))
+	login, program := "ticket", "dowel"
+	if o.Authorize != nil {
+		login = "own"
+	}
+	if o.IsEmbedded {
+		program = "other"
+	}
+	page := strings.NewReplacer("{prefix}", o.Prefix, "{files}", o.Prefix+strings.TrimSuffix(folder, "/"), "{hidden}", strings.Join(o.Hidden, " "),
+		"{login}", login, "{program}", program, "{reads}", strconv.FormatBool(o.ReadOnly)).Replace(string(text))
 	_, _ = w.Write([]byte(page)) // a browser that is gone needs no page
 }

@@ -73,7 +73,7 @@ func (l *logins) redeem(ticket string) (token string, err error) {
 	made, ok := l.tickets[d]
 	delete(l.tickets, d)
 	if !ok || time.Since(made) > TicketLife {
-		return "", errors.New("this link was used already, or is older than a minute: run dowel console for a new one")
+		return "", errors.New("this link was used already, or is older than a minute")
 	}
 	if l.sessions == nil {
 		l.sessions = map[digest]*session{}
@@ -113,7 +113,7 @@ func (l *logins) endSession(d digest) {
 }
 
 // errLoggedOut is the error of a request without a valid token.
-var errLoggedOut = errors.New("this page is not logged in: run dowel console")
+var errLoggedOut = errors.New("this page is not logged in")
 
 // authorize returns the context of a request with a valid token, which ends with its session too.
 // The caller must call end.

@@ -19,10 +19,10 @@ import (
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
-// Ask is an open question of a server during a call.
+// Ask is an open question of a server during a call, or of an agent before a call.
 type Ask struct {
 	ID uint64 `json:"id"`
-	// Kind is form, url or sampling.
+	// Kind is form, url, sampling or approval.
 	Kind   string `json:"kind"`
 	Server string `json:"server,omitzero"`
 	// Client is the name of the client that made the call. Method and Name identify the called item;
@@ -31,7 +31,9 @@ type Ask struct {
 	Method string `json:"method,omitzero"`
 	Name   string `json:"name,omitzero"`
 	// Call is the number of the call if the console made it, else 0.
-	Call  uint64    `json:"call,omitzero"`
+	Call uint64 `json:"call,omitzero"`
+	// Chat is the ID of the conversation if its agent runs in this process, else "".
+	Chat  string    `json:"chat,omitzero"`
 	Since time.Time `json:"since,omitzero"`
 	// Expires is when the call fails without an answer. Zero means that it waits.
 	Expires time.Time `json:"expires,omitzero"`
@@ -47,7 +49,11 @@ type Ask struct {
 	// Stays means that the client keeps showing the question after it is answered here, until its
 	// user closes it there: the protocol cannot tell it about the answer.
 	Stays bool `json:"stays,omitzero"`
+	// Approval is the question of an agent; nil of a server.
+	Approval *Approval `json:"approval,omitempty"`
 
+	key     string                       // of an approval
+	decided chan AskAnswer               // passes the answer to an agent on; nil of a server
 	rules   json.RawMessage              // the schema of the answer
 	deliver func(*mcp.ElicitResult) bool // passes the answer on; false if there is one already; Asks.mu is held
 }
@@ -56,6 +62,10 @@ type Ask struct {
 type AskAnswer struct {
 	Action  mcp.ElicitAction `json:"action"`
 	Content string           `json:"content,omitzero"` // the JSON text of the filled-in form
+	// Scope is how long an approval lasts: "" for this call, or [ScopeTool] or [ScopeServer].
+	Scope string `json:"scope,omitzero"`
+	// Reason tells the model why a call is refused.
+	Reason string `json:"reason,omitzero"`
 }
 
 // AskList is the list of all open questions, the oldest first.
@@ -155,13 +165,16 @@ func (a *Asks) closeAskLocked(ask *Ask, outcome, by string) {
 	a.open = slices.Delete(a.open, i, i+1)
 	a.wakeFollowers()
 	method := mcp.MethodElicit
-	if ask.Kind == "sampling" {
+	switch ask.Kind {
+	case "sampling":
 		method = mcp.MethodCreateMessage
+	case askApproval:
+		method = "approval"
 	}
 	r := audit.Record{Time: ask.Since, Client: ask.Client, Method: method, Server: ask.Server, Name: ask.Name,
 		Outcome: outcome, By: by, Reason: shorten(ask.Message, 500), Milliseconds: millisecondsSince(ask.Since)}
 	a.closed = append([]audit.Record{r}, a.closed[:min(len(a.closed), maxClosed-1)]...)
-	if a.Record != nil {
+	if a.Record != nil && ask.Kind != askApproval { // the agent records its decisions
 		a.Record(r)
 	}
 }
@@ -229,6 +242,9 @@ func (a *Asks) Answer(id uint64, answer AskAnswer) error {
 	}
 	if ask.Obstacle != "" {
 		return errors.New(ask.Obstacle)
+	}
+	if ask.Kind == askApproval {
+		return a.decideApproval(ask, answer)
 	}
 	result := &mcp.ElicitResult{Action: answer.Action}
 	switch answer.Action {

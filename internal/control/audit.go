@@ -2,10 +2,12 @@ package control
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"io"
 	"net/http"
+	"net/url"
 	"os"
 	"slices"
 	"strconv"
@@ -14,6 +16,7 @@ import (
 	"time"
 
 	"github.com/dowel-mcp/dowel/client"
+	"github.com/dowel-mcp/dowel/hub"
 	"github.com/dowel-mcp/dowel/internal/audit"
 )
 
@@ -191,7 +194,7 @@ type acceptRequest struct {
 	Digests []string `json:"digests"`
 }
 
-// serveAccept accepts changed definitions. It accepts only the ones that the user has seen.
+// serveAccept accepts changed definitions. It accepts only the changes that the user has seen.
 func (d Running) serveAccept(w http.ResponseWriter, r *http.Request) {
 	var request acceptRequest
 	if err := json.NewDecoder(r.Body).Decode(&request); err != nil {
@@ -212,7 +215,23 @@ func (d Running) serveAccept(w http.ResponseWriter, r *http.Request) {
 	for _, c := range changes {
 		names = append(names, strings.TrimSpace(c.Kind+" "+c.Name))
 	}
-	err := client.AcceptDefinitions(u.Definition().Log, changes...)
-	u.ChangedDefinitions() // offers at once what was held back
+	err := AcceptDefinitions(u, changes...)
 	writeOutcome(w, d.record("definitions/accept", u.Name(), strings.Join(names, ", "), err))
+}
+
+// AcceptDefinitions accepts changed definitions of a server, and offers at once what was held back.
+func AcceptDefinitions(u *hub.Upstream, changes ...client.DefinitionChange) error {
+	err := client.AcceptDefinitions(u.Definition().Log, changes...)
+	u.ChangedDefinitions()
+	return err
+}
+
+// AcceptDefinitions accepts changed definitions of a server as they were shown. The running dowel keeps
+// them, possibly with its replicas.
+func (c *Client) AcceptDefinitions(ctx context.Context, server string, changes ...client.DefinitionChange) error {
+	var request acceptRequest
+	for _, change := range changes {
+		request.Digests = append(request.Digests, change.Digest)
+	}
+	return c.post(ctx, callTimeout, "/v1/servers/"+url.PathEscape(server)+"/accept", request)
 }

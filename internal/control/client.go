@@ -2,6 +2,7 @@ package control
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -99,6 +100,14 @@ func (c *Client) Reload(ctx context.Context) error {
 	return c.call(ctx, http.MethodPost, "/v1/reload", nil)
 }
 
+// logoutTimeout limits how long a logout may wait for the authorization server and the cluster.
+const logoutTimeout = 3 * time.Minute
+
+// Logout ends a login of the running dowel. In a cluster it ends for all replicas.
+func (c *Client) Logout(ctx context.Context, l Login) error {
+	return c.post(ctx, logoutTimeout, "/v1/logout", l)
+}
+
 // Authorize returns [ErrOwnServer] if a server of the running dowel started this process. The
 // process must then not change the user's decisions. It returns nil if no dowel runs.
 func (c *Client) Authorize(ctx context.Context) error {
@@ -165,7 +174,7 @@ const callTimeout = 30 * time.Second
 
 // call sends a request and decodes the answer into a value, which may be nil.
 func (c *Client) call(ctx context.Context, method, path string, into any) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, callTimeout, fmt.Errorf("the running dowel did not answer within %v", callTimeout))
+	ctx, cancel := withAnswerLimit(ctx, callTimeout)
 	defer cancel()
 	resp, err := c.sendRequest(ctx, method, path)
 	if err != nil {
@@ -181,6 +190,32 @@ func (c *Client) call(ctx context.Context, method, path string, into any) error 
 // sendRequest returns the response of a request that succeeds, or the running dowel's error.
 func (c *Client) sendRequest(ctx context.Context, method, path string) (*http.Response, error) {
 	return c.sendBody(ctx, method, path, nil)
+}
+
+// post sends a value as JSON, and waits at most limit until the running dowel has done what it asks for.
+func (c *Client) post(ctx context.Context, limit time.Duration, path string, value any) error {
+	ctx, cancel := withAnswerLimit(ctx, limit)
+	defer cancel()
+	resp, err := c.postJSON(ctx, path, value)
+	if err != nil {
+		return err
+	}
+	return resp.Body.Close()
+}
+
+// withAnswerLimit limits how long the running dowel may take to answer.
+func withAnswerLimit(ctx context.Context, limit time.Duration) (context.Context, context.CancelFunc) {
+	return context.WithTimeoutCause(ctx, limit, fmt.Errorf("the running dowel did not answer within %v", limit))
+}
+
+// postJSON sends a value as JSON. It returns the response of a request that succeeds, or the running
+// dowel's error.
+func (c *Client) postJSON(ctx context.Context, path string, value any) (*http.Response, error) {
+	body, err := json.Marshal(value)
+	if err != nil {
+		return nil, err
+	}
+	return c.sendBody(ctx, http.MethodPost, path, bytes.NewReader(body))
 }
 
 // sendBody is sendRequest with a body, which may be nil.

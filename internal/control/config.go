@@ -24,7 +24,7 @@ type ConfigFile struct {
 	Hash  string       `json:"hash,omitzero"` // of the text as it is in force; "" if the file is missing
 	// State is read, missing, empty or broken. The servers of a broken file stay as they were.
 	State string `json:"state"`
-	// Servers is the number of entries that count, Shadowed the number of those that do not.
+	// Servers is the number of entries that count, Shadowed the number of entries that do not.
 	Servers  int `json:"servers"`
 	Shadowed int `json:"shadowed"`
 	// Problems are the problems of the file, without the ones of an entry.

@@ -16,6 +16,7 @@ import (
 	"github.com/dowel-mcp/dowel/internal/catalog"
 	"github.com/dowel-mcp/dowel/internal/mcpremote"
 	"github.com/dowel-mcp/dowel/internal/quota"
+	"github.com/dowel-mcp/dowel/internal/sharedserver"
 	"github.com/dowel-mcp/dowel/transport/stdio"
 )
 
@@ -43,7 +44,9 @@ type Status struct {
 	Folder string `json:"folder,omitzero"`
 	// Problems are problems of the files. Problems of a server are in Servers.
 	Problems []string `json:"problems,omitempty"`
-	Servers  []Server `json:"servers"`
+	// Cluster is nil for a dowel without replicas.
+	Cluster *Cluster `json:"cluster,omitempty"`
+	Servers []Server `json:"servers"`
 }
 
 // Limits are the limits of the gateway, and what all clients hold of them.
@@ -86,6 +89,8 @@ type Server struct {
 	Source string `json:"source,omitzero"`
 	// Note is a remark on the definition.
 	Note string `json:"note,omitzero"`
+	// RunsAt is the replica that runs the server, if one runs it for all.
+	RunsAt string `json:"runsAt,omitzero"`
 	// Revision and Era are the protocol's, or empty if not known yet.
 	Revision string `json:"revision,omitzero"`
 	Era      string `json:"era,omitzero"`
@@ -144,6 +149,9 @@ func Describe(h *hub.Hub, u *hub.Upstream) Server {
 		Name: u.Name(), Status: s.Status, Since: s.Since, Cause: s.Cause, Attempt: s.Attempt, Next: s.Next, Installing: s.Installing, Login: s.LoginURL,
 		Origin: def.Origin, Source: def.Source, Note: def.Note,
 		Revision: string(info.Revision), Title: info.Info.Name,
+	}
+	if shared, ok := def.Target.(*sharedserver.Target); ok {
+		d.RunsAt = cmp.Or(shared.Owner(), "no replica at the moment")
 	}
 	if info.Info.Version != "" {
 		d.Title += " " + info.Info.Version

@@ -56,6 +56,8 @@ func (c *controller) Token(_ context.Context, renew bool) (string, error) {
 
 func (c *controller) Reload(context.Context) error { return errors.New("dowel.json:1:1: it is broken") }
 
+func (c *controller) Logout(context.Context, control.Login) error { return nil }
+
 func (c *controller) Yield(context.Context) error { return errors.New("it serves others") }
 
 func (c *controller) RequestStop(context.Context) error {

@@ -30,6 +30,8 @@ type Controller interface {
 	Token(ctx context.Context, renew bool) (string, error)
 	// Reload reads the configuration again.
 	Reload(ctx context.Context) error
+	// Logout ends a login, for all replicas.
+	Logout(ctx context.Context, l Login) error
 	// Yield lets another dowel take the place of this one. The error says why it does not.
 	Yield(ctx context.Context) error
 	// RequestStop makes this dowel end soon. The error says why it does not.
@@ -39,6 +41,14 @@ type Controller interface {
 // ErrNoServer is wrapped by a Controller's error for an unknown server.
 var ErrNoServer = errors.New("there is no such server")
 
+// Login names a login of the user at a server.
+type Login struct {
+	// Name is the server's in the configuration of the command; empty for a server without an entry.
+	Name    string `json:"name,omitzero"`
+	URL     string `json:"url"`
+	Account string `json:"account,omitzero"` // as in auth.Options
+}
+
 // ConsoleLogin is the way into the console.
 type ConsoleLogin struct {
 	URL      string `json:"url"`
@@ -46,7 +56,7 @@ type ConsoleLogin struct {
 	Version  string `json:"version"` // of the running dowel
 }
 
-// Running is a running dowel, for its API. Recorder, Calls, Audit and Config may be nil.
+// Running is a running dowel, for its API. Recorder, Calls, Chats, Audit and Config may be nil.
 type Running struct {
 	// Life ends the streams of events, logs and the journal, which tells their readers that this dowel
 	// ends.
@@ -55,6 +65,7 @@ type Running struct {
 	Hub        *hub.Hub
 	Recorder   *journal.Recorder // of the journal
 	Calls      *Calls            // by the user
+	Chats      *Chats            // with the agent
 	Audit      *AuditTrail
 	Config     func() *config.Set // returns the configuration in force; nil means that there is none
 	Drafts     *draft.Desk        // edits the files of Config; nil if they cannot be edited
@@ -70,6 +81,14 @@ func Handler(d Running, gateway http.Handler) http.Handler {
 	mux.HandleFunc("POST /v1/authorize", refuseOwnServers(func(w http.ResponseWriter, _ *http.Request) { writeOutcome(w, nil) }))
 	mux.HandleFunc("POST /v1/yield", func(w http.ResponseWriter, r *http.Request) { writeOutcome(w, c.Yield(r.Context())) })
 	mux.HandleFunc("POST /v1/stop", refuseOwnServers(func(w http.ResponseWriter, r *http.Request) { writeOutcome(w, c.RequestStop(r.Context())) }))
+	mux.HandleFunc("POST /v1/logout", refuseOwnServers(func(w http.ResponseWriter, r *http.Request) {
+		var l Login
+		err := json.NewDecoder(r.Body).Decode(&l)
+		if err == nil {
+			err = c.Logout(r.Context(), l)
+		}
+		writeOutcome(w, err)
+	}))
 	mux.HandleFunc("GET /v1/token", refuseOwnServers(func(w http.ResponseWriter, r *http.Request) { writeToken(w, r, c, false) }))
 	mux.HandleFunc("POST /v1/token/renew", refuseOwnServers(func(w http.ResponseWriter, r *http.Request) { writeToken(w, r, c, true) }))
 	mux.HandleFunc("POST /v1/console", refuseOwnServers(func(w http.ResponseWriter, r *http.Request) {
@@ -77,6 +96,13 @@ func Handler(d Running, gateway http.Handler) http.Handler {
 		writeResult(w, login, err)
 	}))
 	mux.HandleFunc("GET /v1/events", func(w http.ResponseWriter, r *http.Request) { serveEvents(w, r, d.Hub, d.Life) })
+	if d.Chats != nil {
+		mux.HandleFunc("POST /v1/agents", refuseOwnServers(d.serveAgent))
+	}
+	if d.Calls != nil {
+		mux.HandleFunc("POST /v1/approvals", refuseOwnServers(d.serveApproval))
+		mux.HandleFunc("POST /v1/approvals/{key}", refuseOwnServers(d.serveApprovalClosed))
+	}
 	if d.Recorder != nil {
 		stream := refuseOwnServers(func(w http.ResponseWriter, r *http.Request) { streamJournal(w, r, d.Recorder, d.Life) })
 		mux.HandleFunc("GET /v1/journal", stream)
@@ -124,6 +150,9 @@ func (d Running) addShared(mux *http.ServeMux, protect func(http.HandlerFunc) ht
 	mux.HandleFunc("POST /v1/servers/{name}/doctor", protect(func(w http.ResponseWriter, r *http.Request) { streamDoctor(w, r, d.Hub, d.Life) }))
 	mux.HandleFunc("GET /v1/servers/{name}/logs", func(w http.ResponseWriter, r *http.Request) { streamLogs(w, r, d.Hub, d.Life) })
 	d.addTools(mux, protect)
+	if d.Chats != nil {
+		d.addChats(mux, protect)
+	}
 	if d.Audit != nil {
 		mux.HandleFunc("GET /v1/audit", protect(d.serveAudit))
 	}
@@ -140,6 +169,9 @@ func (d Running) addShared(mux *http.ServeMux, protect func(http.HandlerFunc) ht
 		mux.HandleFunc("GET /v1/clients", protect(func(w http.ResponseWriter, r *http.Request) { writeJSON(w, clientsOf(d.Recorder)) }))
 		mux.HandleFunc("GET /v1/operations/{id}", protect(d.serveOperation))
 		mux.HandleFunc("GET /v1/frames/{seq}", protect(d.serveFrame))
+		mux.HandleFunc("GET /v1/operations/{id}/call", protect(d.serveRepeatable))
+		mux.HandleFunc("GET /v1/compare", protect(d.serveComparison))
+		mux.HandleFunc("GET /v1/export", protect(d.serveExport))
 	}
 }
 

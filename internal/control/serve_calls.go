@@ -26,6 +26,9 @@ func (d Running) addTools(mux *http.ServeMux, protect func(http.HandlerFunc) htt
 		info, err := d.Calls.Start(q)
 		writeResult(w, info, err)
 	}))
+	mux.HandleFunc("GET /v1/saved", protect(d.serveSaved))
+	mux.HandleFunc("POST /v1/saved", protect(d.serveSaving))
+	mux.HandleFunc("POST /v1/saved/remove", protect(d.serveSavedRemoval))
 	d.addAsks(mux, protect)
 	mux.HandleFunc("GET /v1/calls/{id}", protect(d.serveCall))
 	mux.HandleFunc("POST /v1/calls/{id}/cancel", protect(func(w http.ResponseWriter, r *http.Request) {

@@ -43,6 +43,7 @@ type noteLine struct {
 //	status  the whole status, at the beginning and when it has changed
 //	asks    the number of open questions, at the beginning and when a question comes or goes
 //	audit   the audit log has grown
+//	chats   an agent has come or gone
 //	config  the configuration was loaded again
 //	log     a server has an entry more in its logs
 //	op      an operation, again when it has changed
@@ -86,6 +87,7 @@ func (d Running) serveStream(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	_, logged := d.Audit.state()
+	agents := d.Chats.follow()
 	poll := time.NewTicker(auditInterval)
 	defer poll.Stop()
 	configPoll := time.NewTicker(configInterval)
@@ -103,6 +105,8 @@ func (d Running) serveStream(w http.ResponseWriter, r *http.Request) {
 		case <-asksChanged:
 			open, asksChanged = asks.countOpen()
 			err = out.Encode(noteLine{K: "asks", Asks: &open})
+		case <-agents:
+			agents, err = d.Chats.follow(), out.Encode(noteLine{K: "chats"})
 		case <-poll.C:
 			d.Audit.poll()
 		case <-configPoll.C:

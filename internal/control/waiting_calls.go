@@ -113,7 +113,7 @@ func asksOf(req *mcp.Request, target audit.Target, asked *mcp.InputRequiredResul
 func (a *Asks) wait(ctx context.Context, next mcp.Handler, req *mcp.Request, target audit.Target, res *mcp.Result) {
 	asked, err := decodeQuestions(res)
 	if err != nil || asked.RequestState == nil {
-		return // the edge reports an error; without a state nobody can tell when the call goes on
+		return // the edge reports an error; without a state nobody can tell when the call continues
 	}
 	call := &waitingCall{id: stateID(req, *asked.RequestState), asks: asksOf(req, target, asked), here: map[string]json.RawMessage{}, answered: make(chan struct{}), done: make(chan struct{})}
 	if len(call.asks) == 0 {
@@ -147,7 +147,7 @@ func (a *Asks) wait(ctx context.Context, next mcp.Handler, req *mcp.Request, tar
 		time.AfterFunc(askTimeout, func() { a.dropCall(call, errNotCollected) }).Stop,
 		context.AfterFunc(a.life, func() { a.dropCall(call, context.Cause(a.life)) }),
 	}
-	if isLegacy { // its request goes on while its client is asked
+	if isLegacy { // its request continues while its client is asked
 		call.release = append(call.release, context.AfterFunc(ctx, func() { a.dropCall(call, context.Cause(ctx)) }))
 	}
 }

@@ -1,7 +1,9 @@
 package daemon
 
 import (
+	"bytes"
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"io"
 	"os"
@@ -16,6 +18,7 @@ import (
 	"github.com/dowel-mcp/dowel/internal/audit"
 	"github.com/dowel-mcp/dowel/internal/config"
 	"github.com/dowel-mcp/dowel/internal/control"
+	"github.com/dowel-mcp/dowel/internal/rawjson"
 )
 
 // openAudit opens the audit log: the file that the configuration names, or else the memory of this
@@ -32,10 +35,32 @@ func (d *Daemon) openAudit() (err error) {
 		}
 		d.auditLog = io.MultiWriter(d.auditFile, d.trail)
 	}
+	if d.cluster != nil {
+		shared, err := d.shareAudit(d.auditLog)
+		if err != nil {
+			return err
+		}
+		d.auditLog = io.MultiWriter(d.auditLog, shared)
+	}
 	d.trail.Log = audit.NewLog(d.auditLog, audit.Options(d.auditOptions()))
 	d.calls.Asks.Record = d.trail.Log.Write
 	d.background.Go(d.recordDefinitions)
 	return nil
+}
+
+// shareAudit writes the lines of other replicas to own, with the names of these, and returns the writer to
+// the others.
+func (d *Daemon) shareAudit(own io.Writer) (io.Writer, error) {
+	return d.cluster.ShareAudit(d.ctx, func(replica string, line []byte) {
+		named, err := json.Marshal(replica)
+		if err != nil {
+			return
+		}
+		line = append(rawjson.Set(bytes.TrimSpace(line), "replica", named), '\n')
+		if _, err := own.Write(line); err != nil {
+			d.options.Warn("the audit log: %v", err)
+		}
+	})
 }
 
 // auditOptions returns the options of the audit log.

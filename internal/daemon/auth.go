@@ -9,6 +9,7 @@ import (
 
 	"github.com/dowel-mcp/dowel/auth/resource"
 	"github.com/dowel-mcp/dowel/internal/config"
+	"github.com/dowel-mcp/dowel/mcp"
 )
 
 // ErrAuth is the error of a request for the gateway's own token if gateway.auth replaces that
@@ -18,14 +19,15 @@ var ErrAuth = errors.New("the gateway accepts access tokens of the authorization
 // NewResourceServer returns the check of access tokens for a listener. The address in the settings
 // counts as an allowed host.
 func NewResourceServer(a config.GatewayAuth, l net.Listener, listen *ListenOptions, logger *slog.Logger) (*resource.Server, error) {
-	guard, _, err := newResourceServer(a, l, listen, logger)
+	guard, _, err := newResourceServer(a, l, listen, nil, logger)
 	return guard, err
 }
 
-// newResourceServer is NewResourceServer with the address of the server as clients know it.
-func newResourceServer(a config.GatewayAuth, l net.Listener, listen *ListenOptions, logger *slog.Logger) (guard *resource.Server, at string, err error) {
+// newResourceServer is NewResourceServer with the keys of nonces, and returns the address of the server
+// as clients know it. nil keys are random.
+func newResourceServer(a config.GatewayAuth, l net.Listener, listen *ListenOptions, keys *mcp.Keys, logger *slog.Logger) (guard *resource.Server, at string, err error) {
 	opts := resource.Options{
-		URL: a.URL, Audiences: a.Audiences, Scopes: a.Scopes, Logger: logger, OfferDPoP: a.DPoP != "", RequireDPoP: a.DPoP == "required",
+		URL: a.URL, Audiences: a.Audiences, Scopes: a.Scopes, Keys: keys, Logger: logger, OfferDPoP: a.DPoP != "", RequireDPoP: a.DPoP == "required",
 	}
 	if opts.URL == "" {
 		if tcp, ok := l.Addr().(*net.TCPAddr); !ok || !tcp.IP.IsLoopback() {

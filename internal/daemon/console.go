@@ -62,13 +62,13 @@ func (d *Daemon) newConsole() *consoleServer {
 
 // running returns the daemon for its API. Streams end with life.
 func (d *Daemon) running(life context.Context) control.Running {
-	return control.Running{Life: life, Controller: d, Hub: d.Hub, Recorder: d.recorder, Calls: d.calls, Audit: d.trail, Config: d.source.Set, Drafts: d.drafts}
+	return control.Running{Life: life, Controller: d, Hub: d.Hub, Recorder: d.recorder, Calls: d.calls, Chats: d.chats, Audit: d.trail, Config: d.source.Set, Drafts: d.drafts}
 }
 
 // dialGateway connects the calls that the user makes in the console. They are recorded, limited and
 // audited like calls of other clients.
 func (d *Daemon) dialGateway(ctx context.Context, answers client.Answers) (*client.Client, error) {
-	return client.Dial(d.recordClient(ctx, nil), mcp.Chain(d.gateway, d.middleware()...), &client.Options{
+	return client.Dial(d.recordClient(ctx, nil), mcp.Chain(d.gateway, d.middleware(d.limits())...), &client.Options{
 		Info: mcp.Implementation{Name: "console", Title: "dowel console", Version: version.Number()}, Answers: answers, NoOutputCheck: true, NoCache: true, Logger: d.options.Logger,
 	})
 }

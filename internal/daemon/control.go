@@ -30,6 +30,7 @@ func (d *Daemon) Status() control.Status {
 	s := control.Status{PID: os.Getpid(), Folder: folder, Version: version.Number(), Started: d.started, Files: d.Files(), Limits: control.LimitsOf(d.quota), Servers: control.DescribeAll(d.Hub)}
 	s.Ending = d.ending.Load()
 	s.Goroutines, s.HeapBytes = runtime.NumGoroutine(), liveHeap()
+	s.Cluster = d.clusterState()
 	for _, p := range d.source.Set().Problems {
 		if p.Server == "" && p.Severity == config.Error {
 			s.Problems = append(s.Problems, p.Text())

@@ -27,6 +27,7 @@ import (
 	"github.com/dowel-mcp/dowel/auth"
 	"github.com/dowel-mcp/dowel/gateway"
 	"github.com/dowel-mcp/dowel/hub"
+	"github.com/dowel-mcp/dowel/internal/cluster"
 	"github.com/dowel-mcp/dowel/internal/config"
 	"github.com/dowel-mcp/dowel/internal/config/draft"
 	"github.com/dowel-mcp/dowel/internal/config/state"
@@ -36,6 +37,8 @@ import (
 	"github.com/dowel-mcp/dowel/internal/journal"
 	"github.com/dowel-mcp/dowel/internal/quota"
 	"github.com/dowel-mcp/dowel/internal/secretmask"
+	"github.com/dowel-mcp/dowel/internal/sharedserver"
+	"github.com/dowel-mcp/dowel/internal/tasks"
 	"github.com/dowel-mcp/dowel/internal/userlogin"
 	"github.com/dowel-mcp/dowel/internal/version"
 	"github.com/dowel-mcp/dowel/mcp"
@@ -55,12 +58,19 @@ type Options struct {
 	Record string
 	// Console says what the console may do.
 	Console ConsoleMode
+	// RenewKey makes a new key for the ids of sessions and tasks. The older keys still open them.
+	RenewKey bool
+	// Cluster is the URL of the cluster that the daemon joins as a replica, or "". ClusterCredentials is
+	// the file with the credentials of the NATS user, or "".
+	Cluster, ClusterCredentials string
 	// ConfigGiven is true if the command line chose files or a project. If another daemon runs
 	// already, a proxy warns that these flags are ignored.
 	ConfigGiven bool
 
 	// Socket is the path at which other processes of the user reach the daemon.
 	Socket string
+	// Sessions is the folder of saved conversations, or "".
+	Sessions string
 	// Config returns the places of the configuration, State the choices of the user. Both are
 	// called at each start.
 	Config func() (config.Options, error)
@@ -74,9 +84,16 @@ type Options struct {
 	// Both may be called concurrently.
 	Warn   func(format string, args ...any)
 	Notice func(text string)
+	// Client returns the name of the client of this process at the running daemon, also if that is this
+	// process: in the journal, in the audit log, and as the owner of tasks, which a later process with
+	// the same name finds again. It is called for each request. nil means a name of this process
+	// alone, and none if the daemon is this process.
+	Client func() string
 	// Reported reports whether a problem of the configuration was shown to the user before. If
 	// it is nil, every problem is shown.
 	Reported func(config.Problem) bool
+	// Agents makes agents for conversations in this process; nil makes none.
+	Agents func(*AgentHub) control.ChatHost
 	// AskTrust asks the user whether a server of a project may run. If it is nil, these servers
 	// wait until the user allows them with dowel trust.
 	AskTrust func(ctx context.Context, source *configured.Source, u configured.Untrusted) error
@@ -93,13 +110,19 @@ type Daemon struct {
 	source    *configured.Source
 	info      mcp.Implementation
 	gateway   *gateway.Gateway // set when the settings are known
+	tasks     tasks.Store      // set with gateway
+	keys      *mcp.Keys        // of sessions, tasks and states; set with gateway
 	console   *consoleServer   // nil if it is off
 	calls     *control.Calls   // by the user
+	chats     *control.Chats   // with the agent
 	questions trustQuestions
 	state     *state.State
 	settings  config.Gateway
-	quota     *transport.Quota // of all clients
-	access    *Access          // set when the settings are known
+	quota     *transport.Quota                // of all clients
+	access    *Access                         // set when the settings are known
+	cluster   *cluster.Cluster                // nil without one
+	shared    *sharedserver.Pool              // servers that run once in the cluster; nil without one
+	sharing   atomic.Pointer[gateway.Gateway] // serves the shared servers of this replica; set with gateway
 	// Web is the gateway over HTTP, or nil if the daemon does not serve it.
 	Web          atomic.Pointer[httpGateway]
 	pages        atomic.Pointer[userlogin.Pages] // on which users log in at servers; nil without access tokens
@@ -124,8 +147,9 @@ type Daemon struct {
 	stopRequested chan struct{} // closed when another process asks the daemon to end
 }
 
-// newDaemon builds a daemon. Its servers start with loadServers.
-func newDaemon(o Options) (*Daemon, error) {
+// newDaemon builds a daemon, which is a replica of cl if that is not nil. Its servers start with
+// loadServers.
+func newDaemon(o Options, cl *cluster.Cluster) (*Daemon, error) {
 	where, err := o.Config()
 	if err != nil {
 		return nil, err
@@ -134,23 +158,37 @@ func newDaemon(o Options) (*Daemon, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &Daemon{options: o, state: store, started: time.Now(), yielded: make(chan struct{}), stopRequested: make(chan struct{})}
+	d := &Daemon{options: o, state: store, cluster: cl, started: time.Now(), yielded: make(chan struct{}), stopRequested: make(chan struct{})}
 	d.ctx, d.cancel = context.WithCancel(context.Background())
 	d.info = mcp.Implementation{Name: "dowel", Title: "dowel", Version: version.Number()}
 	secrets := secretmask.NewSet()
 	d.recorder = journal.New(journal.Options{Secrets: secrets})
 	d.Hub = hub.New(&hub.Options{Info: d.info, Cache: newCatalogCache(), Watch: configured.WatchFiles, DialContext: d.recordServer, Logger: o.Logger})
+	if o.Sessions != "" {
+		d.chats = control.NewChats(o.Sessions)
+	}
 	d.calls = control.NewCalls(d.ctx, d.Hub, d.dialGateway)
 	d.drafts = &draft.Desk{Files: func() []config.File { return d.source.Set().Files }}
-	d.source = configured.New(d.Hub, configured.Options{Config: where, Choices: store, Logins: o.Logins, Fallback: BuiltInServers(), Secrets: secrets, Logger: o.Logger})
+	if err := d.joinSharedServers(); err != nil {
+		return nil, err
+	}
+	d.source = configured.New(d.Hub, configured.Options{Config: where, ShareInCluster: d.shareInCluster(), Choices: d.choices(), Logins: d.logins(), Fallback: BuiltInServers(), Secrets: secrets, Logger: o.Logger})
 	return d, nil
 }
 
 // startDaemon starts a daemon on a bound control socket: the servers, the control server and the
 // gateway. If it fails, it releases the socket.
 func startDaemon(ctx context.Context, place *control.Place, o Options, cause string) (_ *Daemon, err error) {
-	d, err := newDaemon(o)
+	cl, err := joinCluster(ctx, o)
 	if err != nil {
+		_ = place.Release()
+		return nil, err
+	}
+	d, err := newDaemon(o, cl)
+	if err != nil {
+		if cl != nil {
+			cl.Close()
+		}
 		_ = place.Release()
 		return nil, err
 	}
@@ -166,6 +204,7 @@ func startDaemon(ctx context.Context, place *control.Place, o Options, cause str
 	if err := d.loadServers(cause); err != nil {
 		return nil, err
 	}
+	d.hostAgents()
 	if d.console = d.newConsole(); d.console != nil {
 		d.shutdowns = append(d.shutdowns, d.console.shutdown)
 	}
@@ -235,6 +274,9 @@ func (d *Daemon) Stop(ctx context.Context) {
 // servers keep running.
 func (d *Daemon) stopServing(ctx context.Context) {
 	d.ending.Store(true)
+	if d.chats != nil {
+		d.chats.Close()
+	}
 	end, cancel := context.WithTimeout(context.WithoutCancel(ctx), ShutdownTimeout)
 	defer cancel()
 	if err := Shutdown(end, d.shutdowns...); err != nil {
@@ -253,14 +295,17 @@ func (d *Daemon) loadServers(cause string) error {
 	}
 	d.settings, d.quota = settings, transport.NewQuota(transport.Limits(settings.Limits))
 	quota.LogRefusals(d.quota, d.options.Logger)
-	d.gateway = gateway.New(d.Hub, &gateway.Options{Info: d.info, Quota: d.quota, Logger: d.options.Logger,
-		TaskAfter: settings.TaskAfter,
-		Scopes:    func(server string) []string { return settings.Auth.Servers[server] }, Login: d.loginUser})
+	d.keys, d.tasks = d.openKeys(), d.openTasks()
+	d.gateway = gateway.New(d.Hub, &gateway.Options{Info: d.info, Keys: d.keys, Quota: d.quota, Logger: d.options.Logger,
+		TaskAfter: settings.TaskAfter, Tasks: d.tasks,
+		Scopes: func(server string) []string { return settings.Auth.Servers[server] }, Login: d.loginUser})
+	d.sharing.Store(d.gateway)
 	d.access = NewAccess(settings, d.state)
 	if err := d.openAudit(); err != nil {
 		return err
 	}
 	d.background.Go(func() { d.followConfig(set) })
+	d.followReplicas()
 	return nil
 }
 
@@ -324,10 +369,19 @@ func (d *Daemon) stopServers() {
 	_ = d.calls.Close() // its transport is in memory
 	if d.gateway != nil {
 		d.gateway.Close()
+		if err := d.tasks.Close(); err != nil {
+			d.options.Warn("%v", err)
+		}
 	}
 	d.Hub.Close()
+	if d.shared != nil {
+		d.shared.Close()
+	}
 	d.recorder.Close()
 	d.recording.Wait()
+	if d.cluster != nil {
+		d.cluster.Close()
+	}
 	if d.auditFile != nil {
 		d.auditFile.Close()
 	}
@@ -381,22 +435,7 @@ func (d *Daemon) askTrust(ctx context.Context) error {
 
 // stdioHandler returns the handler for a client over stdio.
 func (d *Daemon) stdioHandler() mcp.Handler {
-	return mcp.Chain(d.clientGateway(), d.gatewayMiddleware()...)
-}
-
-// maxConcurrent limits the requests of one client that run at the same time.
-const maxConcurrent = 1000
-
-// gatewayMiddleware returns the handlers in front of the gateway. The journal comes first, and the
-// rate limit second, so that the audit log records only accepted requests. The questions of calls
-// are asked in the console, too.
-func (d *Daemon) gatewayMiddleware() []mcp.Middleware { return d.middleware(d.calls.Asks.Middleware()) }
-
-// middleware is gatewayMiddleware with handlers between the rate limit and the audit log.
-func (d *Daemon) middleware(asks ...mcp.Middleware) []mcp.Middleware {
-	limit := gateway.Limits{Rate: d.settings.Rate, Burst: int(2 * d.settings.Rate), Concurrent: maxConcurrent}
-	all := append([]mcp.Middleware{d.recorder.Middleware(), gateway.Limit(limit)}, asks...)
-	return append(all, gateway.Audit(d.auditLog, d.auditOptions()))
+	return mcp.Chain(d.clientGateway(), d.gatewayMiddleware(d.limits())...)
 }
 
 // maskSecrets replaces the secrets of all servers in text, and everything with the form of one.

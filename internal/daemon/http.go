@@ -15,6 +15,7 @@ import (
 	"github.com/dowel-mcp/dowel/internal/console"
 	"github.com/dowel-mcp/dowel/internal/control"
 	"github.com/dowel-mcp/dowel/internal/userlogin"
+	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/dowel-mcp/dowel/transport/streamable"
 )
 
@@ -43,7 +44,7 @@ func (d *Daemon) serveGateway() (*httpGateway, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the gateway cannot listen at %s: %w; choose another address with --http", address, ExplainListen(err, LocalAddress(address)))
 	}
-	if err := d.access.CheckAddress(listener.Addr()); err != nil {
+	if err := errors.Join(d.access.CheckAddress(listener.Addr()), d.checkClusterAccess()); err != nil {
 		listener.Close()
 		return nil, err
 	}
@@ -55,10 +56,10 @@ func (d *Daemon) serveGateway() (*httpGateway, error) {
 	if d.consoleIsAt(listener.Addr()) {
 		home = console.DefaultPrefix + "/"
 	}
-	options := &gateway.HTTPOptions{Streamable: streamable.Options{ServerOptions: shared}, Middleware: d.gatewayMiddleware(), Clients: d.namedGateways()}
+	options := &gateway.HTTPOptions{Streamable: streamable.Options{ServerOptions: shared}, Middleware: d.gatewayMiddleware(d.sharedLimits()), Clients: d.namedGateways()}
 	protect := listen.Protect
 	if d.access.UsesAuth() {
-		guard, at, err := newResourceServer(d.settings.Auth, listener, &listen, d.options.Logger)
+		guard, at, err := newResourceServer(d.settings.Auth, listener, &listen, d.keys, d.options.Logger)
 		if err != nil {
 			listener.Close()
 			return nil, fmt.Errorf("gateway.auth: %w", err)
@@ -130,8 +131,9 @@ const closingDelay = 100 * time.Millisecond
 // returns a function that stops this, with the calls in flight limited by its context.
 func (d *Daemon) serveControl(l net.Listener) func(context.Context) error {
 	options := &gateway.HTTPOptions{
-		Streamable: streamable.Options{ServerOptions: d.serverOptions(), Principal: control.Principal},
-		Guard:      streamable.Guard{Off: true}, Middleware: d.gatewayMiddleware(),
+		// The user's own processes need this daemon, not the cluster.
+		Streamable: streamable.Options{ServerOptions: d.serverOptions(), Principal: control.Principal, Sessions: streamable.SessionOptions{Keys: new(mcp.Keys)}},
+		Guard:      streamable.Guard{Off: true}, Middleware: d.gatewayMiddleware(d.limits()),
 	}
 	all, search := d.gateway.HTTPHandler(options), d.searchGateway().HTTPHandler(options)
 	handler := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -23,7 +23,7 @@ func (d *Daemon) recordClient(ctx context.Context, _ net.Conn) context.Context {
 }
 
 // recordClient returns the context of a dial to the daemon. If the daemon is in this process, it
-// serves the connection, and the context is that of the serving side too.
+// serves the connection, and the context is the context of the serving side too.
 func (p *Proxy) recordClient(ctx context.Context, _ string) context.Context {
 	if d := p.serving.Load(); d != nil {
 		return d.recordClient(ctx, nil)

@@ -148,9 +148,10 @@ func (p *Proxy) takeOver(cause string) error {
 	if err != nil {
 		return err
 	}
-	p.daemon, p.calls = d, &callCounter{Handler: d.stdioHandler()}
+	p.daemon, p.calls = d, new(callCounter)
 	p.serving.Store(d)
-	p.setTarget(hub.Definition{Target: p.calls, Origin: "this dowel", Fingerprint: "this process"})
+	counted := mcp.Chain(d.stdioHandler(), p.calls.count, NameClient(p.options.Client)) // with the daemon's extensions
+	p.setTarget(hub.Definition{Target: counted, Origin: "this dowel", Fingerprint: "this process"})
 	return nil
 }
 
@@ -180,15 +181,21 @@ func (p *Proxy) setTarget(d hub.Definition) {
 }
 
 // remoteDefinition returns the definition of the daemon in process pid. 0 means the next daemon,
-// in whatever process it runs. A header tells the daemon which process its calls come from.
+// in whatever process it runs. A header tells the daemon which client its calls come from.
 func (p *Proxy) remoteDefinition(pid int) hub.Definition {
-	me := http.Header{control.HeaderClient: {fmt.Sprintf("process %d", os.Getpid())}}
-	if p.options.ToolSearch {
-		me.Set(control.HeaderToolSearch, "true")
+	me := func(context.Context) (http.Header, error) {
+		header := http.Header{control.HeaderClient: {ProcessName()}}
+		if p.options.Client != nil {
+			header.Set(control.HeaderClient, p.options.Client())
+		}
+		if p.options.ToolSearch {
+			header.Set(control.HeaderToolSearch, "true")
+		}
+		return header, nil
 	}
 	return hub.Definition{
 		Target: remoteDialer{p.Running, streamable.URL{
-			URL: p.Running.Gateway(), Client: p.Running.HTTP(), Header: func(context.Context) (http.Header, error) { return me, nil },
+			URL: p.Running.Gateway(), Client: p.Running.HTTP(), Header: me,
 		}},
 		Origin: fmt.Sprintf("the running dowel, process %d", pid), Fingerprint: fmt.Sprintf("process %d", pid),
 	}
@@ -216,17 +223,19 @@ func (d remoteDialer) Dial(ctx context.Context, in mcp.Inbound, opts transport.C
 }
 
 // callCounter counts the calls of a handler that are in flight.
-type callCounter struct {
-	mcp.Handler
-	calls atomic.Int64
+type callCounter struct{ calls atomic.Int64 }
+
+// count is an [mcp.Middleware].
+func (c *callCounter) count(next mcp.Handler) mcp.Handler {
+	return mcp.HandlerFunc(func(ctx context.Context, req *mcp.Request) (*mcp.Result, error) {
+		c.calls.Add(1)
+		defer c.calls.Add(-1)
+		return next.ServeMCP(ctx, req)
+	})
 }
 
-// ServeMCP implements [mcp.Handler].
-func (c *callCounter) ServeMCP(ctx context.Context, req *mcp.Request) (*mcp.Result, error) {
-	c.calls.Add(1)
-	defer c.calls.Add(-1)
-	return c.Handler.ServeMCP(ctx, req)
-}
+// ProcessName returns the name of this process as a client of the running dowel.
+func ProcessName() string { return fmt.Sprintf("process %d", os.Getpid()) }
 
 // waitIdle waits up to limit until no call is in flight.
 func (c *callCounter) waitIdle(limit time.Duration) {

@@ -21,17 +21,21 @@ func (d *Daemon) loginUser(ctx context.Context, server string, wait bool) (addre
 	if wait {
 		return "", pages.Await(ctx, server, l.Principal)
 	}
-	return pages.Begin(userlogin.Login{Server: server, Principal: l.Principal, Issuer: l.Issuer, Run: l.Run})
+	return pages.Begin(ctx, userlogin.Login{Server: server, Principal: l.Principal, Issuer: l.Issuer, Run: l.Run})
 }
 
 // servePages serves the pages on which users log in at servers, in front of next. url is the
 // address of the gateway.
 func (d *Daemon) servePages(url string, guard *resource.Server, listen ListenOptions, next http.Handler) http.Handler {
 	url = strings.TrimSuffix(url, "/")
-	pages := userlogin.New(userlogin.Options{
+	o := userlogin.Options{
 		URL: url, Resource: url + "/mcp", Protect: guard.Protect, Logger: d.options.Logger,
 		Client: auth.Client{ID: d.settings.Auth.ClientID, Secret: d.settings.Auth.ClientSecret},
-	})
+	}
+	if d.cluster != nil {
+		o.Network, o.Values = d.cluster, d.cluster.Values()
+	}
+	pages := userlogin.New(o)
 	d.pages.Store(pages)
 	hosts := listen.Guard()
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

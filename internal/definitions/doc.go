@@ -1,5 +1,5 @@
-// Package definitions compares the definitions that a server gives today with the ones that the
-// user has accepted: of its tools, prompts and resource templates, and its instructions.
+// Package definitions compares the definitions that a server gives today with the definitions that
+// the user has accepted: of its tools, prompts and resource templates, and its instructions.
 //
 // A [Record] holds them for one server. The definition seen first is accepted. Another one of the
 // same name is a [Change] until the user accepts it. A [Log] keeps the record between runs.

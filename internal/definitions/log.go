@@ -19,11 +19,22 @@ type Log interface {
 // record is valid, but not stored. isStart says that the server has just started and that these are
 // all of its definitions.
 func Observe(log Log, seen []Definition, isStart bool) (*Record, error) {
+	return update(log, func(r *Record, now time.Time) bool { return r.observe(seen, isStart, now) })
+}
+
+// Review is Observe for definitions that were recorded already, possibly in another log. It records only
+// those with a new name, so processes that see different definitions do not write in turn.
+func Review(log Log, seen []Definition) (*Record, error) {
+	return update(log, func(r *Record, now time.Time) bool { return r.addNew(seen, now) })
+}
+
+// update changes the record of a log, and returns it. change reports whether it has changed the record.
+func update(log Log, change func(r *Record, now time.Time) bool) (*Record, error) {
 	var r *Record
 	now := time.Now().UTC().Truncate(time.Second)
 	err := log.Update(func(stored []byte) []byte {
 		r = parseRecord(stored)
-		if !r.observe(seen, isStart, now) {
+		if !change(r, now) {
 			return stored
 		}
 		return r.encode()
@@ -35,7 +46,7 @@ func Observe(log Log, seen []Definition, isStart bool) (*Record, error) {
 }
 
 // Read returns the record of a log.
-func Read(log Log) (*Record, error) { return Observe(log, nil, false) }
+func Read(log Log) (*Record, error) { return Review(log, nil) }
 
 // Accept makes changes the accepted definitions. A stored record that cannot be read is replaced.
 func Accept(log Log, changes ...Change) error {

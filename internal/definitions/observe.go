@@ -1,6 +1,9 @@
 package definitions
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // observe adds definitions that a server has given. Those with a new name are accepted. Of several
 // with the same kind and name the first counts. isStart says that the server has just started, and
@@ -36,6 +39,12 @@ func (r *Record) observe(seen []Definition, isStart bool, now time.Time) (modifi
 		r.ChangedStarts, modified = 0, true
 	}
 	return modified
+}
+
+// addNew accepts the definitions with a new name. modified is true if the record has changed.
+func (r *Record) addNew(seen []Definition, now time.Time) (modified bool) {
+	unknown := slices.DeleteFunc(slices.Clone(seen), func(d Definition) bool { return r.Entries[d.key()] != nil })
+	return len(unknown) > 0 && r.observe(unknown, false, now)
 }
 
 // newVersion returns the definition as seen now. The text is left out if the record has no room for

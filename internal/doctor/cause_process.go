@@ -195,6 +195,9 @@ func (e *evidence) adviseOnExit(exit *stdio.ExitError) finding {
 
 var errorLine = mustCompile(`(?i)\berror\b|error:|fatal|exception|failed|cannot|denied`)
 
+// usageHint matches a line that says where to read about the command.
+var usageHint = mustCompile(`(?i)^\s*(?:usage\b|for more (?:information|help)\b|(?:see|try|run|use|type)\b.*(?:--help|-h\b|\bhelp\b))`)
+
 const saidNothing = "it said nothing on stderr"
 
 // pickTellingLine returns the stderr line that most likely names the problem.
@@ -205,6 +208,11 @@ func (e *evidence) pickTellingLine() string {
 	}
 	for _, line := range lines {
 		if errorLine.MatchString(line) {
+			return strings.TrimSpace(line)
+		}
+	}
+	for _, line := range slices.Backward(lines) {
+		if !usageHint.MatchString(line) {
 			return strings.TrimSpace(line)
 		}
 	}

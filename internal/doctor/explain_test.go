@@ -81,6 +81,8 @@ func TestComplaints(t *testing.T) {
 		{"PRESENT_KEY is required and IS_CLEAN was empty; it failed: no idea", "failed: no idea", "Fix the problem"},
 		{"starting\nfatal: the moon is full\nbye", "fatal: the moon is full", "Fix the problem"},
 		{"starting\nbye", "bye", "Fix the problem"},
+		{"dowel: the server notes has no folder yet\nsee dowel serve --help", "notes has no folder yet", "Fix the problem"},
+		{"the port is no number\n\nFor more information, try '--help'.", "port is no number", "Fix the problem"},
 	} {
 		t.Run(test.stderr[:min(len(test.stderr), 40)], func(t *testing.T) {
 			c := stdio.Command{Path: "server", Env: map[string]string{"PRESENT_KEY": "x", "IS_CLEAN": "y"}}

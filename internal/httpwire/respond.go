@@ -51,9 +51,15 @@ func writeHead(w http.ResponseWriter, status, length int) {
 	h := w.Header()
 	h["Content-Type"] = jsonType
 	h["Cache-Control"] = noStore
-	h["Content-Length"] = []string{strconv.Itoa(length)}
+	if length > announcedBody {
+		h["Content-Length"] = []string{strconv.Itoa(length)}
+	}
 	w.WriteHeader(status)
 }
+
+// announcedBody is the size in bytes of a body that fits the buffer of net/http. net/http announces
+// the length of such a body itself, without an allocation.
+const announcedBody = 2 << 10
 
 // smallBody is a size in bytes that a socket's buffer takes at once, so that a write does not wait
 // for the client.

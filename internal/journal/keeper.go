@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"time"
 
+	"github.com/dowel-mcp/dowel/internal/callmark"
 	"github.com/dowel-mcp/dowel/internal/framesink"
 	"github.com/dowel-mcp/dowel/internal/mcpwire"
 	"github.com/dowel-mcp/dowel/internal/rawjson"
@@ -132,6 +133,7 @@ func (k *keeper) followBatch(f *Frame, seq uint64, c *Conn, data []byte) (first 
 		if first == nil {
 			first = op
 			f.Method, f.Name, f.ID, f.Status, f.Took = part.Method, part.Name, part.ID, part.Status, part.Took
+			f.Mark = part.Mark
 		}
 	}
 	return first
@@ -146,6 +148,9 @@ func (k *keeper) followMessage(f *Frame, seq uint64, c *Conn, msg *jsonrpc.Messa
 		m := readRequest(msg.Params)
 		if m.name != nil {
 			f.Name = k.shareName(m.name)
+		}
+		if mark, ok := rawjson.String(m.mark); ok && len(mark) <= callmark.MaxLength {
+			f.Mark = mark
 		}
 		k.noteRequest(c, &m)
 		if (f.Direction == framesink.Sent) == (c.leg == ServerLeg) {

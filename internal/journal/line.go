@@ -42,6 +42,7 @@ type Line struct {
 	Revision string              `json:"revision,omitzero"`
 	ID       json.RawMessage     `json:"id,omitempty"`
 	Size     int                 `json:"size,omitzero"`
+	Mark     string              `json:"mark,omitzero"` // of the client, for its call
 	Header   map[string][]string `json:"header,omitempty"`
 	Frame    json.RawMessage     `json:"frame,omitempty"`
 	Text     string              `json:"text,omitzero"` // a frame that is not JSON, or was cut
@@ -107,7 +108,7 @@ func LineOf(r Record) Line {
 func lineOfFrame(seq uint64, f *Frame) Line {
 	l := Line{
 		K: frameLine, Seq: seq, Time: f.Time, Leg: f.Leg.String(), Wire: wires[f.Direction], Kind: f.Kind.String(), Conn: f.Conn,
-		Revision: string(f.Revision), Size: f.Size, Header: f.Header, Op: f.Operation, Client: f.Client, Server: f.Server,
+		Revision: string(f.Revision), Size: f.Size, Mark: f.Mark, Header: f.Header, Op: f.Operation, Client: f.Client, Server: f.Server,
 		Method: f.Method, Name: f.Name, Status: f.Status, MS: milliseconds(f.Took),
 	}
 	if !f.ID.IsZero() {
@@ -149,7 +150,7 @@ func (l *Line) Record() (r Record, ok bool) {
 func (l *Line) frame() *Frame {
 	f := &Frame{
 		Time: l.Time, Conn: l.Conn, Client: l.Client, Server: l.Server, Revision: mcp.Revision(l.Revision), Method: l.Method, Name: l.Name,
-		Operation: l.Op, Size: l.Size, Header: l.Header, Status: l.Status, Took: duration(l.MS), Body: l.Frame,
+		Operation: l.Op, Mark: l.Mark, Size: l.Size, Header: l.Header, Status: l.Status, Took: duration(l.MS), Body: l.Frame,
 	}
 	if l.Frame == nil {
 		f.Body = []byte(l.Text)

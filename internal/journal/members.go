@@ -1,6 +1,7 @@
 package journal
 
 import (
+	"github.com/dowel-mcp/dowel/internal/callmark"
 	"github.com/dowel-mcp/dowel/internal/mcpwire"
 	"github.com/dowel-mcp/dowel/internal/rawjson"
 	"github.com/dowel-mcp/dowel/jsonrpc"
@@ -15,6 +16,7 @@ type requestMembers struct {
 	clientInfo   []byte
 	version      []byte
 	token        []byte // of progress
+	mark         []byte // of a call
 }
 
 // readRequest reads params once.
@@ -45,6 +47,8 @@ func (m *requestMembers) readMeta(meta []byte) {
 			m.version = it.Value
 		case metaClientInfo:
 			m.clientInfo = it.Value
+		case callmark.Meta:
+			m.mark = it.Value
 		}
 	}
 }

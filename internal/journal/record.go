@@ -72,6 +72,8 @@ type Frame struct {
 	ID           jsonrpc.ID
 	// Operation is the operation that the frame belongs to, or 0.
 	Operation uint64
+	// Mark is the mark that a client has given its call (see package callmark), or "".
+	Mark string
 	// Size is the size of the frame in bytes. Body holds all of it or its beginning, without
 	// secrets.
 	Size int

@@ -55,7 +55,7 @@ func isPublicFolder(name string) bool {
 	switch name {
 	case "internal", "testdata", "node_modules", "cmd", "conformance", "examples", "bin", "dist":
 		return false
-	case "attack", "bench", "browser", "interop", "servers", "tools": // modules of their own
+	case "attack", "chaos", "bench", "browser", "interop", "servers", "tools": // modules of their own
 		return false
 	}
 	return true

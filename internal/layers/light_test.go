@@ -16,6 +16,7 @@ var (
 	fileParsers  = []string{"github.com/goccy/go-yaml", "github.com/pelletier/go-toml/v2", "github.com/tailscale/hujson"}
 	fileWatchers = []string{"github.com/fsnotify/fsnotify", "github.com/gofrs/flock"}
 	loginStores  = []string{"github.com/gofrs/flock", "github.com/zalando/go-keyring"}
+	taskEngines  = []string{"github.com/nats-io/nats-server/v2", "github.com/nats-io/nats.go", "github.com/dowel-mcp/dowel/taskstore"}
 	validators   = []string{"github.com/santhosh-tekuri/jsonschema/v6"}
 )
 
@@ -26,11 +27,11 @@ func TestLinkedPackages(t *testing.T) {
 		roots   []string
 		without []string
 	}{
-		{"server on standard streams", []string{"./server", "./transport/stdio", "./transport/memory"}, slices.Concat(httpPackages, validators)},
-		{"server with access tokens", []string{"./server", "./auth/resource", "./transport/streamable"}, slices.Concat(fileParsers, loginStores, validators)},
-		{"client with logins", []string{"./client", "./auth"}, slices.Concat(fileParsers, loginStores, validators)},
-		{"hub", []string{"./hub"}, slices.Concat(fileParsers, fileWatchers, loginStores, validators)},
-		{"gateway", []string{"./gateway"}, slices.Concat(fileParsers, fileWatchers, loginStores, validators)},
+		{"server on standard streams", []string{"./server", "./transport/stdio", "./transport/memory"}, slices.Concat(httpPackages, validators, taskEngines)},
+		{"server with access tokens", []string{"./server", "./auth/resource", "./transport/streamable"}, slices.Concat(fileParsers, loginStores, validators, taskEngines)},
+		{"client with logins", []string{"./client", "./auth"}, slices.Concat(fileParsers, loginStores, validators, taskEngines)},
+		{"hub", []string{"./hub"}, slices.Concat(fileParsers, fileWatchers, loginStores, validators, taskEngines)},
+		{"gateway", []string{"./gateway"}, slices.Concat(fileParsers, fileWatchers, loginStores, validators, taskEngines)},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			linked := goLines(t, repository, append([]string{"list", "-deps"}, tt.roots...)...)
@@ -68,7 +69,7 @@ func main() {
 	}
 }
 `,
-		without: slices.Concat(httpPackages, fileParsers, fileWatchers, validators),
+		without: slices.Concat(httpPackages, fileParsers, fileWatchers, validators, taskEngines),
 		modules: []string{"github.com/go-json-experiment/json", "golang.org/x/sys", "golang.org/x/time"},
 	},
 	{
@@ -95,7 +96,7 @@ func main() {
 	http.ListenAndServe("127.0.0.1:7800", handler)
 }
 `,
-		without: slices.Concat(fileParsers, fileWatchers, validators),
+		without: slices.Concat(fileParsers, fileWatchers, validators, taskEngines),
 		modules: []string{"github.com/coder/websocket", "github.com/go-json-experiment/json", "golang.org/x/sys", "golang.org/x/time"},
 	},
 }

@@ -3,6 +3,7 @@ package mcpwire
 import (
 	"fmt"
 
+	"github.com/dowel-mcp/dowel/internal/rawjson"
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
@@ -17,4 +18,25 @@ func CheckPinned(r mcp.Revision) error {
 		return nil
 	}
 	return fmt.Errorf("revision %q is pinned, and dowel speaks %v", r, mcp.Revisions())
+}
+
+// knownRevisions has the revisions under their names.
+var knownRevisions = func() map[string]mcp.Revision {
+	known := map[string]mcp.Revision{}
+	for _, r := range mcp.Revisions() {
+		known[string(r)] = r
+	}
+	return known
+}()
+
+// ReadRevision decodes a raw JSON string that names a revision. ok is false if raw is not a string.
+// It allocates nothing for a revision that dowel speaks.
+func ReadRevision(raw []byte) (r mcp.Revision, ok bool) {
+	if len(raw) >= 2 && raw[0] == '"' {
+		if r, ok = knownRevisions[string(raw[1:len(raw)-1])]; ok {
+			return r, true
+		}
+	}
+	name, ok := rawjson.String(raw)
+	return mcp.Revision(name), ok
 }

@@ -102,11 +102,13 @@ func run(ctx context.Context, o options) error {
 			chosen[i].tests = tests[chosen[i].row]
 		}
 	}
-	if o.resume != "" {
-		commit, err := readCommit(ctx)
-		if err != nil {
+	commit := ""
+	if o.resume != "" || o.write {
+		if commit, err = readCommit(ctx); err != nil {
 			return err
 		}
+	}
+	if o.resume != "" {
 		if o.log, err = openResultLog(o.resume, commit); err != nil {
 			return err
 		}
@@ -127,7 +129,7 @@ func run(ctx context.Context, o options) error {
 		return fmt.Errorf("%d of %d changes were not noticed by the tests of their requirement", missed, len(results))
 	}
 	if o.write {
-		return os.WriteFile(resultPage, []byte(formatPage(results)), 0o644)
+		return os.WriteFile(resultPage, []byte(formatPage(results, commit)), 0o644)
 	}
 	return nil
 }

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// formatPage returns the page with the list and the results.
-func formatPage(results []result) string {
+// formatPage returns the page with the list and the results of a whole run on a commit.
+func formatPage(results []result, commit string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, `# Broken on purpose: a change for each requirement
 
@@ -14,11 +14,12 @@ Each row of this page breaks one requirement of [the specification](spec.md) in 
 failed because of it. The changes are in internal/mutate/mutants. `+"`make mutate`"+` tries them all, one at a time, and writes this page;
 `+"`make test`"+` tries a sample.
 
-The last whole run tried %d changes of %d requirements. The tests noticed all of them.
+The last whole run, on commit %.8s, tried %d changes of %d requirements. The tests noticed all of them. Changes that are newer than
+that commit were tried when they were added.
 
 | requirement | changed | the line becomes | noticed by |
 |---|---|---|---|
-`, len(results), countRows(results))
+`, commit, len(results), countRows(results))
 	for _, r := range results {
 		fmt.Fprintf(&b, "| %s | `%s` | %s | `%s` |\n", r.mutant.row, r.mutant.file, describeChange(r.mutant), r.by)
 	}

@@ -74,10 +74,10 @@ func (l *resultLog) addResult(r result) error {
 func readCommit(ctx context.Context) (string, error) {
 	changes, err := exec.CommandContext(ctx, "git", "status", "--porcelain", "--", ":/", ":(exclude)"+resultPage).Output()
 	if err != nil {
-		return "", fmt.Errorf("-resume needs a repository of git: %w", err)
+		return "", fmt.Errorf("-resume and -write need a repository of git: %w", err)
 	}
 	if len(changes) > 0 {
-		return "", fmt.Errorf("-resume needs the code of a commit, and these files differ:\n%s", changes)
+		return "", fmt.Errorf("-resume and -write need the code of a commit, and these files differ:\n%s", changes)
 	}
 	commit, err := exec.CommandContext(ctx, "git", "rev-parse", "HEAD").Output()
 	return strings.TrimSpace(string(commit)), err

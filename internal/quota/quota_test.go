@@ -115,7 +115,7 @@ func TestStalledConnectionMakesRoom(t *testing.T) {
 }
 
 // At the limit of the process, the connections of the client with the most bytes make room, and
-// never those of a client that holds less than the newcomer does already.
+// never the calls of a client that holds less than the newcomer does already.
 func TestLargestClientMakesRoom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := quota.New(quota.Limits{Bytes: 200, ClientBytes: 1000})

@@ -26,8 +26,10 @@ type record struct {
 	Session *Header         `json:"session,omitzero"`
 	At      *time.Time      `json:"at,omitzero"`
 	Message *agent.Message  `json:"message,omitzero"`
+	Again   bool            `json:"again,omitzero"` // Message replaces one that keep has dropped
 	Result  *mcp.Content    `json:"result,omitzero"`
 	Keep    *int            `json:"keep,omitzero"`
+	Prompt  *promptRecord   `json:"prompt,omitzero"`
 	Event   string          `json:"event,omitzero"`
 	Data    json.RawMessage `json:"data,omitzero"`
 }

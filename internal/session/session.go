@@ -26,6 +26,7 @@ type Session struct {
 	size         int64    // of the file, as this process has read and written it
 	conversation conversation
 	failed       error
+	prompted     promptMemory
 }
 
 // New returns a new session in a folder. Its file is created with the first message.
@@ -93,17 +94,14 @@ func (s *Session) Note(event string, data any) error {
 
 // Sync makes the file equal to a conversation. It writes missing and changed messages.
 func (s *Session) Sync(all []agent.Message) error {
-	same := 0
-	for same < len(all) && same < len(s.conversation) && sameMessage(&s.conversation[same], &all[same]) {
-		same++
-	}
+	same, before := s.countSame(all), len(s.conversation)
 	if same < len(s.conversation) {
 		if err := s.writeRecord(&record{Keep: &same}); err != nil {
 			return err
 		}
 	}
 	for i := range all[same:] {
-		if err := s.writeRecord(&record{Message: &all[same+i]}); err != nil {
+		if err := s.writeRecord(&record{Message: &all[same+i], Again: same+i < before}); err != nil {
 			return err
 		}
 	}
@@ -132,7 +130,7 @@ func (s *Session) writeRecord(r *record) error {
 		s.failed = s.appendLine(r)
 	}
 	if s.failed != nil {
-		s.failed = fmt.Errorf("the session %s is not kept any more: %w", s.header.ID, s.failed)
+		s.failed = fmt.Errorf("the conversation %s is not saved from here on: %w", s.header.ID, s.failed)
 		s.closeFile()
 		return s.failed
 	}

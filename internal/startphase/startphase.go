@@ -32,6 +32,13 @@ func (p Phase) Doing() string {
 	return fmt.Sprintf("%s is installing the server (%s)", p.Runner, p.Activity)
 }
 
+// StartsCommand reports whether a dialer of this module starts a process, although it is not a
+// stdio.Command itself. Then the limits for starting and installing apply to its dials.
+func StartsCommand(dialer any) bool {
+	d, ok := dialer.(interface{ StartsCommand() bool })
+	return ok && d.StartsCommand()
+}
+
 type observerKey struct{}
 
 // WithObserver returns a context for a dial. observe is called with each new phase, one at a time,

@@ -3,7 +3,6 @@ package tasks
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -14,9 +13,6 @@ import (
 
 // Memory is a [Store] for one process. The zero value is ready.
 type Memory struct {
-	// MaxPerOwner bounds the records of one owner. 0 means no limit.
-	MaxPerOwner int
-
 	mu      sync.Mutex // guards the rest
 	entries shrinkmap.Map[string, *memoryEntry]
 	owners  shrinkmap.Map[string, *ownEntries]
@@ -31,15 +27,15 @@ type memoryEntry struct {
 }
 
 // Create implements [Store].
-func (m *Memory) Create(_ context.Context, r *Record) error {
+func (m *Memory) Create(_ context.Context, r *Record, most int) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	own := m.owners.Get(r.Owner)
 	if own == nil {
 		own = new(ownEntries)
 	}
-	if m.MaxPerOwner > 0 && own.Len() >= m.MaxPerOwner {
-		return fmt.Errorf("%w: at most %d are kept, each until its time to live is over", ErrTooMany, m.MaxPerOwner)
+	if most > 0 && own.Len() >= most {
+		return TooMany(most)
 	}
 	r.Version = 1
 	e := &memoryEntry{record: r, expiry: time.AfterFunc(time.Until(r.Expires()), func() { m.dropRecord(r.ID) })}
@@ -77,7 +73,7 @@ func (m *Memory) Replace(_ context.Context, next *Record) error {
 	return nil
 }
 
-// List implements [Lister].
+// List implements [Store].
 func (m *Memory) List(_ context.Context, owner string) (own []*Record, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -96,7 +92,7 @@ func (m *Memory) List(_ context.Context, owner string) (own []*Record, err error
 	return own, nil
 }
 
-// ListTool implements [Lister].
+// ListTool implements [Store].
 func (m *Memory) ListTool(_ context.Context, tool string) (open []*Record, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -107,6 +103,18 @@ func (m *Memory) ListTool(_ context.Context, tool string) (open []*Record, err e
 	}
 	return open, nil
 }
+
+// Runner implements [Store]. The process needs no name.
+func (m *Memory) Runner() string { return "" }
+
+// IsGone implements [Store]. The records end with the process that runs them.
+func (m *Memory) IsGone(string) bool { return false }
+
+// Prepare implements [Store].
+func (m *Memory) Prepare() error { return nil }
+
+// Close implements [Store]. It does nothing.
+func (m *Memory) Close() error { return nil }
 
 // liveEntry returns the entry of a record that has not expired, or nil. The caller holds m.mu.
 func (m *Memory) liveEntry(id string) *memoryEntry {

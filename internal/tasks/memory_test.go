@@ -18,7 +18,7 @@ func newRecord(id, owner string) *Record {
 func TestUpdateLosesNoChange(t *testing.T) {
 	t.Parallel()
 	m := &Memory{}
-	if err := m.Create(t.Context(), newRecord("a", "")); err != nil {
+	if err := m.Create(t.Context(), newRecord("a", ""), 0); err != nil {
 		t.Fatal(err)
 	}
 	var wg sync.WaitGroup
@@ -40,7 +40,7 @@ func TestUpdateLosesNoChange(t *testing.T) {
 func TestReplaceOfAnOldVersionConflicts(t *testing.T) {
 	t.Parallel()
 	m := &Memory{}
-	if err := m.Create(t.Context(), newRecord("a", "")); err != nil {
+	if err := m.Create(t.Context(), newRecord("a", ""), 0); err != nil {
 		t.Fatal(err)
 	}
 	first, _ := m.Load(t.Context(), "a")
@@ -63,13 +63,13 @@ func TestReplaceOfAnOldVersionConflicts(t *testing.T) {
 func TestRecordsExpire(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		m := &Memory{MaxPerOwner: 2}
+		m := &Memory{}
 		for i, want := range []error{nil, nil, ErrTooMany} {
-			if err := m.Create(t.Context(), newRecord(strconv.Itoa(i), "ann")); !errors.Is(err, want) {
+			if err := m.Create(t.Context(), newRecord(strconv.Itoa(i), "ann"), 2); !errors.Is(err, want) {
 				t.Errorf("task %d: %v", i, err)
 			}
 		}
-		if err := m.Create(t.Context(), newRecord("bob's", "bob")); err != nil {
+		if err := m.Create(t.Context(), newRecord("bob's", "bob"), 2); err != nil {
 			t.Error(err)
 		}
 		if _, _, err := Update(t.Context(), m, "1", func(r *Record) bool { r.TTL = 2 * time.Minute; return true }); err != nil {

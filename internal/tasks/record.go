@@ -32,6 +32,10 @@ type Record struct {
 	Version uint64 `json:"version"` // set by the store
 	// Owner is the principal that made the task.
 	Owner string `json:"owner,omitzero"`
+	// Space names the program part that made the task, since several may share a store.
+	Space string `json:"space,omitzero"`
+	// Runner is the process that runs the task, or has run it last. The store sets it at first.
+	Runner string `json:"runner,omitzero"`
 
 	Status  Status        `json:"status"`
 	Message string        `json:"message,omitzero"`

@@ -99,18 +99,17 @@ func (s *Screen) Err() error {
 	return s.writeErr
 }
 
-// eraseSequence returns the control sequence that erases the status. The caller holds s.mu.
+// eraseSequence returns the control sequence that erases the status, line by line: tmux and others copy
+// a screen that is erased at once to their history, with each change of a status of its height. The
+// caller holds s.mu.
 func (s *Screen) eraseSequence() string {
 	up := strings.Count(s.status, "\n")
-	if up == 0 {
-		return "\r\x1b[K"
-	}
 	if columns := s.Columns(); columns < s.statusColumns { // the terminal has become narrower, and has wrapped the status
 		for line := range strings.SplitSeq(s.status, "\n") {
 			up += max(0, TextWidth(escapeSequence.ReplaceAllString(line, ""))-1) / columns
 		}
 	}
-	return fmt.Sprintf("\r\x1b[%dA\x1b[J", up)
+	return "\r\x1b[K" + strings.Repeat("\x1b[A\x1b[K", up)
 }
 
 // SetStatus replaces the status line below all output; "" removes it. It shortens status to the

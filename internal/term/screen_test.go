@@ -1,6 +1,8 @@
 package term
 
 import (
+	"bytes"
+	"os"
 	"slices"
 	"testing"
 )
@@ -74,5 +76,27 @@ func TestShorten(t *testing.T) {
 		if got := Shorten(tt.text, tt.width); got != tt.want {
 			t.Errorf("%q in %d columns is %q, want %q", tt.text, tt.width, got, tt.want)
 		}
+	}
+}
+
+// A status is erased line by line. Terminals such as tmux copy a screen that is erased at once to their
+// history, so each change of a table as high as the terminal would leave a copy there.
+func TestStatusLeavesNoCopies(t *testing.T) {
+	t.Parallel()
+	file, err := os.Open(os.DevNull)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	var out bytes.Buffer
+	s := NewTerminalScreen(&out, file, false)
+	s.SetStatusLines("a\nb\n")
+	s.SetStatusLines("c\nd\n")
+	if _, err := s.Write([]byte("above\n")); err != nil {
+		t.Fatal(err)
+	}
+	const erase = "\r\x1b[K\x1b[A\x1b[K\x1b[A\x1b[K"
+	if want := "\r\x1b[Ka\nb\n" + erase + "c\nd\n" + erase + "above\nc\nd\n"; out.String() != want {
+		t.Errorf("got %q, want %q", out.String(), want)
 	}
 }

@@ -135,7 +135,7 @@ func (c *testCounts) addFailure(e testEvent, output []string) {
 func (o testOutcome) repeatCommand(race bool) string {
 	folder := "." + strings.TrimPrefix(o.packagePath, modulePath)
 	prefix := ""
-	for _, module := range []string{"attack", "browser", "interop", "bench", "servers"} { // modules of their own
+	for _, module := range []string{"attack", "chaos", "browser", "interop", "bench", "servers"} { // modules of their own
 		if folder == "./"+module || strings.HasPrefix(folder, "./"+module+"/") {
 			prefix, folder = "cd "+module+" && ", "."+strings.TrimPrefix(folder, "./"+module)
 		}

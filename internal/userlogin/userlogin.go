@@ -10,7 +10,6 @@ package userlogin
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -20,6 +19,7 @@ import (
 	"time"
 
 	"github.com/dowel-mcp/dowel/auth"
+	"github.com/dowel-mcp/dowel/internal/replica"
 )
 
 // Prefix begins the paths of the pages. CallbackPath is the path of redirects from authorization
@@ -32,11 +32,13 @@ const (
 const (
 	// flowLifetime is how long an address can be used.
 	flowLifetime = 10 * time.Minute
+	// announceTimeout bounds how long the other replicas may take to hear of a new flow.
+	announceTimeout = 10 * time.Second
 	// maxFlows bounds the addresses that can be used at a time.
 	maxFlows = 10_000
 )
 
-// Options configure [Pages]. All fields except Client and Logger are required.
+// Options configure [Pages]. URL, Resource and Protect are required.
 type Options struct {
 	// URL is the address of the gateway as browsers know it, without a path.
 	URL string
@@ -47,6 +49,9 @@ type Options struct {
 	// Client is the gateway's registration at its authorization server. The zero value registers
 	// dynamically.
 	Client auth.Client
+	// Network and Values connect the replicas of the gateway; nil without them.
+	Network replica.Network
+	Values  replica.Values
 	// Logger receives the reasons of failed logins. nil means [slog.Default].
 	Logger *slog.Logger
 }
@@ -68,10 +73,13 @@ type Pages struct {
 	close   context.CancelFunc
 	work    sync.WaitGroup
 
+	remote replicas
+
 	mu    sync.Mutex
 	flows map[string]*flow // by id
 	users map[user]*flow
 	steps map[string]*step // by state
+	ended map[string]error // of flows, for other replicas, by id
 }
 
 // user identifies the account of a principal at an upstream.
@@ -81,8 +89,13 @@ type user struct{ server, principal string }
 type flow struct {
 	id string
 	Login
-	done  chan struct{} // closed when the login is finished, has failed or has expired
-	err   error         // valid after done is closed
+	done chan struct{} // closed when the login is finished, has failed or has expired
+	err  error         // valid after done is closed
+
+	announced chan struct{} // closed when the address is known
+	address   string        // valid after announced is closed; of another replica's flow, if that counts
+	refused   error         // why the address is missing; valid after announced is closed
+
 	timer *time.Timer
 
 	visit *visit // the newest one; guarded by Pages.mu
@@ -93,8 +106,9 @@ func New(o Options) *Pages {
 	if o.Logger == nil {
 		o.Logger = slog.Default()
 	}
-	p := &Pages{opts: o, clients: registrations{auth.NewStore()}, flows: map[string]*flow{}, users: map[user]*flow{}, steps: map[string]*step{}}
+	p := &Pages{opts: o, clients: registrations{auth.NewStore()}, flows: map[string]*flow{}, users: map[user]*flow{}, steps: map[string]*step{}, ended: map[string]error{}}
 	p.ctx, p.close = context.WithCancel(context.Background())
+	p.remote.join(p)
 	return p
 }
 
@@ -102,22 +116,53 @@ func New(o Options) *Pages {
 func (p *Pages) RedirectURI() string { return p.opts.URL + CallbackPath }
 
 // Begin returns the address of the page for a login. A login of the same user at the same server
-// that was begun before keeps its address.
-func (p *Pages) Begin(l Login) (address string, err error) {
+// that was begun before, also at another replica, keeps its address.
+func (p *Pages) Begin(ctx context.Context, l Login) (address string, err error) {
+	f, isNew, err := p.startFlow(l)
+	if err != nil {
+		return "", err
+	}
+	if isNew {
+		p.announce(ctx, f)
+	}
+	select {
+	case <-f.announced:
+		return f.address, f.refused
+	case <-ctx.Done():
+		return "", context.Cause(ctx)
+	}
+}
+
+// announce makes the address of a new flow known. Another replica may have a flow of the same user: that
+// one counts.
+func (p *Pages) announce(ctx context.Context, f *flow) {
+	defer close(f.announced)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), announceTimeout) // others wait for it, too
+	defer cancel()
+	id, err := p.remote.announce(ctx, f)
+	f.address, f.refused = p.opts.URL+Prefix+id, err
+	if err != nil || id != f.id {
+		p.finish(f, errors.New("the login has begun at another replica"))
+	}
+}
+
+// startFlow returns the flow of a login, which may have begun before.
+func (p *Pages) startFlow(l Login) (f *flow, isNew bool, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	f := p.users[user{l.Server, l.Principal}]
+	f = p.users[user{l.Server, l.Principal}]
 	switch {
 	case p.ctx.Err() != nil:
-		return "", errors.New("the gateway is shutting down")
+		return nil, false, errors.New("the gateway is shutting down")
 	case f == nil && len(p.flows) >= maxFlows:
-		return "", fmt.Errorf("%d logins are waiting for their users, which is the maximum", maxFlows)
+		return nil, false, fmt.Errorf("%d logins are waiting for their users, which is the maximum", maxFlows)
 	case f == nil:
-		f = &flow{id: rand.Text(), Login: l, done: make(chan struct{})}
+		isNew = true
+		f = &flow{id: p.remote.newFlowID(), Login: l, done: make(chan struct{}), announced: make(chan struct{})}
 		f.timer = time.AfterFunc(flowLifetime, func() { p.finish(f, errors.New("the user has not logged in within 10 minutes")) })
 		p.flows[f.id], p.users[user{l.Server, l.Principal}] = f, f
 	}
-	return p.opts.URL + Prefix + f.id, nil
+	return f, isNew, nil
 }
 
 // Await waits until a login that was begun is finished, and returns its error. It returns nil at
@@ -127,7 +172,7 @@ func (p *Pages) Await(ctx context.Context, server, principal string) error {
 	f := p.users[user{server, principal}]
 	p.mu.Unlock()
 	if f == nil {
-		return nil
+		return p.remote.awaitRemotely(ctx, server, principal)
 	}
 	select {
 	case <-f.done:
@@ -152,10 +197,19 @@ func (p *Pages) finish(f *flow, err error) {
 	}
 	f.err = err
 	close(f.done)
+	if p.remote.network != nil && p.ctx.Err() == nil {
+		p.ended[f.id] = err
+		time.AfterFunc(flowLifetime, func() {
+			p.mu.Lock()
+			defer p.mu.Unlock()
+			delete(p.ended, f.id)
+		})
+	}
 }
 
 // Close ends all logins.
 func (p *Pages) Close() {
+	p.remote.leave()
 	p.close()
 	p.mu.Lock()
 	all := make([]*flow, 0, len(p.flows))

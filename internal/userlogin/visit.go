@@ -42,8 +42,15 @@ var errOtherUser = errors.New("this login belongs to another user")
 // visitTimeout bounds the time from the opening of a page to its end.
 const visitTimeout = 10 * time.Minute
 
-// ServeHTTP serves the pages.
+// ServeHTTP serves the pages, also the pages of logins that another replica runs.
 func (p *Pages) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if r.Method != http.MethodGet || !p.remote.serveRemotely(w, r) {
+		p.serveHere(w, r)
+	}
+}
+
+// serveHere serves the pages of the logins of this replica.
+func (p *Pages) serveHere(w http.ResponseWriter, r *http.Request) {
 	h := w.Header()
 	h.Set("Cache-Control", "no-store")
 	h.Set("Referrer-Policy", "no-referrer")
@@ -202,10 +209,13 @@ func (p *Pages) writeOutcome(w http.ResponseWriter, r *http.Request, v *visit) {
 	}
 }
 
+// cookiePrefix begins the names of cookies; the id of a flow follows.
+const cookiePrefix = "dowel-login-"
+
 // cookieName returns the name of a visit's cookie. Only https allows a cookie that other servers of
 // the host cannot set.
 func (p *Pages) cookieName(v *visit) string {
-	name := "dowel-login-" + v.flow.id
+	name := cookiePrefix + v.flow.id
 	if strings.HasPrefix(p.opts.URL, "https:") {
 		return "__Host-" + name
 	}

@@ -74,6 +74,9 @@ func encodePart(value any) string {
 	return base64.RawURLEncoding.EncodeToString(text)
 }
 
+// accessLifetime is how long an access token is valid.
+const accessLifetime = time.Hour
+
 // issueAccess makes an access token for a grant. Without resources it uses the resources of the
 // grant.
 func (s *Server) issueAccess(g *grant, scopes, resources []string) (token string, lifetime time.Duration) {
@@ -82,7 +85,7 @@ func (s *Server) issueAccess(g *grant, scopes, resources []string) (token string
 	}
 	now := s.Now()
 	a := &accessToken{client: g.client.ID, user: g.user, family: g.family, scopes: scopes, audience: slices.Clone(resources),
-		key: g.key, issued: now, expires: now.Add(s.lifetime)}
+		key: g.key, issued: now, expires: now.Add(accessLifetime)}
 	switch {
 	case s.has("resource-ignored"):
 		a.audience = []string{"2b1d57c5-0000-4000-8000-000000000000"}
@@ -99,7 +102,7 @@ func (s *Server) issueAccess(g *grant, scopes, resources []string) (token string
 	s.mu.Lock()
 	s.access[token] = a
 	s.mu.Unlock()
-	return token, s.lifetime
+	return token, accessLifetime
 }
 
 func (s *Server) signAccess(a *accessToken) string {
@@ -115,7 +118,7 @@ func (s *Server) signAccess(a *accessToken) string {
 func (s *Server) signIdentity(g *grant) string {
 	now := s.Now()
 	return s.Sign(map[string]any{"typ": "JWT"}, map[string]any{
-		"iss": s.Issuer, "sub": g.user, "aud": g.client.ID, "iat": now.Unix(), "exp": now.Add(s.lifetime).Unix(),
+		"iss": s.Issuer, "sub": g.user, "aud": g.client.ID, "iat": now.Unix(), "exp": now.Add(accessLifetime).Unix(),
 	})
 }
 
@@ -201,13 +204,21 @@ func (s *Server) revokeFamily(family string) {
 	}
 }
 
-// RevokeAll revokes all access tokens and refresh tokens.
-func (s *Server) RevokeAll() {
+// Revoke revokes all access tokens and refresh tokens if tokens is true. If clients is true, it removes
+// the clients that were registered dynamically, as servers do that clean up.
+func (s *Server) Revoke(tokens, clients bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	clear(s.refresh)
-	for _, a := range s.access {
-		a.revoked = true
+	if tokens {
+		clear(s.refresh)
+		for _, a := range s.access {
+			a.revoked = true
+		}
+	}
+	for id, c := range s.clients {
+		if clients && c.Registration != nil {
+			delete(s.clients, id)
+		}
 	}
 }
 

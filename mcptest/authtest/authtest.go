@@ -21,7 +21,7 @@
 // revokes its family: all tokens of the same login.
 //
 // The behaviour of real servers that differs from the specifications is switched on by name, see
-// [Quirks].
+// [Options].Quirks.
 package authtest
 
 import (
@@ -41,7 +41,8 @@ import (
 type Options struct {
 	// Path is the path of the issuer, such as "/tenant1". Empty means an issuer without a path.
 	Path string
-	// Quirks are names of [Quirks], or of real servers, which select the quirks of that server.
+	// Quirks are names of quirks, or of real servers, which select the quirks of that server. The
+	// table at the top of quirks.go describes them.
 	Quirks []string
 	// Scopes is scopes_supported. A request for another scope is refused with invalid_scope. If it
 	// is empty, each scope is granted and the metadata has no scopes_supported.
@@ -56,10 +57,6 @@ type Options struct {
 	IdentityProvider *Server
 	// Opaque makes access tokens that only introspection can read.
 	Opaque bool
-	// Lifetime is how long an access token is valid. 0 means an hour.
-	Lifetime time.Duration
-	// DeviceInterval is the time between two polls of the device flow. 0 means 5 seconds.
-	DeviceInterval time.Duration
 	// OnRequest is called before each request is answered, concurrently. It may answer the request
 	// itself and then returns true. [Server.Count] lists the names of endpoints.
 	OnRequest func(endpoint string, w http.ResponseWriter, r *http.Request) bool
@@ -96,8 +93,7 @@ type Server struct {
 	options   Options
 	mux       *http.ServeMux
 	grants    map[string]func(*tokenRequest) // by the grant_type's last part
-	lifetime  time.Duration
-	documents map[string]map[string]any // client ID metadata documents by URL; guarded by mu
+	documents map[string]map[string]any      // client ID metadata documents by URL; guarded by mu
 
 	mu       sync.Mutex // guards everything below
 	quirks   map[string]bool
@@ -123,15 +119,12 @@ func Start(t testing.TB, o *Options) *Server {
 	s := &Server{
 		options: *o, mux: http.NewServeMux(), documents: map[string]map[string]any{}, requests: map[string][]Request{},
 		clients: map[string]*Client{}, codes: map[string]*grant{}, devices: map[string]*device{}, refresh: map[string]*grant{},
-		access: map[string]*accessToken{}, lifetime: o.Lifetime,
-	}
-	if s.lifetime == 0 {
-		s.lifetime = time.Hour
+		access: map[string]*accessToken{},
 	}
 	for _, c := range o.Clients {
 		s.clients[c.ID] = &c
 	}
-	if err := s.SetQuirks(o.Quirks...); err != nil {
+	if err := s.setQuirks(o.Quirks...); err != nil {
 		t.Fatal(err)
 	}
 	s.RotateKey()
@@ -226,8 +219,8 @@ func (s *Server) Advance(d time.Duration) {
 	s.offset += d
 }
 
-// SetQuirks replaces the quirks of a running server. It returns an error if one does not exist.
-func (s *Server) SetQuirks(names ...string) error {
+// setQuirks replaces the quirks. It returns an error if one does not exist.
+func (s *Server) setQuirks(names ...string) error {
 	quirks, err := resolveQuirks(names)
 	if err != nil {
 		return err

@@ -39,10 +39,7 @@ func (s *Server) serveDevice(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 	}
-	d := &device{interval: s.options.DeviceInterval, userCode: strings.ToUpper(newSecret("user")[5:13])}
-	if d.interval == 0 {
-		d.interval = 5 * time.Second
-	}
+	d := &device{interval: 5 * time.Second, userCode: strings.ToUpper(newSecret("user")[5:13])}
 	d.grant = &grant{client: c, scopes: scopes, resources: f["resource"], user: s.user(), family: newSecret("family"), offline: true,
 		expires: s.Now().Add(deviceLifetime)}
 	code := newSecret("device")

@@ -5,6 +5,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/dowel-mcp/dowel/internal/authquirks"
 )
 
 // quirks describes each quirk by its name.
@@ -75,60 +77,19 @@ var quirks = map[string]string{
 	"challenge-per-tool": "only calls of tools need a token; WWW-Authenticate names metadata of the tool, which names the tool as its resource",
 }
 
-// servers are the quirks of real servers as they were seen in 2026.
-var servers = map[string]string{
-	"asana":      "no-registration no-documents redirect-exact resource-elsewhere",
-	"atlassian":  "redirect-exact lost-client-html",
-	"auth0":      "issuer-slash audience-parameter refresh-offline-scope plain-type",
-	"cloudflare": "refresh-early-refused",
-	"cognito":    "no-registration no-documents openid-only wellknown-400 no-challenge-methods iss-none",
-	"entra": "no-registration no-documents resource-refused refresh-wants-scope prompt-refused no-challenge-methods refresh-offline-scope " +
-		"resource-ignored plain-type openid-appended-only iss-none",
-	"context7":   "issuer-other iss-none",
-	"figma":      "registration-refused method-unsaid registration-secret",
-	"front":      "resource-origin",
-	"github":     "no-registration no-documents redirect-exact form-answers token-type-lower iss-none",
-	"google":     "issuer-slash no-registration no-documents refresh-access-type no-rotation challenge-per-tool",
-	"hydra":      "audience-empty iss-none",
-	"keycloak":   "resource-ignored plain-type no-documents",
-	"linear":     "redirect-exact rotation-grace iss-none",
-	"miro":       "refresh-invalid",
-	"notion":     "no-documents",
-	"okta":       "registration-token no-documents openid-only refresh-offline-scope resource-ignored",
-	"salesforce": "issuer-other iss-none",
-	"sentry":     "iss-unadvertised",
-	"skyvern":    "issuer-other iss-none",
-	"slack":      "no-registration no-documents ok-false token-type-user comma-scopes",
-	"stripe":     "oauth-only",
-	"supabase":   "lost-client-page no-documents",
-	"workos":     "resource-listed",
-}
-
-// Quirks returns a description of each quirk by its name.
-func Quirks() map[string]string { return maps.Clone(quirks) }
-
-// ServerQuirks returns the names of the real servers, each with the names of its quirks.
-func ServerQuirks() map[string][]string {
-	all := map[string][]string{}
-	for name, list := range servers {
-		all[name] = strings.Fields(list)
-	}
-	return all
-}
-
 func resolveQuirks(names []string) (map[string]bool, error) {
 	on := map[string]bool{}
 	for _, name := range names {
 		switch {
 		case quirks[name] != "":
 			on[name] = true
-		case servers[name] != "":
-			for _, quirk := range strings.Fields(servers[name]) {
+		case authquirks.Servers[name] != "":
+			for _, quirk := range strings.Fields(authquirks.Servers[name]) {
 				on[quirk] = true
 			}
 		default:
 			return nil, fmt.Errorf("no quirk is named %q: want %s, or a server: %s", name,
-				strings.Join(slices.Sorted(maps.Keys(quirks)), ", "), strings.Join(slices.Sorted(maps.Keys(servers)), ", "))
+				strings.Join(slices.Sorted(maps.Keys(quirks)), ", "), strings.Join(slices.Sorted(maps.Keys(authquirks.Servers)), ", "))
 		}
 	}
 	return on, nil

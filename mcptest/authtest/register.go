@@ -84,18 +84,6 @@ func (s *Server) PublishDocument(url string, document map[string]any) {
 	s.documents[url] = document
 }
 
-// ForgetClients removes the clients that were registered dynamically, with their tokens, as
-// servers do that clean up.
-func (s *Server) ForgetClients() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for id, c := range s.clients {
-		if c.Registration != nil {
-			delete(s.clients, id)
-		}
-	}
-}
-
 // Client returns a copy of the client with an id. ok is false if it is not registered.
 func (s *Server) Client(id string) (c Client, ok bool) {
 	found := s.findClient(id)

@@ -50,18 +50,17 @@ func (s *Server) isProtected(resource string) bool {
 	return slices.Contains(s.protected, resource)
 }
 
-// SetServer moves the resource to another authorization server.
-func (p *Resource) SetServer(s *Server) {
+// SetServer moves the resource to another authorization server, unless s is nil, and changes the scopes
+// that a request needs, unless the call names no scopes.
+func (p *Resource) SetServer(s *Server, scopes ...string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.issuer = s
-}
-
-// SetScopes changes the scopes that a request needs.
-func (p *Resource) SetScopes(scopes ...string) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.scopes = scopes
+	if s != nil {
+		p.issuer = s
+	}
+	if len(scopes) > 0 {
+		p.scopes = scopes
+	}
 }
 
 // Headers returns the headers of all requests to the handler's path, refused ones too.

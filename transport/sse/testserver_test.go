@@ -79,7 +79,7 @@ func serve(t testing.TB, h mcp.Handler, opts streamable.Options) (*sse.Server, *
 	}
 	if opts.Tap == nil {
 		// Messages without a session are legacy in this transport.
-		opts.Tap = mcptest.ServerTap(t, mcptest.SentOnly(), mcptest.WithLegacyRevision(mcp.Revision20241105))
+		opts.Tap = mcptest.ServerTap(t, mcptest.SentOnly(mcp.Revision20241105))
 	}
 	s := sse.Handler(h, &opts)
 	mux := http.NewServeMux()

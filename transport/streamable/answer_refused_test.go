@@ -22,7 +22,7 @@ import (
 // once and says why. Without that it would wait for its limit, here forever.
 func TestRefusedAnswerFailsItsCall(t *testing.T) {
 	t.Parallel()
-	keys := mcp.RandomKeys()
+	keys := new(mcp.Keys)
 	replica := func() http.Handler {
 		s := server.New("replica", "1", &server.Options{Keys: keys})
 		server.Tool(s, "ask", "Asks.", func(ctx context.Context, _ struct{}) (string, error) {

@@ -88,7 +88,7 @@ func (a *answerStream) beginStream() {
 	if a.pendingWriter == nil || a.conn != nil || a.ended || !a.accept.stream {
 		return
 	}
-	a.name = a.session.newStreamName(answerStreamMark)
+	a.name = a.session.newStreamName(answerStreamMark) + a.requestMark()
 	a.session.addAnswerStream(a)
 	a.postConn = a.session.server.newEventWriter(a.pendingWriter, a.session.client)
 	a.setConn(a.postConn)
@@ -233,8 +233,8 @@ func (a *answerStream) leaveConn() {
 func (a *answerStream) joinConn(c *getConn, _, last string, h requestHold) (joined bool, missed []missedEvent) {
 	a.lockOrCutOff()
 	defer a.mu.Unlock()
-	missed, _ = a.missedEvents(c.request, last)
-	if len(missed) > 0 || a.ended {
+	missed, err := a.missedEvents(c.request, last)
+	if len(missed) > 0 || a.ended || isRetryable(err) {
 		return false, missed
 	}
 	a.releaseHold()

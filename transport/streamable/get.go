@@ -53,9 +53,17 @@ func (s *Server) serveGET(w http.ResponseWriter, r *http.Request) {
 // events.
 func (s *Server) resumeAnswer(w http.ResponseWriter, r *http.Request, ss *session, name, last string) {
 	a := ss.answerStream(name)
+	if a == nil && s.followAnswer(w, r, ss, name, last) {
+		return
+	}
 	if a == nil {
 		a = &answerStream{legacyStream: legacyStream{session: ss, name: name, ended: true}}
-		if missed, _ := a.missedEvents(r, last); len(missed) == 0 {
+		missed, err := a.missedEvents(r, last)
+		if isRetryable(err) {
+			httpwire.RefuseBusy(w, jsonrpc.ID{}, "the messages of the stream cannot be read at the moment: try again", retryShutdown)
+			return
+		}
+		if len(missed) == 0 {
 			// A client that gets an empty stream would reconnect to it, in some clients without
 			// Last-Event-ID, which opens a second session stream. The TypeScript SDK takes this
 			// status for a normal end.
@@ -93,6 +101,7 @@ type getConn struct {
 	conn    *eventstream.Writer
 	request *http.Request
 
+	onJoin         func()      // called before the connection reads what it has missed; nil does nothing
 	stopWatching   func() bool // stops the hook on the request's end; nil if the connection never joined the stream
 	forgetShutdown func()      // removes the hook on Shutdown
 }
@@ -101,7 +110,8 @@ type getConn struct {
 type getTarget interface {
 	// joinConn makes the connection the stream's own if the client has missed no event after last.
 	// Otherwise it returns the events, which the caller sends before it tries again. name and last
-	// are empty for a client that does not resume. joined is false if the stream has ended.
+	// are empty for a client that does not resume. joined is false if the stream has ended, or if the
+	// store cannot tell what the client has missed.
 	joinConn(c *getConn, name, last string, h requestHold) (joined bool, missed []missedEvent)
 	// removeConn removes the connection from the stream, if it still belongs to it.
 	removeConn(conn *eventstream.Writer)
@@ -150,6 +160,9 @@ func (c *getConn) replayAndJoin(name, last string, h requestHold) (joined bool) 
 	}
 	if a, ok := c.target.(*answerStream); ok {
 		a.leaveConn()
+	}
+	if c.onJoin != nil {
+		c.onJoin()
 	}
 	for {
 		joined, missed := c.target.joinConn(c, name, last, h)

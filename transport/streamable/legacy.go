@@ -10,6 +10,7 @@ import (
 	"github.com/dowel-mcp/dowel/internal/httpwire"
 	"github.com/dowel-mcp/dowel/internal/mcpwire"
 	"github.com/dowel-mcp/dowel/internal/quota"
+	"github.com/dowel-mcp/dowel/internal/replica"
 	"github.com/dowel-mcp/dowel/jsonrpc"
 	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/dowel-mcp/dowel/transport"
@@ -114,11 +115,15 @@ func (s *Server) speaksLegacy(version string) bool {
 
 // receiveMessage takes a notification or the response to a question.
 func (s *Server) receiveMessage(w http.ResponseWriter, r *http.Request, ss *session, msg jsonrpc.Message) {
-	if !ss.edge.Receive(msg) {
-		s.refuseMessage(w, r, jsonrpc.ID{}, mcp.Errorf(jsonrpc.CodeInvalidRequest, "the response matches no open request of this server process; a load balancer must keep each session at one replica"))
-		return
+	err := s.deliverMessage(r, ss, msg)
+	switch {
+	case err == nil:
+		w.WriteHeader(http.StatusAccepted)
+	case errors.Is(err, replica.ErrUnreachable):
+		httpwire.RefuseBusy(w, jsonrpc.ID{}, err.Error(), retryShutdown)
+	default:
+		s.refuseMessage(w, r, jsonrpc.ID{}, mcp.Errorf(jsonrpc.CodeInvalidRequest, "%v", err))
 	}
-	w.WriteHeader(http.StatusAccepted)
 }
 
 // singleRequest is the one request of a POST.
@@ -142,6 +147,8 @@ func (ss *session) serveRequest(msg jsonrpc.Message, a *answerStream) []byte {
 	case mcpwire.MethodSetLevel, mcpwire.MethodSubscribe, mcpwire.MethodUnsubscribe:
 		if err := ss.saveSettings(context.WithoutCancel(r.Context())); err != nil {
 			ss.server.opts.Logger.Warn("a setting of a client could not be stored", "method", msg.Method, "err", err)
+		} else if ss.server.replicas != nil {
+			ss.server.tellPeers(ss.server.newPeerMessage(r, ss, peerSet)) // one of them may carry the session stream
 		}
 	}
 	return answer.Frame
@@ -173,7 +180,7 @@ func (s *Server) postBatch(w http.ResponseWriter, r *http.Request, frame []byte,
 		return
 	}
 	frames.ShowIn(r.Context(), s.opts.Tap, transport.Received, frame, r.Header)
-	b := requestBatch{session: ss, answer: serving.NewBatchAnswer(quota.Account{Quota: s.opts.Quota, Client: ss.client})}
+	b := requestBatch{session: ss, request: r, answer: serving.NewBatchAnswer(quota.Account{Quota: s.opts.Quota, Client: ss.client})}
 	for _, raw := range raws {
 		b.addMessage(raw)
 	}
@@ -193,6 +200,7 @@ const maxBatch = 1000 // messages; serving one costs far more than its bytes on 
 // requestBatch is the batch of messages in one body (revision 2025-03-26).
 type requestBatch struct {
 	session   *session
+	request   *http.Request
 	requests  []jsonrpc.Message
 	answer    *serving.BatchAnswer
 	isRefused bool // answer contains a refusal
@@ -212,7 +220,9 @@ func (b *requestBatch) addMessage(raw []byte) {
 	case msg.IsRequest():
 		b.requests = append(b.requests, msg)
 	default:
-		b.session.edge.Receive(msg)
+		if err := b.session.server.deliverMessage(b.request, b.session, msg); err != nil {
+			b.session.server.opts.Logger.Warn("a message of a batch could not be delivered", "err", err)
+		}
 	}
 }
 

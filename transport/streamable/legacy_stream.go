@@ -133,23 +133,26 @@ func (l *legacyStream) encodeEvent(frame []byte) []byte {
 	return event
 }
 
-// missedEvents returns the events after the one with id last. isForgotten reports that the store
-// does not know last any more: then nothing can be sent again, and the client must ask anew for
-// what it needs.
-func (l *legacyStream) missedEvents(r *http.Request, last string) (missed []missedEvent, isForgotten bool) {
+// missedEvents returns the events after the one with id last. After [ErrEventGone], nothing can be
+// sent again, and the client must ask anew for what it needs. After any other error, the client must
+// try again, or it would miss events without notice.
+func (l *legacyStream) missedEvents(r *http.Request, last string) (missed []missedEvent, err error) {
 	if last == "" {
-		return nil, false
+		return nil, nil
 	}
 	events, err := l.session.server.opts.Sessions.Events.After(r.Context(), last)
 	if err != nil {
 		l.session.server.opts.Logger.Warn("events could not be sent again", "err", err)
-		return nil, errors.Is(err, ErrEventGone)
+		return nil, err
 	}
 	for id, data := range events {
 		missed = append(missed, missedEvent{id, data})
 	}
-	return missed, false
+	return missed, nil
 }
+
+// isRetryable reports whether an error of missedEvents may go away.
+func isRetryable(err error) bool { return err != nil && !errors.Is(err, ErrEventGone) }
 
 // missedEvent is a stored event that the client has not received.
 type missedEvent struct {

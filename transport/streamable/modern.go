@@ -1,7 +1,6 @@
 package streamable
 
 import (
-	"context"
 	"net/http"
 
 	"github.com/dowel-mcp/dowel/internal/httpwire"
@@ -25,10 +24,10 @@ func (s *Server) postModern(out *response) {
 		}
 		defer s.opts.Quota.CloseStream(client)
 	}
-	ctx, done := s.trackCall(out)
-	defer done()
+	untrack := s.trackCall(out)
+	defer untrack(out)
 	out.startSlowTimer()
-	out.finishResponse(s.edge.Serve(ctx, &out.in))
+	out.finishResponse(s.edge.Serve(&out.ctx, &out.in))
 }
 
 // checkMessage reports whether the message is a request that can be served. Otherwise it has
@@ -50,23 +49,26 @@ func (s *Server) checkMessage(out *response) bool {
 	return true
 }
 
-// trackCall returns the context of a request and a function to call after it. Shutdown ends
+// trackCall notes a request until the returned function is called with it. Shutdown ends
 // subscriptions with a result at once. It cancels calls only when it does not wait any longer.
-func (s *Server) trackCall(out *response) (context.Context, func()) {
-	ctx := &out.ctx
+func (s *Server) trackCall(out *response) (untrack func(*response)) {
 	if out.in.Method == mcp.MethodListen {
-		forget := s.onShutdown(func() { ctx.cancel(serving.Shutdown()) })
-		return ctx, func() { forget(); ctx.releaseResources() }
+		forget := s.onShutdown(func() { out.ctx.cancel(serving.Shutdown()) })
+		return func(out *response) { forget(); out.ctx.releaseResources() }
 	}
 	s.mu.Lock()
 	s.modernCalls[out] = struct{}{}
 	s.mu.Unlock()
-	return ctx, func() {
-		s.mu.Lock()
-		delete(s.modernCalls, out)
-		s.mu.Unlock()
-		ctx.releaseResources()
-	}
+	return untrackCall
+}
+
+// untrackCall is a function without captured variables, so that it needs no allocation.
+func untrackCall(out *response) {
+	s := out.server
+	s.mu.Lock()
+	delete(s.modernCalls, out)
+	s.mu.Unlock()
+	out.ctx.releaseResources()
 }
 
 // mirroredHeaders knows which member of a method's params the field Mcp-Name mirrors.
@@ -76,14 +78,14 @@ type mirroredHeaders struct{ vocabulary mcpwire.Vocabulary }
 // fields must not be deceived about the request (basic/transports/streamable-http: Server
 // Validation).
 func (n mirroredHeaders) checkRequest(h http.Header, msg *jsonrpc.Message, supported []mcp.Revision) *mcp.Error {
-	version, known := rawjson.String(rawjson.Lookup(rawjson.Lookup(msg.Params, "_meta"), mcpwire.MetaProtocolVersion))
+	version, known := mcpwire.ReadRevision(rawjson.Lookup(rawjson.Lookup(msg.Params, "_meta"), mcpwire.MetaProtocolVersion))
 	if !known {
 		return nil // the edge reports the missing version
 	}
-	if e := matchHeader(h, mcpwire.HeaderProtocolVersion, version, false); e != nil {
+	if e := matchHeader(h, mcpwire.HeaderProtocolVersion, string(version), false); e != nil {
 		return e
 	}
-	if !mcp.Revision(version).Modern() {
+	if !version.Modern() {
 		return nil // the edge reports the unknown version
 	}
 	if e := matchHeader(h, mcpwire.HeaderMethod, msg.Method, false); e != nil {

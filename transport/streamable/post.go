@@ -71,13 +71,13 @@ func (s *Server) isModern(r *http.Request, params []byte) bool {
 	}
 	session := r.Header.Get(mcpwire.HeaderSessionID) != ""
 	if raw := rawjson.Lookup(rawjson.Lookup(params, "_meta"), mcpwire.MetaProtocolVersion); raw != nil {
-		version, _ := rawjson.String(raw)
+		version, _ := mcpwire.ReadRevision(raw)
 		return !isLegacyRevision(version) || !session
 	}
 	if s.namesModernRevision(r) {
 		return true
 	}
-	version := r.Header.Get(mcpwire.HeaderProtocolVersion)
+	version := mcp.Revision(r.Header.Get(mcpwire.HeaderProtocolVersion))
 	return version != "" && !isLegacyRevision(version) && !session
 }
 
@@ -86,8 +86,7 @@ func (s *Server) namesModernRevision(r *http.Request) bool {
 	return mcp.Revision(r.Header.Get(mcpwire.HeaderProtocolVersion)).Modern()
 }
 
-func isLegacyRevision(version string) bool {
-	r := mcp.Revision(version)
+func isLegacyRevision(r mcp.Revision) bool {
 	return r.Known() && !r.Modern()
 }
 

@@ -24,7 +24,7 @@ func (s *slowSessions) Save(ctx context.Context, key string, record []byte, fina
 // twoReplicas serves the same test server at two replicas with one store. It returns the servers to
 // change them.
 func twoReplicas(t *testing.T, opts streamable.Options) (servers [2]*server.Server, urls [2]string) {
-	opts.Sessions.Keys, opts.Sessions.Store = mcp.RandomKeys(), &sharedSessions{}
+	opts.Sessions.Keys, opts.Sessions.Store = new(mcp.Keys), &sharedSessions{}
 	for i := range servers {
 		s := testServer(nil)
 		server.Resource(s, "test://a", "Changes.", func(context.Context, struct{}) (string, error) { return "", nil })
@@ -54,7 +54,7 @@ func TestReplicasAgreeOnTheEnd(t *testing.T) {
 // A session that is idle at one replica and in use at another must live at both.
 func TestReplicasAgreeOnUse(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		opts := streamable.Options{Sessions: streamable.SessionOptions{Idle: 10 * time.Minute, Keys: mcp.RandomKeys(), Store: &sharedSessions{}}}
+		opts := streamable.Options{Sessions: streamable.SessionOptions{Idle: 10 * time.Minute, Keys: new(mcp.Keys), Store: &sharedSessions{}}}
 		opened, used := streamable.Handler(testServer(nil), &opts), streamable.Handler(testServer(nil), &opts)
 		defer func() { _, _ = opened.Shutdown(t.Context()), used.Shutdown(t.Context()) }()
 		in := openAt(opened)

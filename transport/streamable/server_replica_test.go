@@ -67,7 +67,7 @@ func postStream(t *testing.T, url, body string, fields ...string) <-chan string 
 // If a load balancer brings the answer to a question to the wrong replica, it must be refused,
 // although the session is the same.
 func TestAnswerAtAnotherReplica(t *testing.T) {
-	keys := mcp.RandomKeys()
+	keys := new(mcp.Keys)
 	one, two := askingReplica(t, keys), askingReplica(t, keys)
 	in := inSession(open(t, one, mcp.Revision20251125), mcp.Revision20251125)
 	atOne, first := beginAsk(t, one, in)

@@ -3,6 +3,7 @@ package streamable
 import (
 	"context"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/dowel-mcp/dowel/internal/eventstream"
@@ -24,7 +25,7 @@ type sessionStream struct {
 
 	// All of these are guarded by mu.
 	standby        []standbyConn       // further connections, oldest first
-	queued         [][]byte            // frames that wait for a connection or the end of a handover
+	queued         []queuedFrame       // frames that wait for a connection or the end of a handover
 	runner         *subscriptionRunner // subscribes to the handler; nil if nothing does
 	replacedRunner *subscriptionRunner // the runner before it, during a handover
 	handover       chan struct{}       // closed when the handover in progress ends; nil if there is none
@@ -36,6 +37,13 @@ const (
 	maxStandby = 7  // further connections that one session may hold open
 	maxQueued  = 64 // frames
 )
+
+// queuedFrame is a frame that waits. If the replicas share the events, the frame may be stored
+// already, for a client that resumes the stream.
+type queuedFrame struct {
+	frame    []byte
+	isStored bool
+}
 
 // standbyConn is a connection that carries nothing while a newer one exists.
 type standbyConn struct {
@@ -82,23 +90,64 @@ func (st *sessionStream) queueFrame(frame []byte) error {
 		return mcp.ErrPeerGone
 	}
 	for _, queued := range st.queued {
-		if string(queued) == string(frame) {
+		if string(queued.frame) == string(frame) {
 			return nil
 		}
 	}
 	if len(st.queued) < maxQueued {
-		st.queued = append(st.queued, frame)
+		st.queued = append(st.queued, queuedFrame{frame: frame})
+		if st.conn == nil && st.replacedRunner == nil {
+			st.storeQueued()
+		}
 	}
 	return nil
 }
 
+// storeQueued stores the queued frames if the replicas share the events, for a client that resumes
+// the stream at another one. st.mu is held.
+func (st *sessionStream) storeQueued() {
+	if !st.hasEventIDs || st.session.server.replicas == nil {
+		return
+	}
+	for i := range st.queued {
+		if q := &st.queued[i]; !q.isStored {
+			q.isStored = st.storeEvent(q.frame) != ""
+		}
+	}
+}
+
 // sendQueued sends the queued frames. st.mu is held.
 func (st *sessionStream) sendQueued() {
-	frames := st.queued
+	queued := st.queued
 	st.queued = nil
-	for _, frame := range frames {
-		st.sendFrame(frame)
+	for _, q := range queued {
+		st.sendFrame(q.frame)
 	}
+}
+
+// dropStored forgets the queued frames that a client which resumes the stream gets from the store.
+// st.mu is held.
+func (st *sessionStream) dropStored() {
+	st.queued = slices.DeleteFunc(st.queued, func(q queuedFrame) bool { return q.isStored })
+}
+
+// releaseStream ends the subscription of a session stream without a connection, because another
+// replica carries the stream now. It reports whether the stream has no connection.
+func (ss *session) releaseStream() bool {
+	ss.mu.Lock()
+	st := ss.sessionStream
+	ss.mu.Unlock()
+	if st == nil {
+		return true
+	}
+	st.lockOrCutOff()
+	defer st.mu.Unlock()
+	if st.conn != nil || st.handover != nil {
+		return false
+	}
+	st.stopRunners()
+	st.queued = nil
+	return true
 }
 
 // endWithSession ends the stream because the session has ended.
@@ -119,6 +168,9 @@ func (st *sessionStream) endWithSession() {
 // of the last event that it got on it.
 func (st *sessionStream) serveGET(w http.ResponseWriter, r *http.Request, name, last string) {
 	c := newGetConn(&st.legacyStream, st, w, r)
+	if server := st.session.server; server.replicas != nil {
+		c.onJoin = func() { server.tellPeers(server.newPeerMessage(r, st.session, peerTaken)) }
+	}
 	// The response begins when the subscription is active. From then on the client may cause
 	// changes.
 	runner := st.startRunner(func(r *subscriptionRunner) { c.openConn(r, name, last) })
@@ -136,12 +188,15 @@ func (st *sessionStream) serveGET(w http.ResponseWriter, r *http.Request, name, 
 func (st *sessionStream) joinConn(c *getConn, name, last string, h requestHold) (joined bool, missed []missedEvent) {
 	st.lockOrCutOff()
 	defer st.mu.Unlock()
-	missed, isForgotten := st.missedEvents(c.request, last)
+	missed, err := st.missedEvents(c.request, last)
 	switch {
-	case len(missed) > 0 || st.ended:
+	case len(missed) > 0 || st.ended || isRetryable(err):
 		return false, missed
-	case isForgotten:
+	case err != nil:
 		name, last = "", ""
+	}
+	if last != "" {
+		st.dropStored()
 	}
 	st.connContext = c.request.Context()
 	st.addConn(c.conn, name, h)

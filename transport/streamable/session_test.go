@@ -116,7 +116,7 @@ func TestSessionOfAnother(t *testing.T) {
 // Every replica with the key must serve a session. Replicas with a common store must agree on its
 // end.
 func TestReplicas(t *testing.T) {
-	keys := mcp.RandomKeys()
+	keys := new(mcp.Keys)
 	store := &sharedSessions{}
 	replica := func() string {
 		s := server.New("replica", "1", &server.Options{Keys: keys})

@@ -54,6 +54,7 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	limit, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace)
 	defer cancel()
 	s.sessions.closeAll(limit)
+	s.leaveReplicas()
 	select {
 	case <-done:
 	case <-limit.Done():

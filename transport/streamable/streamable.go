@@ -28,6 +28,7 @@ import (
 
 	"github.com/dowel-mcp/dowel/internal/httpwire"
 	"github.com/dowel-mcp/dowel/internal/quota"
+	"github.com/dowel-mcp/dowel/internal/replica"
 	"github.com/dowel-mcp/dowel/internal/timeout"
 	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/dowel-mcp/dowel/transport"
@@ -139,8 +140,15 @@ func (o *SessionOptions) setDefaults(h mcp.Handler, q *transport.Quota) {
 		if k, ok := h.(interface{ Keys() *mcp.Keys }); ok {
 			o.Keys = k.Keys()
 		} else {
-			o.Keys = mcp.RandomKeys()
+			o.Keys = new(mcp.Keys)
 		}
+	}
+	network := replica.Of(o.Keys)
+	if shared, ok := network.(SessionStore); ok && o.Store == nil {
+		o.Store = shared
+	}
+	if shared, ok := network.(EventStore); ok && o.Events == nil {
+		o.Events = shared
 	}
 	if o.Store == nil {
 		o.Store = memstore.NewSessions()
@@ -171,6 +179,9 @@ type Server struct {
 	instance    string        // distinguishes this Server from replicas in the names of streams
 	streamCount atomic.Uint64 // numbers the legacy streams, for their names
 
+	replicas      replica.Network // nil without replicas
+	leaveReplicas func()
+
 	requests      sync.WaitGroup // requests in flight; leaves 0 only while mu is held
 	mu            sync.Mutex
 	shutdownHooks map[*func()]struct{}   // end streams that would otherwise stay open
@@ -183,7 +194,7 @@ type Server struct {
 func Handler(h mcp.Handler, opts *Options) *Server {
 	s := &Server{
 		shutdownHooks: map[*func()]struct{}{}, modernCalls: map[*response]struct{}{},
-		workers: newWorkers(), instance: newSessionKey()[:8] + "-",
+		workers: newWorkers(),
 	}
 	if opts != nil {
 		s.opts = *opts
@@ -195,9 +206,11 @@ func Handler(h mcp.Handler, opts *Options) *Server {
 		s.slowAnswers = timeout.New(defaultJSONFor) // applies only to clients that accept no JSON document
 	}
 	s.edge = serving.NewEdge(h, s.opts.ServerOptions)
+	s.instance = s.edge.Instance() + "-"
 	s.headers = mirroredHeaders{s.edge.Extensions()}
 	s.scopes = httpwire.NewScopeChecker(h)
 	s.sessions.initRegistry(s)
+	s.joinReplicas()
 	return s
 }
 

@@ -100,13 +100,17 @@ func (r *subscriptionRunner) replaceRunner() {
 	}
 }
 
-// finishHandover sends the frames that were queued while two runners were active.
+// finishHandover sends or stores the frames that were queued while two runners were active.
 func (st *sessionStream) finishHandover() {
 	st.lockOrCutOff()
 	defer st.mu.Unlock()
 	st.replacedRunner = nil
-	if st.conn != nil && !st.ended {
+	switch {
+	case st.ended:
+	case st.conn != nil:
 		st.sendQueued()
+	default:
+		st.storeQueued()
 	}
 	st.endHandover()
 }

@@ -5,12 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"log/slog"
-	"net/url"
 	"strconv"
 	"time"
 
-	"github.com/redis/go-redis/v9"
+	"github.com/gomodule/redigo/redis"
 )
 
 // DefaultPrefix is the beginning of all names that a store uses in Redis.
@@ -25,29 +23,34 @@ const openWait = 5 * time.Second
 // prefix share one store and notify each other of changes. Redis needs no special configuration; a
 // Redis cluster is not supported. Redis fails after 5 seconds if it gets no answer.
 func Redis(ctx context.Context, address, prefix string) (Store, error) {
-	opts, err := redis.ParseURL(address)
+	where, err := parseRedisURL(address)
 	if err != nil {
-		return nil, fmt.Errorf("kv: the Redis URL cannot be used (want redis://user:password@host:port/db): %w", withoutURL(err))
+		return nil, fmt.Errorf("kv: the Redis URL cannot be used (want redis://user:password@host:port/db): %w", err)
 	}
 	if prefix == "" {
 		prefix = DefaultPrefix
 	}
 	ctx, cancel := context.WithTimeout(ctx, openWait)
 	defer cancel()
-	r := &redisStore{client: redis.NewClient(opts), prefix: prefix, db: opts.DB}
-	if err := r.client.Ping(ctx).Err(); err != nil {
-		r.client.Close()
-		return nil, fmt.Errorf("kv: no Redis answers at %s: check the address and the credentials, or omit redis= to store on disk: %w", opts.Addr, err)
+	r := &redisStore{address: where, prefix: prefix}
+	r.pool = redis.Pool{DialContext: r.address.dial, TestOnBorrowContext: r.testIdleConn, MaxIdle: maxRedisConns, MaxActive: maxRedisConns, Wait: true}
+	if _, err := r.do(ctx, "PING"); err != nil {
+		r.pool.Close()
+		return nil, fmt.Errorf("kv: no Redis answers at %s: check the address and the credentials, or omit redis= to store on disk: %w", where.address, err)
 	}
 	r.sweeper = startSweeper(r.removeExpired)
 	return r, nil
 }
 
-// withoutURL removes the URL from a parse error, because it may contain a password.
-func withoutURL(err error) error {
-	if parse, ok := errors.AsType[*url.Error](err); ok {
-		return parse.Err
+// maxRedisConns bounds the requests that run at a time.
+const maxRedisConns = 20
+
+// testIdleConn pings a connection that Redis, or its restart, may have closed.
+func (r *redisStore) testIdleConn(ctx context.Context, conn redis.Conn, lastUsed time.Time) error {
+	if time.Since(lastUsed) < time.Second && lastUsed.UnixNano() > r.watch.lostAt.Load() {
+		return nil
 	}
+	_, err := redis.DoContext(conn, ctx, "PING")
 	return err
 }
 
@@ -57,41 +60,61 @@ func withoutURL(err error) error {
 // they have expired. Scripts keep the three consistent.
 type redisStore struct {
 	watcher
-	client  *redis.Client
+	address redisAddress
+	pool    redis.Pool
 	prefix  string
-	db      int
 	sweeper *sweeper
+	watch   redisWatch
+}
 
-	changes  *redis.PubSub
-	listened chan struct{} // closed when the listening goroutine has ended; nil without a watch
+// do sends a command and returns its reply.
+func (r *redisStore) do(ctx context.Context, command string, args ...any) (any, error) {
+	conn, err := r.pool.GetContext(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer conn.Close()
+	return redis.DoContext(conn, ctx, command, args...)
+}
+
+// runScript runs a script for a key and returns its reply.
+func (r *redisStore) runScript(ctx context.Context, script *redis.Script, key string, args ...any) (any, error) {
+	conn, err := r.pool.GetContext(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer conn.Close()
+	return script.DoContext(ctx, conn, append(r.scriptKeys(key), args...)...)
 }
 
 func (r *redisStore) valueKey(key string) string { return r.prefix + "value:" + key }
 
-// scriptKeys are the KEYS of every script.
-func (r *redisStore) scriptKeys(key string) []string {
-	return []string{r.valueKey(key), r.prefix + "keys", r.prefix + "expiries"}
+// scriptKeys are the KEYS of every script. There are scriptKeyCount of them.
+func (r *redisStore) scriptKeys(key string) []any {
+	return []any{r.valueKey(key), r.prefix + "keys", r.prefix + "expiries"}
 }
 
 // changeChannel returns the name of the channel for changes. Channels are shared by all databases,
 // so the name includes the database.
-func (r *redisStore) changeChannel() string { return r.prefix + "changes:" + strconv.Itoa(r.db) }
+func (r *redisStore) changeChannel() string {
+	return r.prefix + "changes:" + strconv.Itoa(r.address.db)
+}
 
 func (r *redisStore) Get(ctx context.Context, key string) (string, error) {
-	value, err := r.client.Get(ctx, r.valueKey(key)).Result()
-	if errors.Is(err, redis.Nil) {
+	value, err := redis.String(r.do(ctx, "GET", r.valueKey(key)))
+	if errors.Is(err, redis.ErrNil) {
 		return "", fs.ErrNotExist
 	}
 	return value, redisError(err)
 }
 
 func (r *redisStore) Set(ctx context.Context, key, value string, ttl time.Duration) (created bool, err error) {
-	n, err := setScript.Run(ctx, r.client, r.scriptKeys(key), key, value, ttl.Milliseconds(), r.changeChannel()).Int()
+	n, err := redis.Int(r.runScript(ctx, setScript, key, key, value, ttl.Milliseconds(), r.changeChannel()))
 	return n == 1, redisError(err)
 }
 
 func (r *redisStore) Delete(ctx context.Context, key string) (existed bool, err error) {
-	n, err := deleteScript.Run(ctx, r.client, r.scriptKeys(key), key, r.changeChannel()).Int()
+	n, err := redis.Int(r.runScript(ctx, deleteScript, key, key, r.changeChannel()))
 	return n == 1, redisError(err)
 }
 
@@ -102,7 +125,7 @@ func (r *redisStore) Keys(ctx context.Context, prefix, after string, limit int) 
 	} else if after == "" {
 		from = "-"
 	}
-	keys, err := keysScript.Run(ctx, r.client, r.scriptKeys(""), from, endOfPrefix(prefix), limit).StringSlice()
+	keys, err := redis.Strings(r.runScript(ctx, keysScript, "", from, endOfPrefix(prefix), limit))
 	return keys, redisError(err)
 }
 
@@ -119,11 +142,8 @@ func endOfPrefix(prefix string) string {
 
 func (r *redisStore) Close() error {
 	r.sweeper.stopSweeper()
-	if r.changes != nil {
-		r.changes.Close()
-		<-r.listened
-	}
-	return r.client.Close()
+	r.watch.stop()
+	return r.pool.Close()
 }
 
 // removeExpired removes the index entries of values that Redis has expired. All processes try; the
@@ -132,7 +152,7 @@ func (r *redisStore) removeExpired() (next time.Time, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), openWait)
 	defer cancel()
 	for {
-		left, err := sweepScript.Run(ctx, r.client, r.scriptKeys(""), r.changeChannel(), r.prefix+"value:", sweepBatch).Int64()
+		left, err := redis.Int64(r.runScript(ctx, sweepScript, "", r.changeChannel(), r.prefix+"value:", sweepBatch))
 		if err != nil || left < 0 {
 			return time.Time{}, redisError(err)
 		}
@@ -147,67 +167,4 @@ func redisError(err error) error {
 		return nil
 	}
 	return fmt.Errorf("a request to Redis failed: %w", err)
-}
-
-// Watch implements [Store]. All changes come through Redis, also the changes by this process.
-func (r *redisStore) Watch(f func(Change)) error {
-	ctx, cancel := context.WithTimeout(context.Background(), openWait)
-	defer cancel()
-	r.changes = r.client.Subscribe(ctx, r.changeChannel())
-	if _, err := r.changes.Receive(ctx); err != nil {
-		r.changes.Close()
-		r.changes = nil
-		return fmt.Errorf("kv: cannot subscribe to changes in Redis: %w", err)
-	}
-	r.setCallback(f)
-	r.listened = make(chan struct{})
-	go r.reportMessages(r.changes.ChannelWithSubscriptions(redis.WithChannelSize(1000)))
-	return nil
-}
-
-// reportMessages reports changes until the subscription is closed.
-func (r *redisStore) reportMessages(events <-chan any) {
-	defer close(r.listened)
-	for event := range events {
-		switch event := event.(type) {
-		case *redis.Message:
-			r.reportMessage(event.Payload)
-		case *redis.Subscription: // the client has reconnected after a lost connection
-			r.reportGap()
-		}
-	}
-}
-
-// reportMessage reports a change that a script has published: +, = or -, and the key.
-func (r *redisStore) reportMessage(message string) {
-	if message == "" {
-		return
-	}
-	kinds := map[byte]ChangeKind{'+': Created, '=': Replaced, '-': Removed}
-	if kind, ok := kinds[message[0]]; ok {
-		r.reportChanges(kind, message[1:])
-	}
-	if message[0] != '-' {
-		r.sweeper.wakeUp() // the key may be the next to expire
-	}
-}
-
-// reportGap reports that changes may have been missed, and then each existing key as replaced.
-func (r *redisStore) reportGap() {
-	r.reportChanges(Missed, "")
-	ctx, cancel := context.WithTimeout(context.Background(), openWait)
-	defer cancel()
-	after := ""
-	for {
-		keys, err := r.Keys(ctx, "", after, sweepBatch)
-		if err != nil {
-			slog.Warn("kv: the connection to Redis was lost, and its keys cannot be listed now", "err", err)
-			return
-		}
-		if len(keys) == 0 {
-			return
-		}
-		r.reportChanges(Replaced, keys...)
-		after = keys[len(keys)-1]
-	}
 }

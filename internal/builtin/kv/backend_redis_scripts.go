@@ -1,13 +1,15 @@
 package kv
 
-import "github.com/redis/go-redis/v9"
+import "github.com/gomodule/redigo/redis"
 
 // The scripts run atomically in Redis. Their KEYS are the name of the value, the sorted set of keys
 // and the sorted set of expiries; their ARGV are in each comment.
 
+const scriptKeyCount = 3
+
 // setScript stores a value. ARGV: key, value, time to live in milliseconds (0 for none), channel.
 // It returns 1 if the key is new.
-var setScript = redis.NewScript(now + `
+var setScript = redis.NewScript(scriptKeyCount, now+`
 local existed = redis.call('EXISTS', KEYS[1])
 local ttl = tonumber(ARGV[3])
 redis.call('SET', KEYS[1], ARGV[2])
@@ -23,7 +25,7 @@ return 1 - existed
 `)
 
 // deleteScript removes a key. ARGV: key, channel. It returns 1 if the key existed.
-var deleteScript = redis.NewScript(`
+var deleteScript = redis.NewScript(scriptKeyCount, `
 local existed = redis.call('DEL', KEYS[1])
 redis.call('ZREM', KEYS[3], ARGV[1])
 if redis.call('ZREM', KEYS[2], ARGV[1]) == 1 then
@@ -34,7 +36,7 @@ return existed
 
 // keysScript lists keys that have not expired. ARGV: from, to (in the syntax of ZRANGEBYLEX),
 // limit.
-var keysScript = redis.NewScript(now + `
+var keysScript = redis.NewScript(scriptKeyCount, now+`
 local keys, from, limit = {}, ARGV[1], tonumber(ARGV[3])
 repeat
   local page = redis.call('ZRANGEBYLEX', KEYS[2], from, ARGV[2], 'LIMIT', 0, limit)
@@ -52,7 +54,7 @@ return keys
 // sweepScript removes expired keys. ARGV: channel, prefix of the names of values, limit. It returns
 // the number of milliseconds until the next key expires: 0 if more keys have expired already, -1 if
 // no key will expire.
-var sweepScript = redis.NewScript(now + `
+var sweepScript = redis.NewScript(scriptKeyCount, now+`
 local due = redis.call('ZRANGEBYSCORE', KEYS[3], '-inf', now(), 'LIMIT', 0, ARGV[3])
 for _, key in ipairs(due) do
   redis.call('DEL', ARGV[2] .. key)

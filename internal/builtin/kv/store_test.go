@@ -1,7 +1,6 @@
 package kv
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -305,8 +304,7 @@ func TestRedisReportsGaps(t *testing.T) {
 	set(t, store, "a", "1", 0)
 	wantChange(t, changes, Created, "a")
 	// The server cuts the subscription, as it does with a reader that is too slow.
-	ctx := context.Background()
-	if err := store.client.Do(ctx, "CLIENT", "KILL", "TYPE", "pubsub").Err(); err != nil {
+	if _, err := store.do(t.Context(), "CLIENT", "KILL", "TYPE", "pubsub"); err != nil {
 		t.Fatal(err)
 	}
 	wantChange(t, changes, Missed, "")

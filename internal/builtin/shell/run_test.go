@@ -208,10 +208,13 @@ func TestMuchOutput(t *testing.T) {
 func TestEndlessOutput(t *testing.T) {
 	forShells(t, Options{MaxOutput: 1000}, func(s session) {
 		s.begin("yes")
-		for range 3 {
+		for seen := 0; seen < 3; { // on a busy machine the command writes nothing in some calls
 			r := s.call(args{"shell": s.handle, "timeout": 0.1})
-			if r.State != Running || r.Omitted == 0 || len(r.Output) > 1100 {
-				s.Errorf("got %s", show(r))
+			if r.State != Running || len(r.Output) > 1100 {
+				s.Fatalf("got %s", show(r))
+			}
+			if r.Omitted > 0 {
+				seen++
 			}
 		}
 		if r := s.interrupt(); r.State != Idle || *r.ExitStatus != 130 || len(r.Output) > 1100 {

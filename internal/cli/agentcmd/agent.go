@@ -26,7 +26,9 @@ import (
 	"github.com/dowel-mcp/dowel/internal/cli/modelregistry"
 	"github.com/dowel-mcp/dowel/internal/cli/toolname"
 	"github.com/dowel-mcp/dowel/internal/control"
+	"github.com/dowel-mcp/dowel/internal/daemon"
 	"github.com/dowel-mcp/dowel/internal/journal"
+	"github.com/dowel-mcp/dowel/internal/session"
 	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/spf13/cobra"
 )
@@ -46,6 +48,14 @@ type Flags struct {
 	TrustAnnotations bool
 	// NoInstructions keeps the user's and the project's AGENTS.md from the model.
 	NoInstructions bool
+	// FollowFrames marks the calls, so that [Runtime.FollowFrames] finds their frames.
+	FollowFrames bool
+	// Hub is the running dowel if it is this process; nil joins it over its socket. It excludes flags
+	// that name servers.
+	Hub *daemon.AgentHub
+	// Session is the session of the conversation that the agent begins with, which names the agent at
+	// the running dowel. nil: the conversation is not saved.
+	Session *session.Session
 	// Allow names tools that run without an approval: SERVER.TOOL, or SERVER.* for all of a server.
 	Allow []string
 }
@@ -102,8 +112,9 @@ type Runtime struct {
 	Choose func(name string) (agent.Model, modelregistry.Choice, error)
 	// Servers returns the state of every server.
 	Servers func(ctx context.Context) ([]Server, error)
-	// FollowFrames calls show with the frames between dowel and the servers, the kept ones first,
-	// until ctx ends. It returns an error if the journal ends before.
+	// FollowFrames calls show with the frames between dowel and the servers that belong to calls of
+	// this agent, the kept ones first, until ctx ends. It returns an error if the journal ends before.
+	// It is nil without Flags.FollowFrames.
 	FollowFrames func(ctx context.Context, show func(*journal.Frame)) error
 	// Always stores a permanent approval of a tool, given by its wire name, in dowel's state. It
 	// returns an error for servers of a project or the command line, and for a name that would
@@ -121,15 +132,14 @@ type Runtime struct {
 	// ToolArgument returns the argument of --allow for a tool, given by its wire name, or "" if it
 	// would need quotes in a shell.
 	ToolArgument func(tool string) string
-	// StartConversation replaces the agent by one without messages. It must not be called during a
-	// run.
-	StartConversation func()
 	// Close stops the servers that were started for the agent, and closes the audit log.
 	Close func()
 
 	recordDecision func(agent.Approval) // writes to the audit log, if it is enabled
 	restartServer  func(ctx context.Context, server string) error
 	parts          agentParts
+	name           *clientName
+	marks          *callMarks // nil if calls get no marks
 
 	instructionFiles []agentsfile.File
 }
@@ -159,6 +169,10 @@ type Setup struct {
 	*environment
 	model  agent.Model
 	chosen modelregistry.Choice
+	// OnRequest is called with each request to a model before it is sent, also for servers that use
+	// the model and for summaries, then from several goroutines. nil: it is not called. Set it before
+	// NewRuntime.
+	OnRequest func(agent.Conversation)
 }
 
 // Model describes the model.
@@ -174,22 +188,33 @@ func ReadSetup(f *factory.Factory, opts *Flags) (*Setup, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Setup{e, model, chosen}, nil
+	return &Setup{environment: e, model: model, chosen: chosen}, nil
 }
 
 // NewRuntime makes an agent with the model, and starts or joins the servers that the flags name. It
 // adds AGENTS.md files to o.System, and sets o.Allowed, o.Effect, o.TrustAnnotations and
 // o.Instructions. c comes from [ClientOptions]. The caller must close the runtime.
 func (setup *Setup) NewRuntime(ctx context.Context, f *factory.Factory, opts *Flags, o agent.Options, c client.Options) (*Runtime, error) {
-	servers, err := openServers(ctx, f, opts, setup.environment)
+	name := new(clientName)
+	name.setConversation(opts.Session)
+	servers, err := openServers(ctx, f, opts, setup.environment, name)
 	if err != nil {
 		return nil, err
 	}
-	audit, err := openDecisionLog(f, setup.environment)
-	r := &Runtime{Model: setup.chosen, Mode: o.Mode, Models: setup.modelNames, Servers: servers.listServers, restartServer: servers.restart, FollowFrames: servers.followFrames}
+	audit, err := openDecisionLog(f, opts, setup.environment)
+	r := &Runtime{Model: setup.chosen, Mode: o.Mode, Models: setup.modelNames, Servers: servers.listServers, restartServer: servers.restart, name: name}
 	r.instructionFiles = setup.findInstructionFiles(f, opts)
 	o.System += agentsfile.Prompt(r.instructionFiles)
-	r.Choose = func(name string) (agent.Model, modelregistry.Choice, error) { return setup.chooseNamed(name, opts) }
+	r.Choose = func(name string) (agent.Model, modelregistry.Choice, error) {
+		model, chosen, err := setup.chooseNamed(name, opts)
+		return observeModel(model, setup.OnRequest), chosen, err
+	}
+	if opts.FollowFrames {
+		r.marks = &callMarks{}
+		r.FollowFrames = func(ctx context.Context, show func(*journal.Frame)) error {
+			return servers.followFrames(ctx, r.marks.filterFrames(show))
+		}
+	}
 	r.Close = func() { r.closeParts(ctx, f, servers, audit) }
 	r.recordDecision = func(e agent.Approval) { audit.writeDecision(e, r.splitToolName) }
 	approved := &approvals{state: setup.state, set: setup.Set, servers: servers, splitToolName: r.splitToolName, trustAll: opts.TrustAnnotations, allowed: opts.Allow}
@@ -199,7 +224,7 @@ func (setup *Setup) NewRuntime(ctx context.Context, f *factory.Factory, opts *Fl
 	r.ToolArgument = approved.toolArgument
 	r.Trusted = func(tool string) string { return trustArgument(f, approved, tool) }
 	if err == nil {
-		err = r.startAgent(ctx, setup.model, servers, o, c)
+		err = r.startAgent(ctx, observeModel(setup.model, setup.OnRequest), servers, o, c)
 	}
 	if err != nil {
 		r.Close()
@@ -225,7 +250,11 @@ func (r *Runtime) startAgent(ctx context.Context, model agent.Model, servers *se
 	if err = context.Cause(ctx); err != nil {
 		return err
 	}
-	if r.Toolbox, err = agent.Dial(ctx, servers.handler, c); err != nil {
+	dialing := ctx
+	if servers.recordDial != nil {
+		dialing = servers.recordDial(ctx)
+	}
+	if r.Toolbox, err = agent.Dial(dialing, servers.handler, c); err != nil {
 		return exit.ConnectError{Server: "the servers", Err: connect.Unwrapped(err)}
 	}
 	if servers.folder != "" {
@@ -233,12 +262,11 @@ func (r *Runtime) startAgent(ctx context.Context, model agent.Model, servers *se
 	}
 	tools := &instructedTools{
 		Recorder: toolname.Recorder{Toolbox: r.Toolbox}, fetch: servers.fetchInstructions,
-		toolSwitch: newToolSwitch(), edits: &editRecorder{folder: servers.folder},
+		toolSwitch: newToolSwitch(), edits: &editRecorder{folder: servers.folder}, marks: r.marks,
 	}
 	o.Instructions = tools.formatInstructions
 	r.parts = agentParts{model, tools, o}
-	r.StartConversation = func() { r.Continue(o.Messages, o.Results, o.Mode) }
-	r.StartConversation()
+	r.newAgent(o.Messages, o.Results, o.Mode)
 	return nil
 }
 

@@ -9,7 +9,6 @@ import (
 	"sync"
 
 	"github.com/dowel-mcp/dowel/agent"
-	"github.com/dowel-mcp/dowel/client"
 	"github.com/dowel-mcp/dowel/internal/cli/approval"
 	"github.com/dowel-mcp/dowel/internal/cli/connect"
 	"github.com/dowel-mcp/dowel/internal/cli/factory"
@@ -188,7 +187,7 @@ func (a *approvals) allowAlways(name string) error {
 	change := a.changes[name]
 	a.mu.Unlock()
 	if change != nil {
-		if err := client.AcceptDefinitions(a.state.DefinitionLog("", server), change.DefinitionChange); err != nil {
+		if err := a.servers.acceptChange(server, change.DefinitionChange); err != nil {
 			return err
 		}
 		a.forgetChange(name)

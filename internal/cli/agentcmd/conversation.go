@@ -5,6 +5,7 @@ import (
 
 	"github.com/dowel-mcp/dowel/agent"
 	"github.com/dowel-mcp/dowel/internal/cli/modelregistry"
+	"github.com/dowel-mcp/dowel/internal/session"
 )
 
 // agentParts are the parts from which another agent of the same runtime is made.
@@ -20,11 +21,17 @@ func (r *Runtime) UseModel(m agent.Model, chosen modelregistry.Choice) {
 	r.Agent.SetModel(m)
 }
 
-// Continue replaces the agent by one with other messages and the same model and servers. results is
-// the folder of long results ([agent.Options]). The new agent has the mode but none of the
+// Continue replaces the agent by one with other messages and the same model and servers. s is the
+// session of the conversation, or nil if it is not saved. results is the folder of long results
+// ([agent.Options]). The new agent has the mode but none of the
 // approvals for the session: they belong to the conversation that the user saw. It must not be
 // called during a run.
-func (r *Runtime) Continue(messages []agent.Message, results string, mode agent.Mode) {
+func (r *Runtime) Continue(s *session.Session, messages []agent.Message, results string, mode agent.Mode) {
+	r.name.setConversation(s)
+	r.newAgent(messages, results, mode)
+}
+
+func (r *Runtime) newAgent(messages []agent.Message, results string, mode agent.Mode) {
 	o := r.parts.options
 	o.Messages, o.Results, o.Mode = messages, results, mode
 	r.Agent = agent.New(r.parts.model, r.parts.tools, &o)

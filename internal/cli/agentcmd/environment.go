@@ -16,6 +16,7 @@ import (
 	"github.com/dowel-mcp/dowel/internal/cli/modelregistry"
 	"github.com/dowel-mcp/dowel/internal/config"
 	"github.com/dowel-mcp/dowel/internal/config/state"
+	"github.com/dowel-mcp/dowel/internal/control"
 	"github.com/dowel-mcp/dowel/internal/daemon"
 	"github.com/dowel-mcp/dowel/internal/secretmask"
 	"github.com/dowel-mcp/dowel/mcp"
@@ -100,17 +101,21 @@ func (e *environment) maskSecrets(text string) string {
 
 // decisionLog writes to the audit log why calls were allowed or refused. A nil log writes nothing.
 type decisionLog struct {
-	log  *audit.Log
-	file *os.File
+	log    *audit.Log
+	client string   // that decides, in the log
+	file   *os.File // nil if it is not closed with the log
 }
 
 // openDecisionLog opens the audit log for decisions. It returns nil if the log is disabled.
-func openDecisionLog(f *factory.Factory, e *environment) (*decisionLog, error) {
+func openDecisionLog(f *factory.Factory, opts *Flags, e *environment) (*decisionLog, error) {
+	if opts.Hub != nil {
+		return &decisionLog{opts.Hub.Audit, control.HostProgram, nil}, nil
+	}
 	file, err := e.openAudit()
 	if file == nil {
 		return nil, err
 	}
-	return &decisionLog{audit.NewLog(file, audit.Options(e.auditOptions(f))), file}, nil
+	return &decisionLog{audit.NewLog(file, audit.Options(e.auditOptions(f))), daemon.ProxyName, file}, nil
 }
 
 func (l *decisionLog) writeDecision(e agent.Approval, origin func(wire string) (server, tool string, ok bool)) {
@@ -122,7 +127,7 @@ func (l *decisionLog) writeDecision(e agent.Approval, origin func(wire string) (
 		name = tool
 	}
 	r := audit.Record{
-		Time: time.Now(), Client: daemon.ProxyName, Method: mcp.MethodCallTool, Server: e.Server, Name: name,
+		Time: time.Now(), Client: l.client, Method: mcp.MethodCallTool, Server: e.Server, Name: name,
 		Outcome: "refused", By: e.By, Reason: e.Reason, Arguments: e.Call.Input, Sent: len(e.Call.Input),
 	}
 	if e.Call.Name == "" {
@@ -135,7 +140,7 @@ func (l *decisionLog) writeDecision(e agent.Approval, origin func(wire string) (
 }
 
 func (l *decisionLog) closeLog() {
-	if l != nil {
+	if l != nil && l.file != nil {
 		l.file.Close()
 	}
 }

@@ -10,14 +10,14 @@ import (
 	"github.com/dowel-mcp/dowel/internal/journal"
 )
 
-// followDaemonFrames calls show with each frame between the running dowel and its servers that the
-// journal has and will have, until ctx ends or the running dowel does.
+// followDaemonFrames calls show with each frame that the journal of the running dowel has and will
+// have, until ctx ends or the running dowel does.
 func followDaemonFrames(ctx context.Context, running *control.Client, show func(*journal.Frame)) error {
 	for line, err := range running.Journal(ctx, control.JournalOptions{Kept: true, Follow: true}) {
 		if err != nil {
 			return err
 		}
-		if record, ok := line.Record(); ok && record.Frame != nil && record.Frame.Leg == journal.ServerLeg {
+		if record, ok := line.Record(); ok && record.Frame != nil {
 			show(record.Frame)
 		}
 	}

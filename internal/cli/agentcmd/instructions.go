@@ -20,6 +20,7 @@ type instructedTools struct {
 	fetch func(ctx context.Context) (string, error)
 	*toolSwitch
 	edits *editRecorder
+	marks *callMarks // nil if calls get no marks
 
 	latest atomic.Pointer[string]
 }
@@ -47,9 +48,13 @@ func (t *instructedTools) Changed() <-chan struct{} {
 	return t.Recorder.Changed()
 }
 
-// Call implements [agent.Tools]. It notes the change that a call of the files server makes.
+// Call implements [agent.Tools]. It marks the call, and notes the change that a call of the files
+// server makes.
 func (t *instructedTools) Call(ctx context.Context, use mcp.ToolUse, progress func(mcp.ProgressParams)) (*mcp.CallToolResult, error) {
 	noteEdit := t.edits.watchCall(use)
+	if t.marks != nil {
+		ctx = t.marks.markCall(ctx)
+	}
 	result, err := t.Recorder.Call(ctx, use, progress)
 	if err == nil {
 		noteEdit(result)

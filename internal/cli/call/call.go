@@ -14,6 +14,7 @@ import (
 	"github.com/dowel-mcp/dowel/internal/cli/factory"
 	"github.com/dowel-mcp/dowel/internal/cli/toolargs"
 	"github.com/dowel-mcp/dowel/internal/rawjson"
+	"github.com/dowel-mcp/dowel/internal/savedcalls"
 	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/dowel-mcp/dowel/schema"
 	"github.com/spf13/cobra"
@@ -25,6 +26,8 @@ type Options struct {
 	output    string
 	unchecked bool
 	task      bool
+	saved     string
+	listSaved bool
 }
 
 // NewCommand returns the command call.
@@ -47,6 +50,9 @@ with @-. Single arguments can be added to them.
 Some servers make tasks of long calls. dowel waits for a task. With --task it prints the name of the task instead and ends;
 see dowel task. A tool that answers at once makes no task, and its result is printed.
 
+--saved makes a call that was saved in the console: the file ` + savedcalls.FileName + ` of a project has such calls by name, and can be edited
+and shared. dowel says first which tool it calls.
+
 ` + connect.NamingHelp,
 		Example: `  dowel call everything.echo message=hello
   echo '{"message":"hello"}' | dowel call everything.echo --args @-
@@ -59,6 +65,19 @@ see dowel task. A tool that answers at once makes no task, and its result is pri
 	c.Flags().StringVarP(&opts.output, "output", "o", "", "save images, sounds and other data in this `file`, or the text if there are none; - is stdout")
 	c.Flags().BoolVar(&opts.task, "task", false, "do not wait for a task: print its name, for dowel task (needs a server of the running dowel)")
 	c.Flags().BoolVar(&opts.unchecked, "unchecked", false, "do not use the tool's schema: send JSON as JSON, and everything else as text")
+	c.Flags().StringVar(&opts.saved, "saved", "", "make the call that "+savedcalls.FileName+" in this folder has under a `name`; KEY=VALUE replaces arguments")
+	c.Flags().BoolVar(&opts.listSaved, "list-saved", false, "list the saved calls of this folder")
+	run := c.RunE
+	c.RunE = func(cmd *cobra.Command, words []string) error {
+		if opts.listSaved {
+			return listSaved(f)
+		}
+		words, err := opts.expandSaved(f, words)
+		if err != nil {
+			return err
+		}
+		return run(cmd, words)
+	}
 	return c
 }
 

@@ -6,12 +6,27 @@ import (
 	"fmt"
 
 	"github.com/dowel-mcp/dowel/agent"
+	"github.com/dowel-mcp/dowel/internal/cli/agentcmd"
+	"github.com/dowel-mcp/dowel/internal/cli/factory"
 	"github.com/dowel-mcp/dowel/internal/cli/question"
 	"github.com/dowel-mcp/dowel/internal/term"
 )
 
-// askApproval asks the user whether a call may run. It implements [agent.Options.Approve].
+// askApproval asks the user whether a call may run, here and in the console of a running dowel. It implements [agent.Options.Approve].
 func (c *conversation) askApproval(ctx context.Context, q agent.Question) (agent.Decision, error) {
+	c.log.DecidedAt = "" // of a decision that the end of its run has overtaken
+	d, isElsewhere, err := agentcmd.AskShared(ctx, factory.RunningDaemon(), agentcmd.NewApproval("dowel chat", c.log.ID(), q), func(ctx context.Context) (agent.Decision, error) {
+		return c.askHere(ctx, q)
+	})
+	if isElsewhere {
+		c.log.DecidedAt = agentcmd.ConsoleName
+		c.view.Note("%s", term.RevealLine(agentcmd.DescribeDecision(d)))
+	}
+	return d, err
+}
+
+// askHere asks on the terminal.
+func (c *conversation) askHere(ctx context.Context, q agent.Question) (agent.Decision, error) {
 	c.view.Hold(true)
 	defer c.view.Hold(false)
 	if c.screen != nil {

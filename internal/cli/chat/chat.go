@@ -10,7 +10,6 @@ package chat
 import (
 	"context"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 
@@ -34,6 +33,8 @@ type Options struct {
 
 	resume   string // a session ID, latestSession, or "" for a new conversation
 	sessions bool
+	trace    string // a session ID, latestSession, or "" for none
+	request  int    // with trace: the number of a request, or 0
 	prune    string // an age
 	yes      bool   // with prune
 	noSave   bool
@@ -81,6 +82,7 @@ The conversation has the whole terminal. Write on while the model works: message
   Tab                        complete a command, file or resource
   PgUp, PgDn, Ctrl-Home/End  scroll
   Ctrl-O                     show calls and thoughts in full, or folded
+  F3                         show the latest image of a result on the whole screen, where the terminal can
   F12                        show the messages between dowel and the server in the current call
   Ctrl-G                     write the message in $VISUAL or $EDITOR
   Esc                        stop the current reply or call; Ctrl-C does, too, and twice ends dowel
@@ -90,7 +92,8 @@ The conversation has the whole terminal. Write on while the model works: message
 cursor movement (TERM=dumb), and if the variable ACCESSIBLE is set, as it is for screen readers.
 
 dowel saves each conversation as it proceeds, in a file that only you can read. --sessions lists them, --resume continues the last
-one of this folder, --resume=ID continues any, --prune deletes old ones, and --no-save saves nothing.
+one of this folder, --resume=ID continues any, --trace shows each step with its calls and times, --trace --request 2 exactly what
+the model got with its second request, --prune deletes old ones, and --no-save saves nothing.
 
 Without a terminal, each line of standard input is a message. Answers go to standard output, everything else to standard error.
 Questions are refused unless --answer answers them: key=value answers every server that asks for that key, SERVER.key=value
@@ -120,6 +123,9 @@ func NewCommand(f *factory.Factory, p Programs) *cobra.Command {
 			if opts.sessions {
 				return listSessions(f)
 			}
+			if opts.trace != "" {
+				return showTrace(f, opts.trace, opts.request)
+			}
 			if opts.prune != "" {
 				return pruneSessions(cmd.Context(), f, opts.prune, opts.yes)
 			}
@@ -134,12 +140,15 @@ func NewCommand(f *factory.Factory, p Programs) *cobra.Command {
 	flags.StringVar(&opts.resume, "resume", "", "continue the last conversation of this folder, or the conversation `ID` (--resume=ID)")
 	flags.Lookup("resume").NoOptDefVal = latestSession
 	flags.BoolVar(&opts.sessions, "sessions", false, "list the saved conversations")
+	flags.StringVar(&opts.trace, "trace", "", "show each step of the last conversation of this folder, or of the conversation `ID` (--trace=ID)")
+	flags.Lookup("trace").NoOptDefVal = latestSession
+	flags.IntVar(&opts.request, "request", 0, "with --trace, show the request to the model with this `number` instead: instructions, tools and messages")
 	flags.BoolVar(&opts.plain, "plain", false, "write line by line, for screen readers and logs, instead of using the whole terminal")
 	flags.BoolVar(&opts.screen, "screen", true, "") // for scripts from the time when it was not the default
 	_ = flags.MarkHidden("screen")                  // fails for an unknown flag only
 	flags.StringVar(&opts.prune, "prune", "", "delete the saved conversations that have not changed for an `AGE`, such as 30d, after a question")
 	flags.BoolVar(&opts.yes, "yes", false, "with --prune, delete without a question")
-	cmd.MarkFlagsMutuallyExclusive("sessions", "prune", "resume")
+	cmd.MarkFlagsMutuallyExclusive("sessions", "prune", "resume", "trace")
 	flags.BoolVar(&opts.noSave, "no-save", false, "do not save this conversation")
 	return cmd
 }
@@ -150,6 +159,8 @@ func (opts *Options) checkFlags(f *factory.Factory, cmd *cobra.Command, words []
 	switch {
 	case len(words) == 1 && opts.resume == latestSession:
 		opts.resume = words[0]
+	case len(words) == 1 && opts.trace == latestSession:
+		opts.trace = words[0]
 	case len(words) == 0:
 	case cmd.ArgsLenAtDash() < 0 && slices.Contains(opts.Directory().Known(), words[0]):
 		return exit.Usagef("unexpected word %q: name a server with --server %s", words[0], words[0])
@@ -165,7 +176,10 @@ func (opts *Options) checkFlags(f *factory.Factory, cmd *cobra.Command, words []
 	if opts.yes && opts.prune == "" {
 		return exit.Usagef("--yes is for --prune")
 	}
-	if f.JSON && !opts.sessions {
+	if opts.request != 0 && opts.trace == "" || opts.request < 0 {
+		return exit.Usagef("--request wants --trace, and a number from 1")
+	}
+	if f.JSON && !opts.sessions && opts.trace == "" {
 		return exit.Usagef("dowel chat has no --json: use dowel run --json")
 	}
 	return nil
@@ -197,26 +211,17 @@ func runChat(ctx context.Context, f *factory.Factory, opts *Options) error {
 	return c.runLoop()
 }
 
-// sessionsDir returns the folder of saved conversations. It returns "" if
-// the state folder is unknown.
-func sessionsDir() string {
-	if dir := factory.StateDir(); dir != "" {
-		return dir + string(os.PathSeparator) + "sessions"
-	}
-	return ""
-}
-
 // findSession returns the session that a value of --resume names. The folder applies to
 // latestSession.
 func findSession(word, folder string) (session.Summary, error) {
 	if word != latestSession {
-		s, err := session.Find(sessionsDir(), word)
+		s, err := session.Find(factory.SessionsDir(), word)
 		if err != nil {
 			return s, exit.UsageError{Err: err, See: "dowel chat --sessions"}
 		}
 		return s, nil
 	}
-	s, ok, err := session.Latest(sessionsDir(), folder)
+	s, ok, err := session.Latest(factory.SessionsDir(), folder)
 	if err == nil && !ok {
 		err = exit.UsageError{Err: fmt.Errorf("no saved conversation in %s", folder), See: "dowel chat --sessions"}
 	}

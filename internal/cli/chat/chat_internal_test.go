@@ -13,6 +13,7 @@ import (
 	"github.com/dowel-mcp/dowel/internal/cli/exit"
 	"github.com/dowel-mcp/dowel/internal/cli/factory"
 	"github.com/dowel-mcp/dowel/internal/cli/modelregistry"
+	"github.com/dowel-mcp/dowel/internal/cli/sessionlog"
 	"github.com/dowel-mcp/dowel/internal/config"
 	"github.com/dowel-mcp/dowel/internal/session"
 	"github.com/dowel-mcp/dowel/internal/term"
@@ -113,15 +114,14 @@ func TestSameModel(t *testing.T) {
 		{notes: []string{`{"provider": "openai", "model": "m", "url": "http://****@h/v1"}`}, wrong: "name it with --model and --base-url"},
 		{notes: []string{`{"name": "local"}`}, given: modelregistry.ModelFlags{Model: "m"}, want: modelregistry.ModelFlags{Model: "m"}},
 	} {
-		c := &conversation{flags: &Options{}}
-		c.flags.ModelFlags = test.given
+		flags := test.given
 		var events []session.Event
 		for _, note := range test.notes {
-			events = append(events, session.Event{Name: modelEvent, Data: json.RawMessage(note)})
+			events = append(events, session.Event{Name: session.EventModel, Data: json.RawMessage(note)})
 		}
-		err := c.restoreModel(events)
-		if c.flags.ModelFlags != test.want || (err == nil) != (test.wrong == "") || err != nil && !strings.Contains(err.Error(), test.wrong) {
-			t.Errorf("%v: got %+v, %v", test.notes, c.flags.ModelFlags, err)
+		err := sessionlog.RestoreModel(events, &flags)
+		if flags != test.want || (err == nil) != (test.wrong == "") || err != nil && !strings.Contains(err.Error(), test.wrong) {
+			t.Errorf("%v: got %+v, %v", test.notes, flags, err)
 		}
 	}
 }
@@ -136,11 +136,8 @@ func TestModelURLsAreMasked(t *testing.T) {
 	for name, want := range map[string]string{"": `https://****@host/v1?key=****`, "mine": ""} {
 		m.Name = name
 		s := session.New(t.TempDir(), session.Header{})
-		c := &conversation{session: s}
-		if err := s.Message(agent.Message{Role: mcp.RoleUser, Content: []mcp.Content{mcp.Text("hello")}}); err != nil {
-			t.Fatal(err)
-		}
-		c.recordModel(m)
+		log := &sessionlog.Log{Session: s}
+		log.BeginRun([]mcp.Content{mcp.Text("hello")}, m)
 		if err := s.Close(); err != nil {
 			t.Fatal(err)
 		}

@@ -9,7 +9,8 @@ import (
 	"github.com/dowel-mcp/dowel/agent"
 	"github.com/dowel-mcp/dowel/internal/cli/connect"
 	"github.com/dowel-mcp/dowel/internal/cli/exit"
-	"github.com/dowel-mcp/dowel/internal/cli/modelregistry"
+	"github.com/dowel-mcp/dowel/internal/cli/factory"
+	"github.com/dowel-mcp/dowel/internal/cli/sessionlog"
 	"github.com/dowel-mcp/dowel/internal/session"
 	"github.com/dowel-mcp/dowel/internal/suggest"
 	"github.com/dowel-mcp/dowel/internal/term"
@@ -38,6 +39,7 @@ func slashCommands() []slashCommand {
 		{"fork", "", "continue in a copy of this conversation", (*conversation).forkSession},
 		{"edit", "", "take back your last message and the replies to it, and edit it; Esc twice on the full screen", (*conversation).editLast},
 		{"undo", "", "take back the last change of a file by a files server", (*conversation).undoEdit},
+		{"open", "[NUMBER]", "show an image of a result on the whole screen: the latest, or the one with a number", (*conversation).openPicture},
 		{"export", "[FILE]", "write the conversation as markdown, or as JSON to a FILE.json", (*conversation).exportConversation},
 		{"theme", "[NAME]", "set the colours of the full screen: dark, light, auto", (*conversation).changeTheme},
 		{"save", "[FILE]", "show where the conversation is saved, or write a copy", (*conversation).saveSession},
@@ -127,7 +129,7 @@ func (c *conversation) changeModel(ctx context.Context, name string) error {
 		return err
 	}
 	rt.UseModel(m, chosen)
-	c.modelRecorded = false
+	c.log.ModelKnown = false
 	c.view.Model(chosen.Label())
 	c.view.Note("model %s", describeModel(chosen))
 	return nil
@@ -174,24 +176,16 @@ func (c *conversation) saveSession(ctx context.Context, file string) error {
 	if file != "" {
 		return c.saveCopy(file, header, messages, rt.Model)
 	}
-	if c.session == nil {
-		if sessionsDir() == "" {
+	if c.log.Session == nil {
+		if factory.SessionsDir() == "" {
 			return exit.Usagef("no folder for conversations was found: name a FILE")
 		}
-		s := session.New(sessionsDir(), header)
-		if err := writeSession(s, messages, rt.Model); err != nil {
+		s := session.New(factory.SessionsDir(), header)
+		if err := sessionlog.Write(s, messages, rt.Model); err != nil {
 			return err
 		}
-		c.session, c.modelRecorded = s, true
+		c.log.Session, c.log.ModelKnown = s, true
 	}
-	fmt.Fprintf(c.app.Stdout, "saved as %s in %s\n", c.session.Header().ID, c.session.Path())
+	fmt.Fprintf(c.app.Stdout, "saved as %s in %s\n", c.log.Session.Header().ID, c.log.Session.Path())
 	return nil
-}
-
-// writeSession writes a conversation and its current model to a session that is still empty.
-func writeSession(s *session.Session, messages []agent.Message, m modelregistry.Choice) error {
-	if err := s.Sync(messages); err != nil {
-		return err
-	}
-	return s.Note(modelEvent, newModelNote(m))
 }

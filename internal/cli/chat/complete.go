@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/dowel-mcp/dowel/internal/cli/agentcmd"
+	"github.com/dowel-mcp/dowel/internal/cli/factory"
 	"github.com/dowel-mcp/dowel/internal/cli/toolname"
 	"github.com/dowel-mcp/dowel/internal/session"
 	"github.com/dowel-mcp/dowel/internal/term"
@@ -179,7 +180,7 @@ func (c *conversation) switchableTools() []string {
 
 // sessionIDs returns the IDs of the saved conversations.
 func (c *conversation) sessionIDs() (ids []string) {
-	all, _ := session.List(sessionsDir()) // Tab cannot show errors
+	all, _ := session.List(factory.SessionsDir()) // Tab cannot show errors
 	for _, s := range all {
 		ids = append(ids, s.ID)
 	}

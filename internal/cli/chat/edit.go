@@ -12,7 +12,6 @@ import (
 	"github.com/dowel-mcp/dowel/agent"
 	"github.com/dowel-mcp/dowel/internal/atomicfile"
 	"github.com/dowel-mcp/dowel/internal/cli/exit"
-	"github.com/dowel-mcp/dowel/internal/session"
 	"github.com/dowel-mcp/dowel/internal/tui/screen"
 	"github.com/dowel-mcp/dowel/mcp"
 )
@@ -40,8 +39,8 @@ func (c *conversation) editLast(ctx context.Context, _ string) error {
 		kept = append(slices.Clone(kept), before)
 	}
 	c.lastInput = nil
-	rt.Continue(kept, c.resultsFolder(), c.mode)
-	c.updateSession(func(s *session.Session) error { return s.Sync(kept) })
+	rt.Continue(c.flags.Session, kept, c.resultsFolder(), c.mode)
+	c.log.EndRun(kept)
 	c.view.Context(rt.Agent.Tokens())
 	c.view.Note("your last message and the replies to it are taken back; what tools did stays done")
 	if c.screen != nil {
@@ -91,8 +90,8 @@ func holdsInput(content, input []mcp.Content) bool {
 // resultsFolder returns the folder of long results, or "".
 func (c *conversation) resultsFolder() string {
 	switch {
-	case c.session != nil:
-		return c.session.Results()
+	case c.log.Session != nil:
+		return c.log.Session.Results()
 	case c.pendingSession != nil:
 		return c.pendingSession.Results()
 	}

@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/dowel-mcp/dowel/internal/cli/exit"
@@ -30,6 +31,22 @@ func (c *conversation) changeTheme(_ context.Context, word string) error {
 		c.screen.post(screen.ThemeChosen{Theme: screen.Theme(word)})
 		c.view.Note("theme %s", word)
 	}
+	return nil
+}
+
+// openPicture shows an image of a result on the whole screen.
+func (c *conversation) openPicture(_ context.Context, word string) error {
+	number := 0
+	if word != "" {
+		var err error
+		if number, err = strconv.Atoi(word); err != nil || number < 1 {
+			return exit.Usagef("/open %s: write the number behind /open beside an image", word)
+		}
+	}
+	if c.screen == nil {
+		return exit.Usagef("/open is for the full screen: here an image of a result is in the file that the result names")
+	}
+	c.screen.post(screen.PictureOpened{Number: number})
 	return nil
 }
 

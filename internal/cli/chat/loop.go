@@ -7,10 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/dowel-mcp/dowel/agent"
-	"github.com/dowel-mcp/dowel/internal/cli/modelregistry"
-	"github.com/dowel-mcp/dowel/internal/secretmask"
-	"github.com/dowel-mcp/dowel/internal/session"
 	"github.com/dowel-mcp/dowel/internal/term"
 	"github.com/dowel-mcp/dowel/mcp"
 )
@@ -55,7 +51,7 @@ func (c *conversation) endConversation() error {
 		}
 		return nil
 	}
-	if c.session != nil && c.screen == nil {
+	if c.log.Session != nil && c.screen == nil {
 		c.view.Note("saved; continue with dowel chat --resume")
 	}
 	return nil
@@ -126,13 +122,15 @@ func (c *conversation) sendMessage(content []mcp.Content) error {
 	if ctx.Err() != nil {
 		return c.reportStopped(ctx, context.Cause(ctx))
 	}
-	if c.session == nil && c.pendingSession != nil {
+	if c.log.Session == nil && c.pendingSession != nil {
 		c.pendingSession.With(rt.Model.Label())
-		c.session, c.pendingSession = c.pendingSession, nil
+		c.log.Session, c.pendingSession = c.pendingSession, nil
+	}
+	if c.detachSession == nil {
+		c.attachSession()
 	}
 	c.lastInput = content
-	c.updateSession(func(s *session.Session) error { return s.Message(agent.Message{Role: mcp.RoleUser, Content: content}) })
-	c.recordModel(rt.Model)
+	c.log.BeginRun(content, rt.Model)
 	stop := c.startTicker()
 	var failed error
 	for e, err := range rt.Run(ctx, content...) {
@@ -140,13 +138,13 @@ func (c *conversation) sendMessage(content []mcp.Content) error {
 			failed = err
 			continue
 		}
-		c.recordEvent(e)
+		c.log.Event(e)
 		c.view.Event(e)
 	}
 	stop()
 	c.view.Idle()
 	c.view.Context(rt.Agent.Tokens())
-	c.updateSession(func(s *session.Session) error { return s.Sync(rt.Agent.Messages()) })
+	c.log.EndRun(rt.Agent.Messages())
 	return c.reportStopped(ctx, failed)
 }
 
@@ -183,55 +181,4 @@ func (c *conversation) startTicker() (stop func()) {
 		close(quit)
 		<-ended
 	}
-}
-
-// recordEvent appends an event of a run to the session.
-func (c *conversation) recordEvent(e agent.Event) {
-	c.updateSession(func(s *session.Session) error {
-		switch e := e.(type) {
-		case agent.Delta:
-			if e.Message != nil {
-				return s.Message(*e.Message)
-			}
-		case agent.CallEnded:
-			return s.Result(e.Result)
-		case agent.Compacted:
-			return s.Note("compacted", map[string]int{"before": e.Before, "after": e.After})
-		case agent.Approval:
-			if e.By == "user" || !e.Allowed {
-				return s.Note("decided", map[string]any{"call": e.Call.ID, "server": e.Server, "allowed": e.Allowed, "by": e.By, "reason": e.Reason})
-			}
-		}
-		return nil
-	})
-}
-
-// updateSession writes to the session, if the conversation has one. After the first error it warns
-// and stops saving.
-func (c *conversation) updateSession(do func(*session.Session) error) {
-	if c.session == nil {
-		return
-	}
-	if err := do(c.session); err != nil {
-		c.app.Warn("%v", err)
-		c.session = nil
-	}
-}
-
-// recordModel records in the session which model replies from now on, once for each change.
-func (c *conversation) recordModel(m modelregistry.Choice) {
-	if !c.modelRecorded {
-		c.modelRecorded = true
-		c.updateSession(func(s *session.Session) error { return s.Note(modelEvent, newModelNote(m)) })
-	}
-}
-
-// newModelNote describes a model for the session. It leaves out the URL of a model of the
-// configuration, which holds it, and masks secrets in others.
-func newModelNote(m modelregistry.Choice) modelNote {
-	note := modelNote{Name: m.Name, Provider: m.Provider, Model: m.Model}
-	if m.Name == "" {
-		note.URL = secretmask.URL(m.URL)
-	}
-	return note
 }

@@ -40,7 +40,7 @@ func pruneSessions(ctx context.Context, f *factory.Factory, word string, yes boo
 	if err != nil {
 		return err
 	}
-	old, err := session.Older(sessionsDir(), time.Now().Add(-age))
+	old, err := session.Older(factory.SessionsDir(), time.Now().Add(-age))
 	if err != nil {
 		return err
 	}

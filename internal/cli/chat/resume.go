@@ -1,14 +1,12 @@
 package chat
 
 import (
-	"encoding/json"
-	"strings"
+	"context"
 
 	"github.com/dowel-mcp/dowel/internal/cli/connect"
 	"github.com/dowel-mcp/dowel/internal/cli/display"
-	"github.com/dowel-mcp/dowel/internal/cli/exit"
-	"github.com/dowel-mcp/dowel/internal/cli/modelregistry"
-	"github.com/dowel-mcp/dowel/internal/secretmask"
+	"github.com/dowel-mcp/dowel/internal/cli/factory"
+	"github.com/dowel-mcp/dowel/internal/cli/sessionlog"
 	"github.com/dowel-mcp/dowel/internal/session"
 	"github.com/dowel-mcp/dowel/internal/suggest"
 	"github.com/dowel-mcp/dowel/internal/term"
@@ -17,14 +15,15 @@ import (
 
 // openSession loads the session of --resume, or prepares a new one, which is created with the first
 // message.
-func (c *conversation) openSession() error {
+func (c *conversation) openSession(ctx context.Context) error {
 	folder, err := connect.Folder(".")
 	if err != nil {
 		return err
 	}
 	if c.flags.resume == "" {
-		if !c.flags.noSave && sessionsDir() != "" {
-			c.pendingSession = session.New(sessionsDir(), session.Header{Folder: folder})
+		if !c.flags.noSave && factory.SessionsDir() != "" {
+			c.pendingSession = session.New(factory.SessionsDir(), session.Header{Folder: folder})
+			c.flags.Session = c.pendingSession
 		}
 		return nil
 	}
@@ -32,16 +31,19 @@ func (c *conversation) openSession() error {
 	if err != nil {
 		return err
 	}
+	if err := c.checkIdle(ctx, one); err != nil {
+		return err
+	}
 	s, held, err := session.Load(one.Path)
 	if err != nil {
 		return err
 	}
-	c.resumedMessages = held.Messages
-	if err := c.restoreModel(held.Events); err != nil {
+	c.resumedMessages, c.flags.Session = held.Messages, s
+	if err := sessionlog.RestoreModel(held.Events, &c.flags.ModelFlags); err != nil {
 		return err
 	}
 	if !c.flags.noSave {
-		c.session = s
+		c.log.Session = s
 	}
 	if held.Damaged > 0 {
 		c.app.Warn("%s of %s cannot be read, and %s left out", display.Count(held.Damaged, "line"), one.Path, suggest.IsAre(held.Damaged))
@@ -49,39 +51,13 @@ func (c *conversation) openSession() error {
 	return nil
 }
 
-// modelEvent is the session event that names the model of all later replies.
-const modelEvent = "model"
-
-// modelNote is the data of a modelEvent.
-type modelNote struct {
-	Name     string `json:"name,omitzero"`
-	Provider string `json:"provider,omitzero"`
-	Model    string `json:"model,omitzero"`
-	URL      string `json:"url,omitzero"`
-}
-
-// restoreModel selects the session's last model, unless flags name one.
-func (c *conversation) restoreModel(events []session.Event) error {
-	opts := &c.flags.ModelFlags
-	if *opts != (modelregistry.ModelFlags{}) {
+// checkIdle returns an error if the model works in a saved conversation in the console: what it writes
+// there would be missing here.
+func (c *conversation) checkIdle(ctx context.Context, s session.Summary) error {
+	if c.flags.noSave {
 		return nil
 	}
-	var last modelNote
-	for _, e := range events {
-		var m modelNote
-		if e.Name == modelEvent && json.Unmarshal(e.Data, &m) == nil {
-			last = m
-		}
-	}
-	switch {
-	case last.Name != "":
-		*opts = modelregistry.ModelFlags{Model: last.Name, Again: true}
-	case strings.Contains(last.URL, secretmask.Mask):
-		return exit.Usagef("the session's model %s was at %s, and its secrets were not saved: name it with --model and --base-url", term.Line(last.Model), term.Line(last.URL))
-	case last.Model != "":
-		*opts = modelregistry.ModelFlags{Model: last.Model, Provider: last.Provider, Url: last.URL, Again: true}
-	}
-	return nil
+	return factory.RunningDaemon().CheckIdle(ctx, s.ID)
 }
 
 // showLastExchange shows the last question and answer of a resumed session, and adds the session's

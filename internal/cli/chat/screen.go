@@ -12,6 +12,7 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 	"github.com/dowel-mcp/dowel/internal/cli/agentcmd"
+	"github.com/dowel-mcp/dowel/internal/cli/factory"
 	"github.com/dowel-mcp/dowel/internal/session"
 	"github.com/dowel-mcp/dowel/internal/term"
 	"github.com/dowel-mcp/dowel/internal/tui/screen"
@@ -40,16 +41,18 @@ func (c *conversation) takeScreen(in *os.File) {
 		FollowWire: func() { c.followWire(wire) },
 		Submit:     s.submit, Stop: c.interrupts.stopCurrent, Interrupt: c.pressInterrupt,
 		End: s.end, Complete: c.completeInput, OpenEditor: openEditor,
-		MentionImage: mentionImage,
-		EditLast:     func() { s.submit("/edit") },
+		MentionImage: mentionImage, Ended: c.ctx.Done(),
+		EditLast: func() { s.submit("/edit") },
 	}
 	s.program = tea.NewProgram(screen.New(host, true, time.Now()), tea.WithInput(in), tea.WithOutput(c.app.Stdout.File), tea.WithoutSignalHandler())
 	c.lookups.arrived = func() { s.post(screen.CompleteAgain{}) }
 	c.interrupts.restore = func() { s.program.Kill(); s.program.Wait() }
 
 	out, side := c.app.Stdout, c.app.Stderr
+	c.flags.FollowFrames = true
 	c.screen, c.in, c.out, c.side = s, s, out, out
-	c.view = newScreenView(s.post, wire, c.app.IsVerbose())
+	view := newScreenView(s.post, c.app.IsVerbose())
+	c.view = view
 	restore := []func(){out.Divert(printer{s})}
 	out.HoldStatus(true)
 	if side.IsTerminal() {
@@ -63,7 +66,7 @@ func (c *conversation) takeScreen(in *os.File) {
 		out.HoldStatus(false)
 		side.HoldStatus(false)
 	})
-	c.cleanups = append(c.cleanups, s.leave, c.interrupts.listenSignals())
+	c.cleanups = append(c.cleanups, view.pictures.remove, s.leave, c.interrupts.listenSignals())
 }
 
 // pressInterrupt handles Ctrl-C on the full screen.
@@ -102,7 +105,8 @@ func (s *fullScreen) run(c *conversation) error {
 		defer close(pump)
 		s.pumpMessages(stop)
 	}()
-	c.background.Go(func() { s.post(screen.HistoryLoaded{All: loadHistory(c.resumedMessagesID())}) })
+	id := c.log.ID() // runLoop changes it
+	c.background.Go(func() { s.post(screen.HistoryLoaded{All: loadHistory(id)}) })
 	_, err := s.program.Run()
 	close(stop)
 	c.interrupts.markEnding()
@@ -116,7 +120,7 @@ func (s *fullScreen) run(c *conversation) error {
 	if crash != "" {
 		panic(crash) // the terminal is restored
 	}
-	if err == nil && loopErr == nil && c.session != nil {
+	if err == nil && loopErr == nil && c.log.Session != nil {
 		fmt.Fprintln(c.app.Stdout, c.app.Stdout.Dim("saved; continue with dowel chat --resume"))
 	}
 	if err != nil {
@@ -222,14 +226,6 @@ func (c *conversation) watchServers(rt *agentcmd.Runtime) {
 	}
 }
 
-// resumedMessagesID returns the ID of the session of --resume, or "".
-func (c *conversation) resumedMessagesID() string {
-	if c.session == nil {
-		return ""
-	}
-	return c.session.Header().ID
-}
-
 // Bounds of the history of earlier sessions.
 const (
 	maxHistorySessions = 50
@@ -240,7 +236,7 @@ const (
 // loadHistory returns what the user wrote in the latest sessions, the oldest first. The messages of
 // the session last come at the end.
 func loadHistory(last string) (all []string) {
-	sessions, err := session.List(sessionsDir())
+	sessions, err := session.List(factory.SessionsDir())
 	if err != nil {
 		return nil
 	}

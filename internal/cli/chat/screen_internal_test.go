@@ -27,7 +27,7 @@ func TestScreenCrash(t *testing.T) {
 	c.ctx, c.cancel = context.WithCancelCause(t.Context())
 	c.out, c.side = c.app.Stdout, c.app.Stdout
 	s := &fullScreen{posted: make(chan struct{}, 1), submitted: make(chan struct{}, 1), leave: func() {}}
-	c.view = newScreenView(s.post, &wireView{}, false)
+	c.view = newScreenView(s.post, false)
 	s.program = tea.NewProgram(screen.New(screen.Host{}, true, time.Now()), tea.WithInput(nil), tea.WithOutput(&out), tea.WithWindowSize(80, 24), tea.WithoutSignalHandler())
 	defer func() {
 		cause := fmt.Sprint(recover())

@@ -25,16 +25,16 @@ import (
 // screenView tells the full screen what happens.
 type screenView struct {
 	post      func(message any)
-	wire      *wireView
 	isVerbose bool
+	pictures  *pictureFolder
 
 	mu      sync.Mutex // guards the fields below
 	begun   time.Time  // when the run began; zero between runs
 	refused map[string]bool
 }
 
-func newScreenView(post func(any), wire *wireView, isVerbose bool) *screenView {
-	return &screenView{post: post, wire: wire, isVerbose: isVerbose, refused: map[string]bool{}}
+func newScreenView(post func(any), isVerbose bool) *screenView {
+	return &screenView{post: post, isVerbose: isVerbose, pictures: &pictureFolder{}, refused: map[string]bool{}}
 }
 
 // Event implements [chatView].
@@ -49,7 +49,6 @@ func (v *screenView) Event(e agent.Event) {
 	case agent.Approval:
 		v.showDecision(e)
 	case agent.CallStarted:
-		v.wire.startCall(e.Call)
 		v.post(screen.Ticked{Now: time.Now()})
 		v.post(screen.CallStarted{ID: e.Call.ID, Card: newCard(e.Call)})
 	case agent.CallProgressed:
@@ -146,6 +145,7 @@ func (v *screenView) showResult(e agent.CallEnded) {
 	}
 	card := newCard(e.Call)
 	card.State, card.Facts, card.Result = toolcard.Succeeded, agentview.DescribeOutcome(e), agentview.ResultText(e.Result)
+	card.Pictures = v.pictures.findPictures(e.Result.Content)
 	if e.Result.IsError {
 		card.State = toolcard.Failed
 	}

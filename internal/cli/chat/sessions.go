@@ -23,7 +23,7 @@ type SessionLine struct {
 
 // listSessions lists the saved conversations.
 func listSessions(f *factory.Factory) error {
-	all, err := session.List(sessionsDir())
+	all, err := session.List(factory.SessionsDir())
 	if err != nil {
 		return err
 	}

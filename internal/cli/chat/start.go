@@ -3,21 +3,19 @@ package chat
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"runtime"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/dowel-mcp/dowel/agent"
 	"github.com/dowel-mcp/dowel/client"
 	"github.com/dowel-mcp/dowel/internal/cli/agentcmd"
 	"github.com/dowel-mcp/dowel/internal/cli/agentview"
-	"github.com/dowel-mcp/dowel/internal/cli/connect"
 	"github.com/dowel-mcp/dowel/internal/cli/elicit"
 	"github.com/dowel-mcp/dowel/internal/cli/exit"
 	"github.com/dowel-mcp/dowel/internal/cli/factory"
+	"github.com/dowel-mcp/dowel/internal/cli/sessionlog"
 	"github.com/dowel-mcp/dowel/internal/cli/toolargs"
 	"github.com/dowel-mcp/dowel/internal/session"
 	"github.com/dowel-mcp/dowel/internal/term"
@@ -46,10 +44,10 @@ type conversation struct {
 	runtime      *agentcmd.Runtime
 	runtimeErr   error
 
-	session         *session.Session // nil if the conversation is not saved
-	pendingSession  *session.Session // becomes session with the first message; may be nil
+	log             sessionlog.Log   // its session is nil if the conversation is not saved
+	pendingSession  *session.Session // becomes log.Session with the first message; may be nil
 	resumedMessages []agent.Message  // of the session of --resume
-	modelRecorded   bool             // the session names the current model
+	detachSession   func()           // nil while the running dowel is not told of a session
 	awaitedServers  bool             // the first message has waited for starting servers
 	mode            agent.Mode
 	prefill         string        // of the next line, after /edit
@@ -74,9 +72,9 @@ func (p pipedInput) ReadLine(ctx context.Context, _ term.Question) (string, erro
 // newConversation prepares a conversation and takes the terminal, if it has one. It does not start
 // the agent.
 func newConversation(ctx context.Context, f *factory.Factory, opts *Options) (*conversation, error) {
-	c := &conversation{app: f, flags: opts, runtimeReady: make(chan struct{})}
+	c := &conversation{app: f, flags: opts, log: sessionlog.Log{Warn: f.Warn}, runtimeReady: make(chan struct{})}
 	c.mode, _ = parseMode(opts.approve) // checkFlags validated it
-	if err := c.openSession(); err != nil {
+	if err := c.openSession(ctx); err != nil {
 		return nil, err
 	}
 	c.ctx, c.cancel = context.WithCancelCause(ctx)
@@ -159,20 +157,17 @@ func (c *conversation) startRuntime() error {
 	if options.System, err = c.readSystemPrompt(); err != nil {
 		return err
 	}
-	switch {
-	case c.session != nil:
-		options.Results = c.session.Results()
-	case c.pendingSession != nil:
-		options.Results = c.pendingSession.Results()
-	}
+	options.Results = c.resultsFolder()
 	setup, err := agentcmd.ReadSetup(c.app, &c.flags.Flags)
 	if err != nil {
 		return err // before the user types a message
 	}
+	setup.OnRequest = c.log.AddRequest
 	if c.isInteractive() {
 		options.Approve = c.askApproval
 		c.view.Note("%s: what you type goes to the model; /help lists commands, Ctrl-D ends.", version.Title(version.Number()))
 	}
+	c.attachSession()
 	c.showLastExchange()
 	c.background.Go(func() {
 		rt, err := setup.NewRuntime(c.ctx, c.app, &c.flags.Flags, options, o)
@@ -214,12 +209,8 @@ func (c *conversation) readSystemPrompt() (string, error) {
 	if text != "" {
 		return text, nil
 	}
-	folder, err := connect.Folder(".")
-	return fmt.Sprintf(defaultSystemPrompt, folder, runtime.GOOS, time.Now().Format("Monday, 2 January 2006")), err
+	return agentcmd.SystemPrompt("in a terminal")
 }
-
-const defaultSystemPrompt = `You talk with a user in a terminal, and have tools. Use them where they help, and say plainly what you did and found. The user may refuse a call: do not try to get around that. Answer in plain text; short Markdown is fine.
-The current folder is %s, the system is %s, and today is %s.`
 
 // configureElicitation lets servers ask the user. Without a terminal they may ask only if --answer
 // is given, and cannot ask to open a URL.
@@ -273,11 +264,7 @@ func (c *conversation) releaseParts() {
 	if c.runtime != nil {
 		c.runtime.Close()
 	}
-	if c.session != nil {
-		if err := c.session.Close(); err != nil {
-			c.app.Warn("%v", err)
-		}
-	}
+	c.log.Close()
 	for i := range c.cleanups {
 		c.cleanups[len(c.cleanups)-1-i]()
 	}

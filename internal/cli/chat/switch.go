@@ -13,6 +13,8 @@ import (
 	"github.com/dowel-mcp/dowel/internal/cli/connect"
 	"github.com/dowel-mcp/dowel/internal/cli/display"
 	"github.com/dowel-mcp/dowel/internal/cli/exit"
+	"github.com/dowel-mcp/dowel/internal/cli/factory"
+	"github.com/dowel-mcp/dowel/internal/cli/sessionlog"
 	"github.com/dowel-mcp/dowel/internal/session"
 	"github.com/dowel-mcp/dowel/internal/term"
 	"github.com/dowel-mcp/dowel/mcp"
@@ -24,7 +26,7 @@ const maxListed = 20
 // resumeSession lists the saved conversations, or shows one and continues it after the user agrees.
 func (c *conversation) resumeSession(ctx context.Context, id string) error {
 	if id == "" {
-		all, err := session.List(sessionsDir())
+		all, err := session.List(factory.SessionsDir())
 		if err != nil {
 			return err
 		}
@@ -35,12 +37,15 @@ func (c *conversation) resumeSession(ctx context.Context, id string) error {
 	if err != nil {
 		return err
 	}
-	one, err := session.Find(sessionsDir(), id)
+	one, err := session.Find(factory.SessionsDir(), id)
 	if err != nil {
 		return exit.WithHelp(exit.UsageError{Err: err}, "/resume")
 	}
-	if c.session != nil && c.session.Header().ID == one.ID {
+	if c.log.Session != nil && c.log.Session.Header().ID == one.ID {
 		return exit.Usagef("%s is this conversation", one.ID)
+	}
+	if err := c.checkIdle(ctx, one); err != nil {
+		return err
 	}
 	s, held, err := session.Load(one.Path)
 	if err != nil {
@@ -53,7 +58,7 @@ func (c *conversation) resumeSession(ctx context.Context, id string) error {
 	}
 	c.replaceSession(s)
 	c.lastInput = nil
-	rt.Continue(held.Messages, c.resultsFolder(), c.mode)
+	rt.Continue(c.flags.Session, held.Messages, c.resultsFolder(), c.mode)
 	c.view.Context(rt.Agent.Tokens())
 	c.view.Note("continuing %s; the model stays %s", one.ID, term.Line(rt.Model.Label()))
 	return nil
@@ -89,16 +94,30 @@ func (c *conversation) writeSessions(all []session.Summary) {
 
 // replaceSession closes the file of the conversation and saves to another one from now on.
 func (c *conversation) replaceSession(s *session.Session) {
-	if c.session != nil {
-		if err := c.session.Close(); err != nil {
-			c.app.Warn("%v", err)
-		}
-	}
+	c.log.Close()
+	c.flags.Session = s // names the conversation, although it is not saved
 	if c.flags.noSave {
 		_ = s.Close() // nothing was written
 		s = nil
 	}
-	c.session, c.pendingSession, c.modelRecorded = s, nil, false
+	c.log.Session, c.pendingSession, c.log.ModelKnown = s, nil, false
+	c.attachSession()
+}
+
+// attachSession tells the running dowel that this process continues the session, and no longer the
+// session before.
+func (c *conversation) attachSession() {
+	if c.detachSession != nil {
+		c.detachSession()
+		c.detachSession = nil
+	}
+	if c.log.Session == nil {
+		return
+	}
+	ctx, cancel := context.WithCancel(c.ctx)
+	c.detachSession = cancel
+	id := c.log.ID()
+	c.background.Go(func() { sessionlog.Attach(ctx, "dowel chat", id) })
 }
 
 // forkSession copies the conversation to a new file and continues there. The old file stays as it
@@ -109,24 +128,24 @@ func (c *conversation) forkSession(ctx context.Context, _ string) error {
 		return err
 	}
 	messages := rt.Agent.Messages()
-	if len(messages) == 0 || c.session == nil {
+	if len(messages) == 0 || c.log.Session == nil {
 		return exit.Usagef("there is no saved conversation to fork; /save saves this one")
 	}
 	header := session.Header{Model: rt.Model.Label()}
 	if header.Folder, err = connect.Folder("."); err != nil {
 		return err
 	}
-	fork := session.New(sessionsDir(), header)
-	if err := copyResults(c.session.Results(), fork.Results()); err != nil {
+	fork := session.New(factory.SessionsDir(), header)
+	if err := copyResults(c.log.Session.Results(), fork.Results()); err != nil {
 		return fmt.Errorf("the conversation cannot be copied: %w", err)
 	}
-	if err := writeSession(fork, messages, rt.Model); err != nil {
+	if err := sessionlog.Write(fork, messages, rt.Model); err != nil {
 		return err
 	}
-	old := c.session.Header().ID
+	old := c.log.Session.Header().ID
 	c.replaceSession(fork)
-	c.modelRecorded = true
-	rt.Continue(messages, fork.Results(), c.mode)
+	c.log.ModelKnown = true
+	rt.Continue(c.flags.Session, messages, fork.Results(), c.mode)
 	c.view.Note("continuing in %s; %s stays as it is, and /resume %s goes back to it", fork.Header().ID, old, old)
 	return nil
 }
@@ -173,10 +192,10 @@ func (c *conversation) compactConversation(ctx context.Context, _ string) error 
 	if err != nil {
 		return err
 	}
-	c.recordEvent(event)
+	c.log.Event(event)
 	c.view.Note("compacted from about %s to %s tokens; the summary:", display.Thousands(event.Before), display.Thousands(event.After))
 	c.view.Note("%s", c.view.Excerpt(event.Summary, 10))
 	c.view.Context(rt.Agent.Tokens())
-	c.updateSession(func(s *session.Session) error { return s.Sync(rt.Agent.Messages()) })
+	c.log.EndRun(rt.Agent.Messages())
 	return nil
 }

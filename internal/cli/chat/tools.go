@@ -109,7 +109,7 @@ func (c *conversation) listPrompts(ctx context.Context, words string) error {
 }
 
 // listResources lists the resources and templates of all servers, one on a line. With words it
-// shows the ones that contain all words.
+// shows the tools that contain all words.
 func (c *conversation) listResources(ctx context.Context, words string) error {
 	rt, err := c.awaitRuntime(ctx)
 	if err != nil {

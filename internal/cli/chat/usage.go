@@ -15,6 +15,7 @@ import (
 	"github.com/dowel-mcp/dowel/internal/cli/display"
 	"github.com/dowel-mcp/dowel/internal/cli/exit"
 	"github.com/dowel-mcp/dowel/internal/cli/modelregistry"
+	"github.com/dowel-mcp/dowel/internal/cli/sessionlog"
 	"github.com/dowel-mcp/dowel/internal/cli/toolname"
 	"github.com/dowel-mcp/dowel/internal/session"
 	"github.com/dowel-mcp/dowel/internal/term"
@@ -112,7 +113,7 @@ func (c *conversation) saveCopy(file string, h session.Header, messages []agent.
 		return exit.Usagef("%s cannot be saved: %w", file, err)
 	}
 	s := session.At(file, h)
-	err = writeSession(s, messages, m)
+	err = sessionlog.Write(s, messages, m)
 	if err == nil {
 		err = s.Close()
 	}

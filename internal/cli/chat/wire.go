@@ -13,42 +13,27 @@ import (
 	"github.com/dowel-mcp/dowel/internal/journal"
 	"github.com/dowel-mcp/dowel/internal/rawjson"
 	"github.com/dowel-mcp/dowel/internal/tui/screen"
-	"github.com/dowel-mcp/dowel/mcp"
 )
 
-// wireView finds the frames of the current call among those of the journal. The journal does not
-// know the model's calls: the newest request for the tool, sent at the time of the call or later, is
-// the call. It is safe for concurrent use.
+// wireView shows the frames of the model's newest call that has any. It is safe for concurrent use.
 type wireView struct {
 	post func(message any)
 
 	mu          sync.Mutex // guards the fields below
 	isFollowing bool
-	call        string // SERVER.TOOL, as shown; "" before the first call
-	begun       time.Time
-	operation   uint64 // of the journal; 0 until the request was seen
+	operation   uint64 // of the journal; 0 until a request was seen
+	call        string // SERVER.TOOL, as shown
 }
 
-// callTolerance is how long before the report of a call its request may have been sent.
-const callTolerance = 2 * time.Second
-
-// startCall makes a call the current one.
-func (v *wireView) startCall(call mcp.ToolUse) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	v.call, v.begun = toolname.Display(call.Name), time.Now()
-}
-
-// addFrame shows a frame that belongs to the current call.
+// addFrame shows a frame of a call of the model, unless a newer call has frames.
 func (v *wireView) addFrame(f *journal.Frame) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	isFirst := false
-	if f.Kind == journal.Request && f.Method == "tools/call" && f.Operation != v.operation && !f.Time.Before(v.begun.Add(-callTolerance)) &&
-		toolname.Display(f.Server+"__"+f.Name) == v.call {
-		v.operation, isFirst = f.Operation, true
-	}
-	if f.Operation == 0 || f.Operation != v.operation {
+	isFirst := f.Operation > v.operation
+	switch {
+	case isFirst:
+		v.operation, v.call = f.Operation, toolname.Display(f.Server+"__"+f.Name)
+	case f.Operation < v.operation:
 		return
 	}
 	v.post(screen.Framed{Call: v.call, IsFirst: isFirst, Frame: screen.Frame{
@@ -91,7 +76,7 @@ func withoutMeta(object []byte) []byte {
 func (c *conversation) followWire(v *wireView) {
 	v.mu.Lock()
 	isFollowing := v.isFollowing
-	v.isFollowing = true
+	v.isFollowing, v.operation = true, 0
 	v.mu.Unlock()
 	if isFollowing {
 		return

@@ -246,7 +246,7 @@ func (conn *Connection) DoWithOptions(ctx context.Context, t Target, o client.Op
 	defer conn.followServer(ctx, t)()
 	c, err := conn.dial(ctx, t, o)
 	if err != nil {
-		return exit.ConnectError{Server: t.Label(), Err: Unwrapped(err)}
+		return exit.ConnectError{Server: t.Label(), Err: Unwrapped(err), Doctor: t.CommandLine("doctor", "")}
 	}
 	err = do(c)
 	conn.Stderr.SetStatus("")

@@ -153,7 +153,7 @@ func StatusWords(s hub.Status) string {
 // waits for installs as [AwaitInstalls] does.
 func (d *Directory) newGatewayTarget(show func(string)) Target {
 	if d.running != nil {
-		return Target{Name: "all servers", Dial: streamable.URL{URL: d.running.Gateway(), Client: d.running.HTTP()}, Origin: "the dowel that is running"}
+		return Target{Name: allServers, Dial: streamable.URL{URL: d.running.Gateway(), Client: d.running.HTTP()}, Origin: "the dowel that is running"}
 	}
 	var definitions []hub.Definition
 	for _, name := range d.names {
@@ -176,7 +176,7 @@ func (d *Directory) newGatewayTarget(show func(string)) Target {
 		once.Do(func() { start(ctx) })
 		return g.ServeMCP(ctx, req)
 	})
-	return Target{Name: "all servers", Origin: "the configuration", Dial: ready, close: func() {
+	return Target{Name: allServers, Origin: "the configuration", Dial: ready, close: func() {
 		g.Close()
 		h.Close()
 	}}

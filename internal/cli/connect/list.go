@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"iter"
 	"slices"
+	"strings"
 
 	"github.com/dowel-mcp/dowel/client"
 	"github.com/dowel-mcp/dowel/internal/cli/exit"
@@ -66,6 +67,9 @@ type missingServer struct {
 }
 
 func (m missingServer) Error() string {
+	if strings.HasSuffix(m.Reason, " needs a login") {
+		return fmt.Sprintf("%s; log in: dowel login %s", m.Reason, m.Server)
+	}
 	return fmt.Sprintf("%s: %s; dowel doctor %s says more", m.Status, m.Reason, m.Server)
 }
 

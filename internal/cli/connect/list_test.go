@@ -14,4 +14,7 @@ func TestMissingServerError(t *testing.T) {
 			t.Error(got)
 		}
 	}
+	if got := (missingServer{"github", "needs login", "https://a.example/mcp needs a login"}).Error(); got != "https://a.example/mcp needs a login; log in: dowel login github" {
+		t.Error(got)
+	}
 }

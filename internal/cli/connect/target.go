@@ -26,6 +26,9 @@ import (
 	"github.com/spf13/cobra"
 )
 
+// allServers is the name of the target that is all servers as one.
+const allServers = "all servers"
+
 // Target is the server that a command line names.
 type Target struct {
 	// Name is the user's name for the server, or "" if only the server knows its own name.
@@ -63,9 +66,14 @@ func (t Target) IsRunning() bool { return t.running != nil && t.Name != "" }
 // CommandLine returns a dowel command line for an item of the server, for advice. Without an item
 // it names only the server.
 func (t Target) CommandLine(do, thing string) string {
+	_, isCommand := t.Dial.(stdio.Command)
 	switch {
-	case t.Name == "":
+	case t.Name == "" && isCommand:
 		return strings.TrimSpace("dowel "+do+" "+thing) + " -- …"
+	case t.Name == "":
+		return strings.TrimSpace("dowel "+do+" "+thing) + " --url …"
+	case t.Name == allServers:
+		return strings.TrimSpace("dowel " + do + " " + thing)
 	case thing == "":
 		return "dowel " + do + " " + t.Name
 	}

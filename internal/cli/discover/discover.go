@@ -74,7 +74,7 @@ func showIdentity(f *factory.Factory, c *client.Client, t connect.Target, raw js
 	info := c.Server().Info
 	field := func(name, value string) {
 		if value != "" {
-			fmt.Fprintf(f.Stdout, "%s %s\n", f.Stdout.Dim(fmt.Sprintf("%-13s", name)), value)
+			fmt.Fprintln(f.Stdout, term.WrapLine(f.Stdout.Dim(fmt.Sprintf("%-13s", name))+" "+value, f.Stdout.Width(), len("capabilities")+2))
 		}
 	}
 	title := term.Line(info.Name)
@@ -91,7 +91,9 @@ func showIdentity(f *factory.Factory, c *client.Client, t connect.Target, raw js
 	field("capabilities", strings.Join(formatCapabilities(rawjson.Lookup(raw, "capabilities")), ", "))
 	if instructions := c.Server().Instructions; instructions != "" {
 		fmt.Fprintf(f.Stdout, "\n")
-		f.WriteText(instructions)
+		for line := range strings.SplitSeq(strings.TrimSuffix(f.Stdout.Clean(instructions), "\n"), "\n") {
+			fmt.Fprintln(f.Stdout, term.WrapLine(line, f.Stdout.Width(), 0))
+		}
 	}
 }
 

@@ -1,8 +1,6 @@
 package display
 
 import (
-	"fmt"
-
 	"github.com/dowel-mcp/dowel/internal/cli/factory"
 	"github.com/dowel-mcp/dowel/internal/config"
 )
@@ -24,5 +22,5 @@ func WriteProblem(f *factory.Factory, p config.Problem) {
 		factory.WriteJSONLine(f.Stdout, problemLine{p.Severity.String(), p.Path, p.Line, p.Column, p.Server, p.Message, p.Hint})
 		return
 	}
-	fmt.Fprintln(f.Stdout, f.Stdout.Clean(p.String()))
+	f.WriteMessage("%s", f.Stdout.Clean(p.String()))
 }

@@ -137,8 +137,9 @@ const maxParallel, stepBuffer = 8, 32
 // runDoctor examines servers in parallel and shows the results in order. It returns failedServers
 // if a server does not work.
 func runDoctor(ctx context.Context, f *factory.Factory, chosen []hub.Definition, fix bool) error {
+	warnOfCluster(ctx, f, chosen)
 	if len(chosen) == 0 && !f.JSON {
-		fmt.Fprintln(f.Stdout, "Your configuration has no servers. Add one with dowel servers add, or copy the servers of other tools with dowel import.")
+		f.WriteMessage("Your configuration has no servers. Add one with dowel add, or copy the servers of other tools with dowel import.")
 	}
 	steps := make([]chan doctor.Step, len(chosen))
 	for i := range steps {
@@ -286,13 +287,13 @@ func writeStep(f *factory.Factory, server string, s doctor.Step) {
 	if s.Took >= time.Millisecond {
 		took = " " + f.Stdout.Dim("("+s.Took.Round(time.Millisecond).String()+")")
 	}
-	fmt.Fprintf(f.Stdout, "  %s %s: %s%s\n", mark, s.Name, term.Line(s.Detail), took)
+	f.WriteMessage("  %s %s: %s%s", mark, s.Name, term.Line(s.Detail), took)
 	if s.Diagnosis != nil {
 		for _, text := range s.Diagnosis.Stderr {
 			fmt.Fprintln(f.Stdout, f.Stdout.Dim("      | "+term.Line(text)))
 		}
 	}
 	if s.Advice != "" {
-		fmt.Fprintln(f.Stdout, "    → "+term.Line(s.Advice))
+		f.WriteMessage("    → %s", term.Line(s.Advice))
 	}
 }

@@ -88,11 +88,11 @@ func WriteEdit(path string, backup bool, change func(text []byte, format edit.Fo
 func ShowWritten(f *factory.Factory, path string, result atomicfile.Result) {
 	switch {
 	case !result.Changed:
-		fmt.Fprintln(f.Stdout, path+" is up to date already.")
+		f.WriteMessage("%s is up to date already.", path)
 	case result.Backup != "":
-		fmt.Fprintln(f.Stdout, "Written: "+path+"; the old file is "+result.Backup)
+		f.WriteMessage("Written: %s; the old file is %s", path, result.Backup)
 	default:
-		fmt.Fprintln(f.Stdout, "Written: "+path)
+		f.WriteMessage("Written: %s", path)
 	}
 }
 

@@ -54,10 +54,12 @@ func WithHelp(err error, where string) error {
 	return err
 }
 
-// ConnectError reports that a server could not be started or reached.
+// ConnectError reports that a server could not be started or reached. Doctor is the command that finds
+// the cause, or "" if the message says enough.
 type ConnectError struct {
 	Server string
 	Err    error
+	Doctor string
 }
 
 func (e ConnectError) Error() string { return "no connection to " + e.Server + ": " + e.Err.Error() }
@@ -125,6 +127,7 @@ func Advice(err error) string {
 	var answered *mcp.Error
 	var login *auth.NeedsLogin
 	var advised interface{ Advice() string }
+	var connect ConnectError
 	switch {
 	case errors.As(err, &advised):
 		return advised.Advice()
@@ -137,6 +140,8 @@ func Advice(err error) string {
 		return "log in with dowel login SERVER, or with dowel login --url and the URL"
 	case errors.As(err, &answered) && answered.Code == mcp.CodeMissingCapability:
 		return missingCapabilityAdvice(answered)
+	case errors.As(err, &connect) && connect.Doctor != "" && Code(err) == Connection:
+		return connect.Doctor + " finds the cause"
 	}
 	return ""
 }

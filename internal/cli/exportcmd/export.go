@@ -2,6 +2,7 @@
 package exportcmd
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -16,6 +17,7 @@ import (
 	"github.com/dowel-mcp/dowel/internal/config/transfer"
 	"github.com/dowel-mcp/dowel/internal/suggest"
 	"github.com/dowel-mcp/dowel/internal/term"
+	"github.com/dowel-mcp/dowel/internal/wirename"
 	"github.com/spf13/cobra"
 )
 
@@ -98,12 +100,12 @@ func runExport(ctx context.Context, f *factory.Factory, opts *options) error {
 	if err != nil || opts.dry || f.JSON {
 		return err
 	}
-	fmt.Fprintf(f.Stdout, "%s now starts dowel as its server %q: %s up --stdio. Start %[1]s again, or let it reload its servers.\n", d.Title, opts.name, self)
+	f.WriteMessage("%s now starts dowel as its server %q: %s up --stdio. Start %[1]s again, or let it reload its servers.", d.Title, opts.name, self)
 	if notice := duplicateNotice(file, opts.tool, opts.name, o); notice != "" {
-		fmt.Fprintln(f.Stdout, notice)
+		f.WriteMessage("%s", notice)
 	}
 	if notice := urlNotice(opts.tool, entries); notice != "" && !opts.replace {
-		fmt.Fprintln(f.Stdout, notice)
+		f.WriteMessage("%s", notice)
 	}
 	return nil
 }
@@ -126,7 +128,8 @@ func duplicateNotice(path, tool, name string, o config.Options) string {
 	var duplicates []string
 	for _, f := range config.Discover(o, tool) {
 		for _, s := range f.Servers {
-			if f.Path == path && s.Name != name && own.Server(s.Name) != nil {
+			mine := cmp.Or(own.Server(s.Name), own.Server(wirename.Fit(s.Name)))
+			if f.Path == path && s.Name != name && mine != nil && !mine.Disabled && !s.Disabled {
 				duplicates = append(duplicates, s.Name)
 			}
 		}

@@ -40,13 +40,13 @@ func removeExport(f *factory.Factory, d config.Dialect, file string, opts *optio
 	case !found && f.JSON:
 		return f.WriteValue(map[string]any{"file": file, "changed": false, "backup": ""})
 	case !found:
-		fmt.Fprintf(f.Stdout, "Nothing to remove: %s has no entry %q for dowel.\n", file, opts.name)
+		f.WriteMessage("Nothing to remove: %s has no entry %q for dowel.", file, opts.name)
 		return nil
 	}
 	if err := editing.EditFile(f, file, opts.dry, true, remove); err != nil || opts.dry || f.JSON {
 		return err
 	}
-	fmt.Fprintf(f.Stdout, "%s no longer starts dowel: its server %q is removed. Start %[1]s again, or let it reload its servers.\n", d.Title, opts.name)
+	f.WriteMessage("%s no longer starts dowel: its server %q is removed. Start %[1]s again, or let it reload its servers.", d.Title, opts.name)
 	return nil
 }
 

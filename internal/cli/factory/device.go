@@ -64,9 +64,10 @@ func (f *Factory) showDeviceCode(server string, code auth.DeviceCode) {
 		WriteJSONLine(f.Stderr, map[string]any{"login": map[string]any{"server": server, "code": code.Code, "url": code.URL, "fullUrl": code.FullURL, "expires": code.Expires}})
 		return
 	}
-	fmt.Fprintf(f.Stderr, "Log in to %s with a browser on any device: open\n\n  %s\n\nand enter the code %s, until %s.\n",
+	text := fmt.Sprintf("Log in to %s with a browser on any device: open\n\n  %s\n\nand enter the code %s, until %s.",
 		term.Line(server), term.Line(code.URL), f.Stderr.Bold(term.Line(code.Code)), code.Expires.Local().Format("15:04"))
 	if code.FullURL != "" {
-		fmt.Fprintf(f.Stderr, "This page has the code already: %s\n", term.Line(code.FullURL))
+		text += "\nThis page has the code already: " + term.Line(code.FullURL)
 	}
+	fmt.Fprintln(f.Stderr, f.Stderr.Wrapped(text))
 }

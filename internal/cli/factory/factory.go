@@ -33,7 +33,7 @@ func (f *Factory) IsVerbose() bool { return f.Verbosity > 0 }
 // Notice writes text to stderr if that is a terminal.
 func (f *Factory) Notice(text string) {
 	if f.Stderr.IsTerminal() {
-		fmt.Fprintf(f.Stderr, "\n%s\n", f.Stderr.Dim(text))
+		fmt.Fprintf(f.Stderr, "\n%s\n", f.Stderr.Dim(f.Stderr.Wrapped(text)))
 	}
 }
 
@@ -44,5 +44,5 @@ func (f *Factory) Warn(format string, args ...any) {
 		WriteJSONLine(f.Stderr, map[string]any{"warning": text})
 		return
 	}
-	fmt.Fprintf(f.Stderr, "%s %s\n", f.Stderr.Yellow("dowel: warning:"), f.Stderr.Clean(text))
+	fmt.Fprintln(f.Stderr, f.Stderr.Wrapped(f.Stderr.Yellow("dowel: warning:")+" "+f.Stderr.Clean(text)))
 }

@@ -51,7 +51,8 @@ func (h *logHandler) Handle(_ context.Context, r slog.Record) error {
 		return nil
 	}
 	prefix := "dowel: " + level + ":"
-	_, err := fmt.Fprintf(h.screen, "%s %s%s\n", h.screen.Yellow(prefix), h.screen.Clean(message), h.screen.Dim(details.String()))
+	text := h.screen.Yellow(prefix) + " " + h.screen.Clean(message) + h.screen.Dim(details.String())
+	_, err := fmt.Fprintln(h.screen, h.screen.Wrapped(text))
 	return err
 }
 

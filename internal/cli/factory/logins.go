@@ -128,13 +128,14 @@ func (f *Factory) showLoginPage(p desktop.Page) {
 		WriteJSONLine(f.Stderr, map[string]any{"login": map[string]any{"server": p.Server, "url": p.URL, "port": p.Port}})
 		return
 	}
-	fmt.Fprintf(f.Stderr, "Log in to %s in your browser:\n\n  %s\n\n", term.Line(p.Server), term.Line(p.URL))
+	text := fmt.Sprintf("Log in to %s in your browser:\n\n  %s\n\n", term.Line(p.Server), term.Line(p.URL))
 	if p.Port == 0 {
-		fmt.Fprintln(f.Stderr, "Then paste the address of the page to which the browser is sent.")
-		return
+		text += "Then paste the address of the page to which the browser is sent."
+	} else {
+		text += fmt.Sprintf("If the browser is on another machine, paste the address of the page that it cannot open at the end, "+
+			"or forward the port there first: ssh -L %[1]d:127.0.0.1:%[1]d HOST", p.Port)
 	}
-	fmt.Fprintln(f.Stderr, "If the browser is on another machine, paste the address of the page that it cannot open at the end,")
-	fmt.Fprintf(f.Stderr, "or forward the port there first: ssh -L %[1]d:127.0.0.1:%[1]d HOST\n", p.Port)
+	fmt.Fprintln(f.Stderr, f.Stderr.Wrapped(text))
 }
 
 // KeyPlaces describes the results of [desktop.Store.KeyPlace] for people.

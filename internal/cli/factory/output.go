@@ -49,9 +49,14 @@ func (f *Factory) WriteText(text string) {
 	_, _ = io.WriteString(f.Stdout, f.Stdout.Clean(text)) // the screen keeps the error
 }
 
+// WriteMessage writes dowel's own words to stdout, on a terminal in lines that end between words.
+func (f *Factory) WriteMessage(format string, args ...any) {
+	fmt.Fprintln(f.Stdout, f.Stdout.Wrapped(fmt.Sprintf(format, args...)))
+}
+
 // WriteNote writes a dimmed line to stdout, to tell dowel's words from foreign text.
 func (f *Factory) WriteNote(format string, args ...any) {
-	fmt.Fprintln(f.Stdout, f.Stdout.Dim(term.Line(fmt.Sprintf(format, args...))))
+	fmt.Fprintln(f.Stdout, f.Stdout.Dim(f.Stdout.Wrapped(term.Line(fmt.Sprintf(format, args...)))))
 }
 
 // WriteDocumentOr returns err if it is not nil, else it writes the document.

@@ -65,6 +65,14 @@ func StateDir() string {
 	return filepath.Dir(path)
 }
 
+// SessionsDir returns the folder of saved conversations, or "" if the state folder is unknown.
+func SessionsDir() string {
+	if folder := StateDir(); folder != "" {
+		return filepath.Join(folder, "sessions")
+	}
+	return ""
+}
+
 // OpenState opens the file of the user's choices, and warns on stderr.
 func (f *Factory) OpenState() (*state.State, error) {
 	return OpenState(func(err error) { f.Warn("%v", err) })
@@ -140,7 +148,7 @@ func RunningDaemon() *control.Client { return control.NewClient(new(Places).Sock
 func (f *Factory) DaemonOptions(where *Places) daemon.Options {
 	return daemon.Options{
 		ConfigGiven: len(where.Files) > 0 || where.Project != "",
-		Socket:      where.SocketPath(), Config: where.ConfigOptions, State: f.OpenState,
+		Socket:      where.SocketPath(), Config: where.ConfigOptions, State: f.OpenState, Sessions: SessionsDir(),
 		Logins: f.OpenLogins(),
 		Logger: slog.New(f.LogHandler()), Warn: f.Warn, Notice: f.Notice,
 	}

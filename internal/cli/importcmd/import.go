@@ -99,31 +99,37 @@ func runImport(ctx context.Context, f *factory.Factory, names []string, opts Opt
 	if err != nil {
 		return err
 	}
+	added := slices.DeleteFunc(slices.Clone(all), func(found finding) bool { return found.skipReason != "" })
+	if opts.trustAnnotations {
+		added = withTrustedAnnotations(added)
+	}
+	if opts.dryRun && !f.JSON && len(added) > 0 { // above the list, since it is long
+		if err := showImport(f, goal, added, o); err != nil {
+			return err
+		}
+	}
 	showFindings(f, all, o, opts.details)
 	if len(all) > 0 && !f.JSON {
 		showSummary(f, all, opts.details)
 	}
-	nothing := len(all) == 0
-	added := slices.DeleteFunc(all, func(found finding) bool { return found.skipReason != "" })
 	warnOfSecrets(f, added, goal)
-	if opts.trustAnnotations {
-		added = withTrustedAnnotations(added)
-	}
 	switch {
-	case nothing && !f.JSON:
+	case len(all) == 0 && !f.JSON:
 		showPlaces(f, o, opts.from)
 		return nil
 	case len(added) == 0:
 		return nil
-	case opts.dryRun:
+	case opts.dryRun && f.JSON:
 		return showImport(f, goal, added, o)
+	case opts.dryRun:
+		return nil
 	}
 	in := term.NewLines(f.Stdin)
 	if agreed, err := confirmImport(ctx, f, in, goal, len(added), opts.yes); err != nil || !agreed {
 		return err
 	}
 	if !opts.yes && !opts.trustAnnotations && !goal.ofProject {
-		trusted, err := consent.Ask(ctx, f, in, "Let models call the tools that they declare read-only without asking?")
+		trusted, err := consent.Ask(ctx, f, in, "Let tools run without asking if their server declares them read-only?")
 		if err != nil {
 			return err
 		}

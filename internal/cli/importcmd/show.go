@@ -172,7 +172,7 @@ func showSummary(f *factory.Factory, all []finding, details bool) {
 	if !details {
 		text += "; more about each: dowel import --dry-run --details"
 	}
-	writeWrapped(f, text)
+	f.WriteMessage("%s", text)
 }
 
 // showPlaces tells where import looked for servers.
@@ -192,7 +192,7 @@ func showPlaces(f *factory.Factory, o config.Options, from []string) {
 		}
 		fmt.Fprintln(f.Stdout, term.Shorten(fmt.Sprintf("  %-*s  %s", width, d.Title, strings.Join(paths, ", ")), f.Stdout.Width()))
 	}
-	writeWrapped(f, "Add a server yourself: dowel servers add NAME -- COMMAND…, or try the built-in ones: dowel up")
+	f.WriteMessage("Add a server yourself: dowel add NAME -- COMMAND…, or try the built-in ones: dowel up")
 }
 
 // showNeeds shows the problems that keep added servers from starting, equal ones once.
@@ -226,14 +226,7 @@ func showNeeds(f *factory.Factory, added []finding, o config.Options) {
 		}
 	}
 	for _, need := range needs {
-		writeWrapped(f, term.Line(strings.Join(servers[need], ", ")+" waits: "+need))
-	}
-}
-
-// writeWrapped writes a sentence in lines that fit the terminal.
-func writeWrapped(f *factory.Factory, text string) {
-	for _, line := range term.Wrap(strings.Fields(text), f.Stdout.Width()) {
-		fmt.Fprintln(f.Stdout, line)
+		f.WriteMessage("%s", term.Line(strings.Join(servers[need], ", ")+" waits: "+need))
 	}
 }
 

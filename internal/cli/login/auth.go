@@ -85,13 +85,13 @@ func showStatus(ctx context.Context, f *factory.Factory) error {
 		return f.WriteValue(all)
 	}
 	if len(all.Logins) == 0 {
-		fmt.Fprintln(f.Stdout, "You are logged in nowhere. Log in with dowel login SERVER.")
+		f.WriteMessage("You are logged in nowhere. Log in with dowel login SERVER.")
 	}
 	for _, l := range all.Logins {
-		fmt.Fprintln(f.Stdout, describeLogin(l))
+		f.WriteMessage("%s", describeLogin(l))
 	}
 	if words := factory.KeyPlaces[all.Key]; words != "" {
-		fmt.Fprintln(f.Stdout, "The key of the logins is "+words+".")
+		f.WriteMessage("The key of the logins is %s.", words)
 	}
 	return nil
 }
@@ -153,7 +153,7 @@ func moveKey(ctx context.Context, f *factory.Factory, to string) error {
 	if f.JSON {
 		return f.WriteValue(map[string]string{"key": to})
 	}
-	fmt.Fprintln(f.Stdout, "The key of the logins is "+factory.KeyPlaces[to]+".")
+	f.WriteMessage("The key of the logins is %s.", factory.KeyPlaces[to])
 	return nil
 }
 

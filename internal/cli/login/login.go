@@ -11,6 +11,7 @@ import (
 	"github.com/dowel-mcp/dowel/internal/cli/exit"
 	"github.com/dowel-mcp/dowel/internal/cli/factory"
 	"github.com/dowel-mcp/dowel/internal/configured"
+	"github.com/dowel-mcp/dowel/internal/control"
 	"github.com/dowel-mcp/dowel/internal/term"
 	"github.com/spf13/cobra"
 )
@@ -20,6 +21,8 @@ type Target struct {
 	where factory.Places
 	url   string
 	name  string
+
+	command string // of the command line, or "" in a chat
 }
 
 func (t *Target) addFlags(cmd *cobra.Command) {
@@ -35,7 +38,7 @@ func (t *Target) setName(cmd *cobra.Command, args []string) error {
 	case t.url == "" && len(args) != 1:
 		return exit.Usagef("name one server: %s SERVER, or %s --url URL", cmd.CommandPath(), cmd.CommandPath())
 	case t.url == "":
-		t.name = args[0]
+		t.name, t.command = args[0], cmd.CommandPath()
 	}
 	return nil
 }
@@ -69,6 +72,12 @@ func (t *Target) open(f *factory.Factory, login auth.Login) (*configured.LoginTr
 		return nil, err
 	}
 	to, err := source.Login(t.name, login)
+	switch {
+	case errors.Is(err, configured.ErrNoServer) && t.command != "":
+		return nil, exit.Usagef("%w\na server that has no entry: %s --url URL", err, t.command)
+	case errors.Is(err, configured.ErrNoServer):
+		return nil, exit.UsageError{Err: err}
+	}
 	if err != nil {
 		return nil, exit.Usagef("%s: %w", t.name, err)
 	}
@@ -200,11 +209,21 @@ func runLogout(ctx context.Context, f *factory.Factory, target *Target) error {
 	if err != nil {
 		return err
 	}
-	if err := to.Logout(ctx); err != nil {
+	if err := endLogin(ctx, target, to); err != nil {
 		target.restart(ctx)
 		return exit.ConnectError{Server: target.label(), Err: err}
 	}
 	return writeOutcome(f, Outcome{target.label(), "logout", target.restart(ctx)}, "You are logged out at %s.")
+}
+
+// endLogin ends a login. If the running dowel is a replica of a cluster, it does that: the cluster has the
+// login, with newer tokens than this machine.
+func endLogin(ctx context.Context, target *Target, to *configured.LoginTransport) error {
+	running := factory.RunningDaemon()
+	if s, err := running.Status(ctx); err == nil && s.Cluster != nil {
+		return running.Logout(ctx, control.Login{Name: target.name, URL: to.Server(), Account: to.Account()})
+	}
+	return to.Logout(ctx)
 }
 
 func writeOutcome(f *factory.Factory, o Outcome, says string) error {
@@ -215,6 +234,6 @@ func writeOutcome(f *factory.Factory, o Outcome, says string) error {
 	if o.Restarted {
 		text += " The running dowel restarts the server."
 	}
-	fmt.Fprintln(f.Stdout, text)
+	f.WriteMessage("%s", text)
 	return nil
 }

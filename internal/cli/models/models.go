@@ -74,7 +74,7 @@ func listModels(ctx context.Context, f *factory.Factory, places factory.Places, 
 		return err
 	}
 	if len(lines) == 0 && !f.JSON {
-		fmt.Fprintln(f.Stderr, r.NoModelError(modelregistry.ModelFlags{}))
+		fmt.Fprintln(f.Stderr, f.Stderr.Wrapped(r.NoModelError(modelregistry.ModelFlags{}).Error()))
 		return nil
 	}
 	failed := 0

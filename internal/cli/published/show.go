@@ -33,7 +33,7 @@ func (a *addition) show(p *install.Plan, values install.Values) {
 		} else {
 			line = "  " + term.RevealLine(line)
 		}
-		fmt.Fprintln(out, line)
+		a.f.WriteMessage("%s", line)
 	}
 	for _, warning := range p.Warnings {
 		a.warnOf(warning)
@@ -63,7 +63,7 @@ func (a *addition) show(p *install.Plan, values install.Values) {
 // warnOf shows a reason to think twice.
 func (a *addition) warnOf(text string) {
 	if !a.f.JSON {
-		fmt.Fprintln(a.f.Stdout, "  "+a.f.Stdout.Yellow("Careful: "+term.RevealLine(text)))
+		a.f.WriteMessage("  %s", a.f.Stdout.Yellow("Careful: "+term.RevealLine(text)))
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 
 	"github.com/dowel-mcp/dowel/agent"
@@ -12,14 +13,16 @@ import (
 	"github.com/dowel-mcp/dowel/internal/cli/exit"
 	"github.com/dowel-mcp/dowel/internal/cli/factory"
 	"github.com/dowel-mcp/dowel/internal/cli/question"
+	"github.com/dowel-mcp/dowel/internal/cli/sessionlog"
 	"github.com/dowel-mcp/dowel/internal/term"
 )
 
-// approver asks the user on the terminal whether a call may run. Set runtime and renderer before
+// approver asks the user on the terminal whether a call may run. Set log, runtime and renderer before
 // the run begins.
 type approver struct {
 	out      *term.Screen
 	console  *term.Console
+	log      *sessionlog.Log
 	runtime  *agentcmd.Runtime
 	renderer *agentview.Renderer
 }
@@ -43,8 +46,22 @@ func newApprover(f *factory.Factory, opts *Options) (a *approver, release func()
 	}
 }
 
-// askApproval implements [agent.Options.Approve].
+// askApproval implements [agent.Options.Approve]. It asks here and in the console of a running
+// dowel.
 func (a *approver) askApproval(ctx context.Context, q agent.Question) (agent.Decision, error) {
+	a.log.DecidedAt = ""
+	d, isElsewhere, err := agentcmd.AskShared(ctx, factory.RunningDaemon(), agentcmd.NewApproval("dowel run", a.log.ID(), q), func(ctx context.Context) (agent.Decision, error) {
+		return a.askHere(ctx, q)
+	})
+	if isElsewhere {
+		a.log.DecidedAt = agentcmd.ConsoleName
+		fmt.Fprintln(a.out, a.out.Dim(term.RevealLine(agentcmd.DescribeDecision(d))))
+	}
+	return d, err
+}
+
+// askHere asks on the terminal.
+func (a *approver) askHere(ctx context.Context, q agent.Question) (agent.Decision, error) {
 	a.renderer.Hold(true)
 	defer a.renderer.Hold(false)
 	asker := question.Asker{Out: a.out, Runtime: a.runtime, Ask: a.askUser, EditText: a.editText}

@@ -38,6 +38,8 @@ type (
 		Provider string        `json:"provider"`
 		Approve  agent.Mode    `json:"approve"`
 		Servers  []eventServer `json:"servers"`
+		// Session is the ID under which the conversation is saved.
+		Session string `json:"session,omitzero"`
 		// Instructions are the AGENTS.md files that the model gets.
 		Instructions []string `json:"instructions,omitzero"`
 		// Resources were added to the task with @SERVER:URI.
@@ -138,9 +140,9 @@ type (
 )
 
 // newJSONViewer returns a viewer and writes the first event, "began".
-func newJSONViewer(ctx context.Context, f *factory.Factory, r *agentcmd.Runtime, p *taskProgress) *jsonViewer {
+func newJSONViewer(ctx context.Context, f *factory.Factory, r *agentcmd.Runtime, p *taskProgress, session string) *jsonViewer {
 	v := &jsonViewer{f, p}
-	began := eventBegan{eventHead: v.newHead("began"), Model: r.Model.Model, Provider: r.Model.Provider, Approve: r.Mode, Servers: []eventServer{}, Instructions: r.InstructionPaths()}
+	began := eventBegan{eventHead: v.newHead("began"), Model: r.Model.Model, Provider: r.Model.Provider, Approve: r.Mode, Servers: []eventServer{}, Session: session, Instructions: r.InstructionPaths()}
 	if servers, err := r.Servers(ctx); err == nil {
 		for _, s := range servers {
 			began.Servers = append(began.Servers, eventServer{s.Name, s.Status, s.Tools})

@@ -38,6 +38,7 @@ type Options struct {
 	approve   string
 	schema    string   // path
 	watch     []string // SERVER:URI
+	noSave    bool
 	// approveGiven says that the user chose the mode: dowel does not ask then.
 	approveGiven bool
 }
@@ -67,6 +68,9 @@ one that it has read changes. /SERVER.PROMPT key=value… in place of the task s
 --schema FILE asks for an answer that is JSON and matches a JSON Schema. If it does not match, the model corrects it once.
 --watch SERVER:URI runs the task again whenever the resource changes, until Ctrl-C, or until all runs together have used up
 --max-tokens or --max-cost.
+
+dowel saves the conversation as dowel chat does: dowel chat --resume continues the last one of this folder, dowel chat --trace shows
+its steps, and --no-save saves nothing.
 
 dowel run uses all servers of your configuration, through the running dowel if it runs (dowel up); otherwise it starts them for
 the task. --server, --url, or a command after -- choose other servers; files and shell are built in and work in the current folder
@@ -111,6 +115,7 @@ Exit codes: 0 the model answered, 1 failure or incomplete answer, 2 the limit of
 	flags.StringArrayVar(&opts.Allow, "allow", nil, "let this tool run in this task, without a question (`SERVER.TOOL`, or 'SERVER.*'; repeatable)")
 	flags.StringVar(&opts.schema, "schema", "", "the answer must be JSON that the JSON Schema in this `file` accepts")
 	flags.StringArrayVar(&opts.watch, "watch", nil, "run the task again when this resource changes (`SERVER:URI`, repeatable)")
+	flags.BoolVar(&opts.noSave, "no-save", false, "do not save the conversation")
 	return cmd
 }
 
@@ -138,15 +143,21 @@ func runTask(ctx context.Context, f *factory.Factory, opts *Options, words []str
 	if t.input, err = readTask(ctx, f, opts, words); err != nil {
 		return err
 	}
-	atomicfile.RemoveForgotten(resultsPrefix)
-	if results, err := os.MkdirTemp("", resultsPrefix); err == nil { // without a folder, results stay in memory
-		o.Results = results
-		defer os.RemoveAll(results)
-	}
 	setup, err := agentcmd.ReadSetup(f, &opts.Flags)
 	if err != nil {
 		return err
 	}
+	if t.saver, err = newSaver(f, opts, setup.Model()); err != nil {
+		return err
+	}
+	defer t.saver.close()
+	setup.OnRequest = t.saver.AddRequest
+	atomicfile.RemoveForgotten(resultsPrefix)
+	if results, err := os.MkdirTemp("", resultsPrefix); err == nil { // without a folder, results stay in memory
+		t.results = results
+		defer os.RemoveAll(results)
+	}
+	o.Results, opts.Session = t.saver.results(t.results), t.saver.Session
 	if t.budget, err = opts.newBudget(setup.Model()); err != nil {
 		return err
 	}
@@ -154,6 +165,7 @@ func runTask(ctx context.Context, f *factory.Factory, opts *Options, words []str
 	asker, release := newApprover(f, opts)
 	defer release()
 	if asker != nil {
+		asker.log = &t.saver.Log
 		o.Mode, o.Approve, t.asker = agent.ModeAsk, asker.askApproval, asker
 	}
 	if t.runtime, err = setup.NewRuntime(ctx, f, &opts.Flags, o, c); err != nil {
@@ -164,6 +176,7 @@ func runTask(ctx context.Context, f *factory.Factory, opts *Options, words []str
 	if err := t.input.assembleContent(ctx, f, t.runtime); err != nil {
 		return err
 	}
+	t.saver.attach(ctx)
 	if len(opts.watch) > 0 {
 		return t.runAtChanges(ctx)
 	}

@@ -73,7 +73,7 @@ func (t *task) awaitChange(ctx context.Context, changed <-chan struct{}, ended <
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		}
-		t.runtime.StartConversation()
+		t.saver.startConversation(ctx, t.runtime, t.results)
 		err := t.input.assembleContent(ctx, t.Factory, t.runtime)
 		if err == nil || errors.As(err, new(exit.UsageError)) || ctx.Err() != nil {
 			return err

@@ -52,13 +52,14 @@ func serveHTTP(ctx context.Context, f *factory.Factory, name string, h mcp.Handl
 	if f.JSON {
 		factory.WriteJSONLine(f.Stdout, map[string]any{"server": name, "url": at + "/mcp", "sse": at + "/sse", "ws": ws})
 	} else {
-		fmt.Fprintf(f.Stderr, "Serving %s at %s/mcp, for clients of 2024 at %s/sse, and for clients of WebSocket at %s. Ctrl-C stops it.\n", name, at, at, ws)
+		text := fmt.Sprintf("Serving %s at %s/mcp, for clients of 2024 at %s/sse, and for clients of WebSocket at %s. Ctrl-C stops it.", name, at, at, ws)
 		switch {
 		case auth.IsSet():
-			fmt.Fprintf(f.Stderr, "Clients send access tokens of %s.\n", strings.Join(auth.Issuers, " or "))
+			text += fmt.Sprintf("\nClients send access tokens of %s.", strings.Join(auth.Issuers, " or "))
 		case !opts.open:
-			fmt.Fprintf(f.Stderr, "Clients send your token. To try it: dowel tools --url %s/mcp -H \"$(dowel status --token)\"\n", at)
+			text += fmt.Sprintf("\nClients send your token. To try it: dowel tools --url %s/mcp -H \"$(dowel status --token)\"", at)
 		}
+		fmt.Fprintln(f.Stderr, f.Stderr.Wrapped(text))
 	}
 	select {
 	case err := <-served:

@@ -39,7 +39,7 @@ func describePrograms() string {
 // dowel, and returns an error only.
 func runProgram(ctx context.Context, f *factory.Factory, name string, words []string, opts *options) error {
 	if opts.Address != "" || len(opts.Hosts)+len(opts.Origins) > 0 || opts.open || opts.auth != "" {
-		return exit.Usagef("%[1]s is a program of its own, without HTTP: dowel servers add %[1]s -- dowel serve %[1]s, then dowel up serves it over HTTP", name)
+		return exit.Usagef("%[1]s is a program of its own, without HTTP: dowel add %[1]s -- dowel serve %[1]s, then dowel up serves it over HTTP", name)
 	}
 	if opts.dir != "" {
 		return exit.Usagef("--dir is for built-in servers: dowel-%s --help lists the options of %[1]s", name)

@@ -20,6 +20,7 @@ import (
 	"github.com/dowel-mcp/dowel/internal/config/transfer"
 	"github.com/dowel-mcp/dowel/internal/control"
 	"github.com/dowel-mcp/dowel/internal/daemon"
+	"github.com/dowel-mcp/dowel/internal/secretmask"
 	"github.com/dowel-mcp/dowel/internal/term"
 	"github.com/dowel-mcp/dowel/internal/wirename"
 	"github.com/spf13/cobra"
@@ -106,7 +107,7 @@ func addServer(f *factory.Factory, cmd *cobra.Command, args []string, w connect.
 		added.Notes = append(added.Notes, fmt.Sprintf("the server is called %s here, since tool names cannot contain %q", name, given))
 	}
 	if len(o.Files) == 0 && usesBuiltIn(set) {
-		added.Notes = append(added.Notes, fmt.Sprintf("dowel no longer starts its built-in servers (%s), since you now have a server of your own; to keep one, add it, for example: dowel servers add %s",
+		added.Notes = append(added.Notes, fmt.Sprintf("dowel no longer starts its built-in servers (%s), since you now have a server of your own; to keep one, add it, for example: dowel add %s",
 			strings.Join(daemon.DefaultServers(), ", "), otherBuiltIn(name)))
 	}
 	if !f.JSON {
@@ -131,7 +132,7 @@ func checkEditable(set *config.Set, o config.Options) error {
 	for _, file := range set.Files {
 		d, err := config.LookupDialect(file.Dialect)
 		if file.Dialect != "" && err == nil && !slices.Equal(d.Key, []string{"mcpServers"}) {
-			return exit.Usagef("--config: %s has the format of %s, which dowel servers add cannot write; see dowel import and dowel export", file.Path, d.Title)
+			return exit.Usagef("--config: %s has the format of %s, which dowel add cannot write; see dowel import and dowel export", file.Path, d.Title)
 		}
 	}
 	return nil
@@ -162,9 +163,9 @@ func showAddition(ctx context.Context, f *factory.Factory, name string, added Ad
 	if f.JSON {
 		return f.WriteValue(added)
 	}
-	fmt.Fprintln(f.Stdout, term.Line(name)+": "+state)
+	f.WriteMessage("%s: %s", term.Line(name), state)
 	for _, text := range added.Notes {
-		fmt.Fprintln(f.Stdout, "Note: "+term.RevealLine(text))
+		f.WriteMessage("Note: %s", term.RevealLine(text))
 	}
 	return nil
 }
@@ -196,12 +197,12 @@ func parseNewServer(f *factory.Factory, w *connect.TargetFlags, cmd *cobra.Comma
 	}
 	switch {
 	case len(words) == 0 || words[0] == "" || strings.ContainsFunc(words[0], func(r rune) bool { return r < ' ' }):
-		return nil, exit.Usagef("name the server: dowel servers add NAME -- COMMAND…")
+		return nil, exit.Usagef("name the server: dowel add NAME -- COMMAND…")
 	case len(words) > 1 && len(command) == 0 && w.Url == "":
 		if flags.Yes() { // probably of npx
-			return nil, exit.Usagef("put the server's command after --, with --yes: dowel servers add %s -- %s --yes …", words[0], words[1])
+			return nil, exit.Usagef("put the server's command after --, with --yes: dowel add %s -- %s --yes …", words[0], words[1])
 		}
-		return nil, exit.Usagef("put the server's command after --: dowel servers add %s -- %s", words[0], strings.Join(words[1:], " "))
+		return nil, exit.Usagef("put the server's command after --: dowel add %s -- %s", words[0], strings.Join(words[1:], " "))
 	case len(words) > 1:
 		return nil, exit.Usagef("want one name for the server, not %s", strings.Join(words, " "))
 	}
@@ -231,14 +232,29 @@ func parseNewServer(f *factory.Factory, w *connect.TargetFlags, cmd *cobra.Comma
 	case builtIn:
 		err = fillBuiltInEntry(f, w, s, name, dry)
 	case builtin.IsProgram(name):
-		err = exit.Usagef("%[1]s is a program of its own: dowel servers add %[1]s -- dowel serve %[1]s", name)
+		err = exit.Usagef("%[1]s is a program of its own: dowel add %[1]s -- dowel serve %[1]s", name)
 	default:
-		err = exit.Usagef("give the command of %s after --, or its --url; built-in servers are %s; for a published server: dowel search %[1]s", name, strings.Join(builtin.Names(), ", "))
+		err = explainUnknownServer(name)
 	}
 	if err != nil {
 		return nil, err
 	}
 	return &published.Server{Name: name, Entry: transfer.Entry(s, "")}, nil
+}
+
+// explainUnknownServer returns the error for a single word that names no server which dowel knows.
+func explainUnknownServer(word string) error {
+	shown := term.Line(secretmask.Text(word))
+	scheme, _, isURL := strings.Cut(word, "://")
+	switch {
+	case isURL && slices.Contains([]string{"http", "https", "ws", "wss"}, scheme):
+		return exit.Usagef("give the server a name: dowel add NAME --url %s", shown)
+	case strings.Contains(word, " "):
+		return exit.Usagef("give the server a name, and its command after --: dowel add NAME -- %s", shown)
+	case strings.HasPrefix(word, "@") && strings.Contains(word, "/"):
+		return exit.Usagef("if %s is a package of npm, give the server a name: dowel add NAME -- npx -y %[1]s", shown)
+	}
+	return exit.Usagef("give the command of %s after --, or its --url; built-in servers are %s; for a published server: dowel search %[1]s", shown, strings.Join(builtin.Names(), ", "))
 }
 
 // checkPublishedFlags refuses flags that describe a server, since the publisher describes it.

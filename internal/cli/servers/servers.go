@@ -117,7 +117,7 @@ func writeOutcome(f *factory.Factory, o Outcome, state string) {
 	case o.Did != "disable":
 		text += ": " + state
 	}
-	fmt.Fprintln(f.Stdout, text)
+	f.WriteMessage("%s", text)
 }
 
 // settleTimeout limits how long a command waits for a server to start.
@@ -203,7 +203,7 @@ func reloadConfig(ctx context.Context, f *factory.Factory) error {
 	if files == "" {
 		files = "The configuration, which has no files,"
 	}
-	fmt.Fprintf(f.Stdout, "%s was read again: %d servers.\n", files, len(s.Servers))
+	f.WriteMessage("%s was read again: %d servers.", files, len(s.Servers))
 	return nil
 }
 

@@ -77,9 +77,9 @@ func saveSwitch(f *factory.Factory, verb string, names []string) error {
 		switch {
 		case before.definition(name) != nil:
 		case daemon.IsLocal(name):
-			return exit.Usagef("%s is built in and only runs when a command names it; add it to your servers with dowel servers add %[1]s", name)
+			return exit.Usagef("%s is built in and only runs when a command names it; add it to your servers with dowel add %[1]s", name)
 		case slices.Contains(builtin.Names(), name):
-			return exit.Usagef("%s is built in and not among your own servers; add it with dowel servers add %[1]s", name)
+			return exit.Usagef("%s is built in and not among your own servers; add it with dowel add %[1]s", name)
 		default:
 			return exit.Usagef("%w: %s%s", control.ErrNoServer, name, suggest.Hint(name, before.serverNames()))
 		}
@@ -166,7 +166,7 @@ func listConfigured(f *factory.Factory) error {
 	}
 	width := f.Stdout.Width()
 	if len(lines) == 0 {
-		fmt.Fprintln(f.Stdout, "You have no servers. Add one with dowel servers add, or copy the servers of other tools with dowel import.")
+		f.WriteMessage("You have no servers. Add one with dowel add, or copy the servers of other tools with dowel import.")
 		return nil
 	}
 	widths := term.ColumnWidths(rows)

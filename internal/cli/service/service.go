@@ -168,8 +168,9 @@ func runInstall(ctx context.Context, f *factory.Factory, args []string, dryRun b
 	if err != nil {
 		return fmt.Errorf("%w: %s", err, m.logHint())
 	}
-	fmt.Fprintf(f.Stdout, "The service %s is installed and runs as process %d. Its gateway is at %s.\n", path, now.PID, now.Gateway)
-	fmt.Fprintf(f.Stdout, "%s. dowel service remove ends it.\n", m.logHint())
+	f.WriteMessage("The service %s is installed.", path)
+	f.WriteMessage("It runs as process %d. Its gateway is at %s.", now.PID, now.Gateway)
+	f.WriteMessage("%s. dowel service remove ends it.", m.logHint())
 	return nil
 }
 

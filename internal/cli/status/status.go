@@ -86,13 +86,18 @@ func runStatus(ctx context.Context, f *factory.Factory) error {
 	}
 	fmt.Fprintf(f.Stdout, "%s, process %d, has been running for %s\n", term.Line(version.Title(s.Version)), s.PID, display.Age(time.Since(s.Started)))
 	if s.Gateway != "" {
-		fmt.Fprintf(f.Stdout, "The gateway is at %s; dowel console shows it\n", s.Gateway)
+		f.WriteMessage("The gateway is at %s; dowel console shows it", s.Gateway)
 	}
 	if s.Open {
-		fmt.Fprintln(f.Stdout, "It is open: every program and user of this machine may use it without a token")
+		f.WriteMessage("It is open: every program and user of this machine may use it without a token")
+	}
+	if s.Cluster != nil && s.Cluster.Connected {
+		fmt.Fprintln(f.Stdout, term.Line(s.Cluster.Summary()))
+	} else if s.Cluster != nil {
+		f.Warn("%s", term.Line(s.Cluster.Summary()))
 	}
 	if len(s.Files) > 0 {
-		fmt.Fprintln(f.Stdout, "Servers of "+strings.Join(s.Files, ", "))
+		f.WriteMessage("Servers of %s", strings.Join(s.Files, ", "))
 	}
 	for _, full := range nearLimits(s.Limits) {
 		f.Warn("%s: clients above it are refused; see gateway.limits in the guide", full)
@@ -200,6 +205,7 @@ func writeServer(f *factory.Factory, s FullStatus) {
 		row("attempts", fmt.Sprintf("%d failed; the next one is at %s", s.Attempt, s.Next.Local().Format(time.TimeOnly)))
 	}
 	row("note", s.Note)
+	row("runs at", term.Line(s.RunsAt))
 	row("server", term.Line(s.Title))
 	row("revision", term.Line(strings.TrimSpace(s.Revision+" "+s.Era)))
 	row("offers", fmt.Sprintf("%d tools, %d prompts, %d resources", s.Tools, s.Prompts, s.Resources))

@@ -40,10 +40,11 @@ func acceptDefinitions(ctx context.Context, f *factory.Factory, where factory.Pl
 	in, all := term.NewLines(f.Stdin), []ChangedLine{}
 	for _, s := range servers {
 		log := configured.DefinitionLog(store, s)
-		changes, err := findChanges(ctx, log, s.Name)
+		found, err := findChanges(ctx, log, s.Name)
 		if err != nil {
 			return err
 		}
+		changes := found.changes
 		if len(changes) == 0 {
 			continue
 		}
@@ -55,8 +56,11 @@ func acceptDefinitions(ctx context.Context, f *factory.Factory, where factory.Pl
 			}
 		}
 		if line.Accepted {
-			if err := client.AcceptDefinitions(log, changes...); err != nil {
+			if err := found.accept(ctx, changes...); err != nil {
 				return err
+			}
+			if !f.JSON {
+				fmt.Fprintln(f.Stdout, f.Stdout.Green("accepted"))
 			}
 		}
 		all = append(all, line)
@@ -95,20 +99,42 @@ func configuredServers(where factory.Places, names []string) (servers []*config.
 	return servers, nil
 }
 
+// changesOf are the changed definitions of a server.
+type changesOf struct {
+	server  string
+	changes []client.DefinitionChange
+	log     client.DefinitionLog // of this machine
+	running *control.Client      // that has seen the changes; nil if only the log has them
+}
+
 // findChanges returns the changed definitions of a server: as the running dowel sees them, or else
-// as they were seen last.
-func findChanges(ctx context.Context, log client.DefinitionLog, server string) (changes []client.DefinitionChange, err error) {
-	if status, err := factory.RunningDaemon().Status(ctx); err == nil {
-		i := slices.IndexFunc(status.Servers, func(s control.Server) bool { return s.Name == server && s.Changed != nil })
-		if i >= 0 {
-			for _, c := range status.Servers[i].Changed {
-				changes = append(changes, c.DefinitionChange)
+// as they were seen last. A replica keeps what was accepted in its cluster, so only it knows the changes.
+func findChanges(ctx context.Context, log client.DefinitionLog, server string) (*changesOf, error) {
+	found := &changesOf{server: server, log: log}
+	running := factory.RunningDaemon()
+	if status, err := running.Status(ctx); err == nil {
+		for _, s := range status.Servers {
+			if s.Name != server || s.Changed == nil && status.Cluster == nil {
+				continue
 			}
-			return changes, nil
+			found.running = running
+			for _, c := range s.Changed {
+				found.changes = append(found.changes, c.DefinitionChange)
+			}
+			return found, nil
 		}
 	}
 	record, err := definitions.Read(log)
-	return record.Changes(), err
+	found.changes = record.Changes()
+	return found, err
+}
+
+// accept accepts changes where they were found.
+func (o *changesOf) accept(ctx context.Context, changes ...client.DefinitionChange) error {
+	if o.running != nil {
+		return o.running.AcceptDefinitions(ctx, o.server, changes...)
+	}
+	return client.AcceptDefinitions(o.log, changes...)
 }
 
 // showChanges shows the changed definitions of a server with their differences.
@@ -134,7 +160,6 @@ func confirmChanges(ctx context.Context, f *factory.Factory, server string, in *
 			return false, err
 		}
 	}
-	fmt.Fprintln(f.Stdout, f.Stdout.Green("accepted"))
 	return true, nil
 }
 
@@ -142,12 +167,12 @@ func confirmChanges(ctx context.Context, f *factory.Factory, server string, in *
 // servers, since the user allows models to call it. On a terminal it shows changes and asks first.
 func acceptTool(ctx context.Context, f *factory.Factory, store *state.State, server, tool string, all bool) (agreed bool, err error) {
 	log := store.DefinitionLog("", server)
-	changes, err := findChanges(ctx, log, server)
+	found, err := findChanges(ctx, log, server)
 	if err != nil {
 		return false, err
 	}
 	own := ownName(server, tool)
-	changes = slices.DeleteFunc(changes, func(c client.DefinitionChange) bool { return c.Kind != definitions.Tool || !all && c.Name != own })
+	changes := slices.DeleteFunc(found.changes, func(c client.DefinitionChange) bool { return c.Kind != definitions.Tool || !all && c.Name != own })
 	if len(changes) == 0 {
 		return true, nil
 	}
@@ -159,7 +184,7 @@ func acceptTool(ctx context.Context, f *factory.Factory, store *state.State, ser
 			}
 		}
 	}
-	return true, client.AcceptDefinitions(log, changes...)
+	return true, found.accept(ctx, changes...)
 }
 
 // ownName returns the server's own name for a tool, which the rename rules of its entry may change.

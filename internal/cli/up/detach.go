@@ -68,8 +68,8 @@ func startDetached(ctx context.Context, f *factory.Factory, opts Options, args [
 	if f.JSON {
 		return f.WriteValue(Detached{s.PID, s.Gateway, log.Name()})
 	}
-	fmt.Fprintf(f.Stdout, "dowel runs in the background, process %d. Its gateway is at %s, its log is %s.\n", s.PID, s.Gateway, log.Name())
-	fmt.Fprintln(f.Stdout, "dowel status and dowel console show the servers, dowel down ends it.")
+	f.WriteMessage("dowel runs in the background, process %d. Its gateway is at %s, its log is %s.", s.PID, s.Gateway, log.Name())
+	f.WriteMessage("dowel status and dowel console show the servers, dowel down ends it.")
 	return nil
 }
 

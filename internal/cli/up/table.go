@@ -44,6 +44,10 @@ func groupOf(s control.Server) group {
 // cause; dowel status shows it.
 var position = regexp.MustCompile(`^\S*[/\\]\S+:\d+:\d+: `)
 
+// causePrefix matches the beginning of a cause that is left out if its line is too short, since the
+// rest tells more.
+var causePrefix = regexp.MustCompile(`^(the process ended \([^)]*\)|(env|headers)\.\S+): `)
+
 // cause returns the reason for the state of a server in a failed or needy group, and advice.
 func cause(s control.Server) (reason, advice string) {
 	reason = term.FirstLine(s.Problem)
@@ -77,32 +81,57 @@ func sortServers(all []control.Server) {
 }
 
 // formatTable lays out servers in lines of at most width characters, at most rows of them: a line
-// for each server, its cause and advice once for all servers that have them, and a summary. Lines
-// of servers that work are left out first.
+// for each server, its cause and advice once for all servers that have them, and a summary. A cause
+// that is too long for its line has lines of its own if rows suffice for that, else it is cut. Lines of
+// servers that work are left out first.
 func (v *statusView) formatTable(all []control.Server, width, rows int) []string {
 	all = slices.Clone(all)
 	sortServers(all)
+	lines := v.formatServers(all, width, true)
+	if len(lines) > rows-1 {
+		lines = v.formatServers(all, width, false)
+	}
+	return append(cutLines(lines, rows-1, width), v.Stdout.Bold(term.Shorten(summarize(all), width)))
+}
+
+// formatServers returns the lines of sorted servers. wholeCauses gives causes that are too long for
+// their line lines of their own.
+func (v *statusView) formatServers(all []control.Server, width int, wholeCauses bool) (lines []string) {
 	const maxName = 32
 	nameWidth, stateWidth := 0, 0
 	for _, s := range all {
 		nameWidth = max(nameWidth, min(term.TextWidth(term.Line(s.Name)), maxName))
 		stateWidth = max(stateWidth, term.TextWidth(describeState(s)))
 	}
-	var lines []string
+	addBelow := func(mark, text string) {
+		for _, part := range term.Wrap(strings.Fields(text), width-term.TextWidth(mark)) {
+			lines = append(lines, v.Stdout.Dim(term.Shorten(mark+part, width)))
+			mark = strings.Repeat(" ", term.TextWidth(mark))
+		}
+	}
 	for i, s := range all {
 		what, advice := v.describe(all, i)
+		below, whole, room := "", "", width-nameWidth-stateWidth-4
+		if g := groupOf(s); (g == failedGroup || g == needyGroup) && term.TextWidth(what) > room {
+			short := causePrefix.ReplaceAllString(what, "")
+			if wholeCauses && term.TextWidth(short) > room {
+				short, below = "", what
+			}
+			if strings.Contains(what, "://") {
+				whole = "the whole address: dowel status " + term.Line(s.Name)
+			}
+			what = short
+		}
 		name := term.Shorten(term.Line(s.Name), nameWidth)
 		state := describeState(s)
 		row := fmt.Sprintf("%-*s  %-*s  %s", nameWidth, name, stateWidth, state, what)
 		row = strings.TrimRight(term.Shorten(row, width), " ")
 		lines = append(lines, v.paintState(s, row, nameWidth+2, term.TextWidth(state)))
-		arrow := "    → "
-		for _, text := range term.Wrap(strings.Fields(advice), width-term.TextWidth(arrow)) {
-			lines = append(lines, v.Stdout.Dim(term.Shorten(arrow+text, width)))
-			arrow = "      "
-		}
+		addBelow("    ", below)
+		addBelow("    ", whole)
+		addBelow("    → ", advice)
 	}
-	return append(cutLines(lines, rows-1, width), v.Stdout.Bold(term.Shorten(summarize(all), width)))
+	return lines
 }
 
 // describe returns the rest of the row of server i of all, and the advice below it.

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/dowel-mcp/dowel/hub"
+	"github.com/dowel-mcp/dowel/internal/cli/chathost"
 	"github.com/dowel-mcp/dowel/internal/cli/consent"
 	"github.com/dowel-mcp/dowel/internal/cli/exit"
 	"github.com/dowel-mcp/dowel/internal/cli/factory"
@@ -31,7 +32,10 @@ type Options struct {
 	toolSearch bool
 	record     string
 	console    string
+	cluster    string
+	creds      string // of cluster
 	detach     bool
+	newKey     bool
 }
 
 // NewCommand returns the command dowel up.
@@ -65,6 +69,12 @@ dowel up --stdio need no token, and dowel's own commands need none. dowel export
 			if opts.console != "" && !slices.Contains(daemon.ConsoleModes, opts.console) {
 				return exit.Usagef("--console %s: want %s", opts.console, strings.Join(daemon.ConsoleModes, ", "))
 			}
+			if opts.cluster != "" && opts.stdio {
+				return exit.Usagef("--cluster and --stdio exclude each other: a replica serves its clients over HTTP")
+			}
+			if opts.creds != "" && opts.cluster == "" {
+				return exit.Usagef("--cluster-creds needs --cluster, the URL of the NATS servers")
+			}
 			if opts.detach && opts.stdio {
 				return exit.Usagef("--detach and --stdio exclude each other: a client talks to dowel up --stdio over the streams that it has opened")
 			}
@@ -83,6 +93,9 @@ dowel up --stdio need no token, and dowel's own commands need none. dowel export
 	flags.BoolVar(&opts.toolSearch, "tool-search", false, "offer the pinned tools and a search, instead of all tools")
 	flags.StringVar(&opts.record, "record", "", "write all messages to a new file in this `folder`, at most 1 GiB; dowel wire FILE shows it")
 	flags.StringVar(&opts.console, "console", "", "the `mode` of the page of dowel console: on, read (it changes nothing) or off")
+	flags.BoolVar(&opts.newKey, "new-key", false, "seal the ids of sessions and tasks with a new key; the older keys open them for 30 more days")
+	flags.StringVar(&opts.cluster, "cluster", "", "serve the clients of all dowels with this `URL` as one, as in nats://HOST:4222/NAME; see the guide")
+	flags.StringVar(&opts.creds, "cluster-creds", "", "a `file` with the credentials of the NATS user, in place of a password in the URL of --cluster")
 	flags.StringSliceVar(&opts.Hosts, "host", nil, "a host `name` that clients use for the gateway; * allows any")
 	flags.StringSliceVar(&opts.Origins, "origin", nil, "allow web pages of this `origin` to use the gateway, such as https://app.example.com; * allows any")
 	return cmd
@@ -91,6 +104,9 @@ dowel up --stdio need no token, and dowel's own commands need none. dowel export
 func runUp(ctx context.Context, f *factory.Factory, opts Options) error {
 	o := f.DaemonOptions(&opts.Places)
 	o.ListenOptions, o.ToolSearch, o.Record, o.Console = opts.ListenOptions, opts.toolSearch, opts.record, daemon.ConsoleMode(opts.console)
+	o.RenewKey = opts.newKey
+	o.Cluster, o.ClusterCredentials = opts.cluster, opts.creds
+	o.Agents = func(hub *daemon.AgentHub) control.ChatHost { return chathost.New(f, opts.Places, hub) }
 	if opts.stdio {
 		return serveStdio(ctx, f, o)
 	}
@@ -146,7 +162,7 @@ func (v *statusView) showStatus(ctx context.Context) error {
 	if v.JSON {
 		factory.WriteJSONLine(v.Stdout, v.daemon.Status())
 	} else {
-		fmt.Fprintln(v.Stdout, v.startMessage())
+		v.WriteMessage("%s", v.startMessage())
 	}
 	if v.Stdout.IsTerminal() && !v.JSON {
 		return v.showTable(ctx)
@@ -198,11 +214,11 @@ func (v *statusView) startMessage() string {
 		text += "\nHTTP clients send its token: dowel status --token. Clients that start dowel up --stdio need none: dowel export --to TOOL."
 	}
 	if files := v.daemon.Files(); len(files) > 0 && len(v.daemon.Hub.Upstreams()) == 0 {
-		return "No servers in " + strings.Join(files, ", ") + ". Copy those of your other tools with dowel import, or add one with dowel servers add.\n" + text
+		return "No servers in " + strings.Join(files, ", ") + ". Copy those of your other tools with dowel import, or add one with dowel add.\n" + text
 	} else if len(files) > 0 {
 		return "Servers of " + strings.Join(files, ", ") + ".\n" + text
 	}
-	return "You have no dowel.json yet, so dowel runs its built-in servers. Copy the servers of your other tools with dowel import,\nor add one with dowel servers add.\n" + text
+	return "You have no dowel.json yet, so dowel runs its built-in servers. Copy the servers of your other tools with dowel import, or add one with dowel add.\n" + text
 }
 
 // formatEvent returns a line about a server's new state.

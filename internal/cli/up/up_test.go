@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -84,6 +85,45 @@ func TestTableFits(t *testing.T) {
 	}
 	if got := cutLines([]string{"1", "2", "3", "4", "5"}, 3, 40); len(got) != 3 || got[2] != "… 3 more lines: dowel status" {
 		t.Error(got)
+	}
+}
+
+// A cause that is too long for its line begins with the words that tell the most, and has lines of its
+// own where there is room.
+func TestCauseInTable(t *testing.T) {
+	t.Parallel()
+	v := &statusView{Factory: &factory.Factory{Stdout: term.NewScreen(io.Discard, func() {})}}
+	servers := []control.Server{
+		{Name: "crash", Status: hub.Failed, Problem: "the process ended (exit status 1): Error: boom: API key missing", Advice: "Correct the cause."},
+		{Name: "needy", Status: hub.NeedsConfiguration, Cause: "/home/ada/dowel.json:36:41: env.GITHUB_PERSONAL_ACCESS_TOKEN: environment variable NO_SUCH is not set: set it where dowel is started"},
+	}
+	for rows, want := range map[int]string{
+		24: `crash  failed               Error: boom: API key missing
+    → Correct the cause.
+needy  needs configuration
+    env.GITHUB_PERSONAL_ACCESS_TOKEN: environment variable NO_SUCH is
+    not set: set it where dowel is started
+1 failed, 1 needs you`,
+		5: `crash  failed               Error: boom: API key missing
+    → Correct the cause.
+needy  needs configuration  environment variable NO_SUCH is not set: se…
+1 failed, 1 needs you`,
+	} {
+		if got := strings.Join(v.formatTable(servers, 72, rows), "\n"); got != want {
+			t.Errorf("in %d rows:\n%s\nwant\n%s", rows, got, want)
+		}
+	}
+}
+
+// An address that is cut cannot be opened, so the table says where it is whole.
+func TestAddressInTable(t *testing.T) {
+	t.Parallel()
+	v := &statusView{Factory: &factory.Factory{Stdout: term.NewScreen(io.Discard, func() {})}}
+	servers := []control.Server{{Name: "linear", Status: hub.NeedsLogin, Cause: "it waits until you have logged in at https://login.example/authorize?" + strings.Repeat("x", 80)}}
+	for _, rows := range []int{24, 4} {
+		if got := v.formatTable(servers, 60, rows); !slices.Contains(got, "    the whole address: dowel status linear") {
+			t.Errorf("in %d rows:\n%s", rows, strings.Join(got, "\n"))
+		}
 	}
 }
 

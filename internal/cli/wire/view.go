@@ -1,8 +1,10 @@
 package wire
 
 import (
+	"fmt"
 	"time"
 
+	"github.com/dowel-mcp/dowel/internal/cli/display"
 	"github.com/dowel-mcp/dowel/internal/journal"
 	"github.com/dowel-mcp/dowel/internal/journal/filter"
 )
@@ -18,6 +20,8 @@ type view struct {
 	accept filter.Filter
 	out    writer
 	open   map[uint64]*openOperation
+
+	seen, shown int // rows before the filter, and after it
 
 	gap    journal.Gap // not written yet
 	before time.Time   // of the record before the gap
@@ -69,6 +73,18 @@ func (v *view) end() {
 	v.out.end()
 }
 
+// describeNothing says why a view of the past has no rows.
+func (v *view) describeNothing() string {
+	things := "operations"
+	if frames, _ := v.out.wants(); frames {
+		things = "messages"
+	}
+	if v.seen == 0 {
+		return "Nothing is shown: there are no " + things + " yet."
+	}
+	return fmt.Sprintf("The filter matches none of the %s %s.", display.Thousands(v.seen), things)
+}
+
 // operation returns the operation of an id.
 func (v *view) operation(id uint64) *openOperation {
 	o := v.open[id]
@@ -92,7 +108,12 @@ func (v *view) addFrame(f *journal.Frame, l journal.Line) {
 	}
 	frames, _ := v.out.wants()
 	alone := f.Operation == 0 && (f.Kind == journal.Stray || f.Status == journal.Late)
-	if (frames || alone) && v.accept.Match(filter.Item{Frame: f, Operation: state}) {
+	if !frames && !alone {
+		return
+	}
+	v.seen++
+	if v.accept.Match(filter.Item{Frame: f, Operation: state}) {
+		v.shown++
 		v.out.writeFrame(f, l)
 	}
 }
@@ -105,7 +126,12 @@ func (v *view) addState(state *journal.Operation, l journal.Line) {
 		delete(v.open, state.ID)
 	}
 	_, operations := v.out.wants()
-	if operations && (waits || !state.IsOpen()) && v.accept.MatchOperation(state, o.frames) {
+	if !operations || !waits && state.IsOpen() {
+		return
+	}
+	v.seen++
+	if v.accept.MatchOperation(state, o.frames) {
+		v.shown++
 		v.out.writeOperation(state, o.frames, l)
 	}
 }

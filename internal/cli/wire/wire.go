@@ -6,6 +6,7 @@ import (
 	"bufio"
 	"context"
 	"errors"
+	"fmt"
 	"iter"
 	"os"
 	"slices"
@@ -16,16 +17,18 @@ import (
 	"github.com/dowel-mcp/dowel/internal/cli/factory"
 	"github.com/dowel-mcp/dowel/internal/control"
 	"github.com/dowel-mcp/dowel/internal/journal"
+	"github.com/dowel-mcp/dowel/internal/journal/export"
 	"github.com/dowel-mcp/dowel/internal/journal/filter"
 	"github.com/spf13/cobra"
 )
 
 // Options are the flags of dowel wire.
 type Options struct {
-	frames bool
-	past   bool
-	export string
-	as     string
+	frames  bool
+	past    bool
+	export  string
+	as      string
+	compare []uint
 }
 
 // NewCommand returns the command dowel wire.
@@ -67,20 +70,24 @@ A hyphen in front negates a term, | separates values, and ( … or … ) alterna
 	flags.BoolVarP(&opts.frames, "frames", "f", false, "show each message instead of operations")
 	flags.BoolVar(&opts.past, "past", false, "show what dowel has kept, and end")
 	flags.StringVar(&opts.export, "export", "", "write the messages in this `format`: jsonl or har")
+	flags.UintSliceVar(&opts.compare, "compare", nil, "show the difference of two operations that dowel has kept (`A,B`: numbers, as --json shows them)")
 	flags.StringVar(&opts.as, "as", "", "write each call as a `command`: curl, dowel or go-test")
 	return cmd
 }
 
 // runWire shows the journal of the running dowel or of a file.
 func runWire(ctx context.Context, f *factory.Factory, opts Options, words []string) error {
-	source := opts.running(ctx)
+	if opts.compare != nil {
+		return runCompare(ctx, f, opts.compare, words)
+	}
+	source, isPast := opts.running(ctx), opts.past
 	if len(words) > 0 && strings.HasSuffix(words[0], ".jsonl") {
 		file, err := os.Open(words[0])
 		if err != nil {
 			return exit.Usagef("the recording cannot be read: %w", err)
 		}
 		defer file.Close()
-		source, words = readRecording(file), words[1:]
+		source, words, isPast = readRecording(file), words[1:], true
 	}
 	accept, err := filter.Parse(strings.Join(words, " "), time.Now())
 	if err != nil {
@@ -101,6 +108,9 @@ func runWire(ctx context.Context, f *factory.Factory, opts Options, words []stri
 		view.addLine(l)
 	}
 	view.end()
+	if isPast && view.shown == 0 && !f.JSON && ctx.Err() == nil {
+		fmt.Fprintln(f.Stderr, f.Stderr.Wrapped(view.describeNothing()))
+	}
 	var interruption *exit.Interruption
 	if cause := context.Cause(ctx); cause != nil && (opts.past || !errors.As(cause, &interruption)) {
 		return cause
@@ -159,8 +169,8 @@ func newWriter(f *factory.Factory, o Options) (writer, error) {
 		return &harWriter{f: f}, nil
 	case o.export != "":
 		return nil, exit.Usagef("--export %s: want jsonl or har", o.export)
-	case o.as != "" && !slices.Contains(commandNames, o.as):
-		return nil, exit.Usagef("--as %s: want %s", o.as, strings.Join(commandNames, ", "))
+	case o.as != "" && !slices.Contains(export.CommandNames, o.as):
+		return nil, exit.Usagef("--as %s: want %s", o.as, strings.Join(export.CommandNames, ", "))
 	case o.as != "":
 		return &commandWriter{f: f, as: o.as}, nil
 	case f.JSON:

@@ -15,6 +15,7 @@ import (
 	"github.com/dowel-mcp/dowel/internal/cli/factory"
 	"github.com/dowel-mcp/dowel/internal/framesink"
 	"github.com/dowel-mcp/dowel/internal/journal"
+	"github.com/dowel-mcp/dowel/internal/journal/export"
 	"github.com/dowel-mcp/dowel/internal/journal/filter"
 	"github.com/dowel-mcp/dowel/internal/term"
 )
@@ -135,7 +136,7 @@ func TestHostileText(t *testing.T) {
 	outputs := map[string]func(*factory.Factory) writer{
 		"text": textOf(0, false), "narrow text": textOf(80, false), "frames": textOf(0, true), "narrow frames": textOf(80, true),
 	}
-	for _, as := range commandNames {
+	for _, as := range export.CommandNames {
 		outputs[as] = func(f *factory.Factory) writer { return &commandWriter{f: f, as: as} }
 	}
 	for name, out := range outputs {
@@ -317,7 +318,7 @@ func TestExportsEscape(t *testing.T) {
 		Log struct {
 			Entries []struct {
 				Request struct {
-					Headers  []harField
+					Headers  []struct{ Value string }
 					PostData struct{ Text string }
 				}
 			}

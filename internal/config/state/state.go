@@ -92,6 +92,9 @@ type State struct {
 	warnedHash string      // the hash of the last problem that was reported
 }
 
+// Folder returns the path of a folder beside the state file. It need not exist.
+func (s *State) Folder(name string) string { return filepath.Join(filepath.Dir(s.path), name) }
+
 // fileContent is the part of the file that this version understands.
 type fileContent struct {
 	Servers    map[string]server                      `json:"servers"`

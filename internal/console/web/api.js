@@ -6,12 +6,17 @@ const key = "dowel.token";
 export const prefix = document.body.dataset.prefix ?? "/console";
 const api = prefix + "/api";
 
+/** Whether the console belongs to another program than dowel, which has commands of its own. */
+export const isEmbedded = document.body.dataset.program === "other";
+
 /** The error of a request without a valid token. */
 export class LoggedOut extends Error {}
 
 export const session = {
   get token() { return localStorage.getItem(key) ?? ""; },
-  get readOnly() { return localStorage.getItem(key + ".read") === "1"; },
+  /** Whether this page may ask for data, as far as it knows. */
+  get isOpen() { return this.token !== "" || document.body.dataset.login === "own"; },
+  readOnly: document.body.dataset.reads === "true",
   forget() { localStorage.removeItem(key); },
 };
 
@@ -24,7 +29,6 @@ export async function logIn() {
   const result = await answer.json();
   if (!answer.ok) throw new LoggedOut(result.error);
   localStorage.setItem(key, result.token);
-  localStorage.setItem(key + ".read", result.readOnly ? "1" : "0");
 }
 
 async function send(path, init = {}) {
@@ -35,7 +39,8 @@ async function send(path, init = {}) {
   throw answer.status === 401 ? new LoggedOut(reason) : new Error(reason);
 }
 
-export const get = async (path) => (await send(path)).json();
+/** @param {string} path @param {RequestInit} [init] */
+export const get = async (path, init) => (await send(path, init)).json();
 
 /** The text of a document, in which numbers keep their digits. */
 export const getText = async (path) => (await send(path)).text();

@@ -1,9 +1,10 @@
 // @ts-check
 // The shell: screens, keys, the filter, and the state of the connection.
-import { logIn, prefix, session, post } from "./api.js";
+import { isEmbedded, logIn, prefix, session, post } from "./api.js";
 import { ask, at, command, el, fill, peg, reasonOf } from "./dom.js";
 import { AsksScreen } from "./asks.js";
 import { AuditScreen } from "./audit.js";
+import { ChatScreen } from "./chat.js";
 import { ConfigScreen } from "./config.js";
 import { age, shortClock } from "./format.js";
 import { close, dismiss } from "./inspector.js";
@@ -19,17 +20,24 @@ const screens = {
   tools: { title: "Tools", make: () => new ToolsScreen(), hint: "Search tools, prompts and resources by name, or by what they do" },
   wire: { title: "Wire", make: () => new WireScreen(), hint: "Filter, such as server:github status:error" },
   asks: { title: "Asks", make: () => new AsksScreen(), hint: "Filter questions" },
+  chat: { title: "Chat", make: () => new ChatScreen(), hint: "Words of a conversation, its model or its folder" },
   config: { title: "Config", make: () => new ConfigScreen(), hint: "Words of an entry, such as a server, a file, a field or a variable" },
   audit: { title: "Audit", make: () => new AuditScreen(), hint: "Words that a record has, such as a server, a client or an outcome" },
 };
 
+for (const name of (document.body.dataset.hidden ?? "").split(" ").filter((name) => screens[name])) {
+  delete screens[name];
+  at("rail").querySelector(`[data-screen=${name}]`)?.remove();
+}
+
 const main = at("main"), query = at("query"), live = at("live");
 let screen = null;
 let shown = "";
+let isReady = false; // the login is over
 
 /** Shows what the address names. */
 function show() {
-  if (store.connection === "out") return;
+  if (!isReady || store.connection === "out") return;
   const { screen: name, path, query: q } = here();
   if (!screens[name]) {
     go("servers", {}, true);
@@ -94,7 +102,7 @@ function drawRail() {
   const failing = servers.filter((s) => !["ready", "starting", "stopped", "disabled", "removed"].includes(s.status)).length;
   const count = (name) => at("rail").querySelector(`[data-screen=${name}] b`);
   fill(count("tools"), servers.reduce((n, s) => n + s.tools, 0) || "");
-  fill(count("servers"), servers.length || "", failing ? el("span", { class: "bad" }, ` ○${failing}`) : null);
+  fill(count("servers"), el("span", { class: "total" }, servers.length || ""), failing ? el("span", { class: "bad" }, ` ○${failing}`) : null);
   fill(count("asks"), store.asks ? el("span", { class: "ask" }, `◆${store.asks}`) : "");
 }
 
@@ -108,12 +116,12 @@ function showLogin(reason = store.reason) {
   shown = "";
   document.body.classList.add("logged-out");
   fill(main, el("section", { class: "login" }, el("h1", {}, "Not logged in"), el("p", {}, reason || "This page has no key to the running dowel."),
-    el("p", {}, "Open the console from a terminal of the same user:"), el("p", {}, command("dowel console")),
-    el("p", { class: "soft" }, `A page stays logged in until dowel ends, or for 12 hours without use. It was ${shortClock(Date.now())} when this was noticed.`)));
+    isEmbedded ? el("p", {}, "Open it with a link of the program that it belongs to.") : [el("p", {}, "Open the console from a terminal of the same user:"), el("p", {}, command("dowel console"))],
+    el("p", { class: "soft" }, document.body.dataset.login === "own" ? "" : `A page stays logged in until dowel ends, or for 12 hours without use. It was ${shortClock(Date.now())} when this was noticed.`)));
 }
 
-const keyHelp = [["g s", "Servers"], ["g t", "Tools"], ["g w", "Wire"], ["g a", "Asks"], ["g c", "Config"], ["g u", "Audit"], ["/", "filter"], ["j  k", "next, previous"], ["Enter", "open"], ["→ ←", "unfold, fold an operation"], ["Esc", "close, back"],
-  ["e  r", "edit arguments or an answer, run"], ["Ctrl Enter", "run or answer from a field"], ["f", "operations or messages"], ["Space", "pause and go on"], ["G", "newest, and follow"], ["y", "copy"], ["?", "this"]];
+const keyHelp = [["g s", "Servers"], ["g t", "Tools"], ["g w", "Wire"], ["g a", "Asks"], ["g h", "Chat"], ["g c", "Config"], ["g u", "Audit"], ["/", "filter"], ["j  k", "next, previous"], ["Enter", "open"], ["→ ←", "unfold, fold an operation"], ["Esc", "close, back"],
+  ["e  r", "edit arguments, an answer or a message; run"], ["n  x", "new conversation, stop the model"], ["Ctrl Enter", "run or answer from a field"], ["f", "operations or messages"], ["Space", "pause and go on"], ["G", "newest, and follow"], ["y", "copy"], ["m  c", "mark an operation, compare with it"], ["?", "this"]];
 
 const filterHelp = [["server:github client:cursor", "who"], ["method:tools/call tool:create_*", "what; * and ? stand for any characters"], ["status:error|tool-error", "ok error tool-error pending asked cancelled late refused lost"],
   ["kind:stray leg:server dir:in", "of messages"], ["dur:>500ms size:>10k since:10m", "how long, how large, when"], ["args.path:/etc* result.isError:true", "a value in a message"],
@@ -152,7 +160,7 @@ document.addEventListener("keydown", (e) => {
     if (target === query) {
       query.blur();
       main.focus();
-    } else if (target.closest("dowel-tools, dowel-asks") && target.matches("input, textarea, select")) target.blur();
+    } else if (target.closest("dowel-tools, dowel-asks, dowel-chat") && target.matches("input, textarea, select")) target.blur();
     else close();
     return;
   }
@@ -160,7 +168,7 @@ document.addEventListener("keydown", (e) => {
   const key = prefixKey + e.key;
   prefixKey = "";
   /** @type {Record<string, () => void>} */
-  const keys = { "/": () => query.select(), "?": help, gs: () => go("servers"), gt: () => go("tools"), gw: () => go("wire"), ga: () => go("asks"), gc: () => go("config"), gu: () => go("audit"), g: () => { prefixKey = "g"; }, j: () => screen?.move(1), k: () => screen?.move(-1) };
+  const keys = { "/": () => query.select(), "?": help, gs: () => go("servers"), gt: () => go("tools"), gw: () => go("wire"), ga: () => go("asks"), gh: () => go("chat"), gc: () => go("config"), gu: () => go("audit"), g: () => { prefixKey = "g"; }, j: () => screen?.move(1), k: () => screen?.move(-1) };
   if (keys[key]) {
     e.preventDefault();
     keys[key]();
@@ -180,7 +188,8 @@ store.addEventListener("status", () => {
 
 try {
   await logIn();
-  if (!session.token) throw new Error("");
+  if (!session.isOpen) throw new Error("");
+  isReady = true;
   const { query: q, screen: name } = here();
   if (name === "wire") {
     store.filter = q.get("q") ?? "";

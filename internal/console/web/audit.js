@@ -1,6 +1,6 @@
 // @ts-check
 // Audit: what was called, asked, decided and changed, from the audit log.
-import { get } from "./api.js";
+import { get, isEmbedded } from "./api.js";
 import { attempt, command, el, fill, oneLine, reveal } from "./dom.js";
 import { clock, pad, padLeft, plural, size, took } from "./format.js";
 import { facts, inspect } from "./inspector.js";
@@ -87,7 +87,7 @@ export class AuditScreen extends Screen {
     this.list.refresh();
     this.#drawBar();
     this.#empty.hidden = this.list.rows.length > 0;
-    fill(this.#empty, el("p", {}, this.#all.length ? "No record matches these words." : "Nothing was called, asked or changed yet."), this.#all.length ? null : el("p", {}, command("dowel call everything.echo message=hello")));
+    fill(this.#empty, el("p", {}, this.#all.length ? "No record matches these words." : "Nothing was called, asked or changed yet."), this.#all.length || isEmbedded ? null : el("p", {}, command("dowel call everything.echo message=hello")));
     const r = this.#all.find((r) => String(r.at) === this.#selection);
     if (!r) return;
     this.list.selected = r;

@@ -1,6 +1,6 @@
 // @ts-check
 // Servers: their state with its cause and the next step, and the clients that use them.
-import { get, post, postLines, prefix, lines, serverPath, session } from "./api.js";
+import { get, isEmbedded, post, postLines, prefix, lines, serverPath, session } from "./api.js";
 import { ask, attempt, command, el, fill, moveFocus, oneLine, peg, reasonOf, redraw, reveal, toast, webAddress } from "./dom.js";
 import { age, clock, plural, shortClock, states, took } from "./format.js";
 import { facts, inspect, isShown, tabs } from "./inspector.js";
@@ -78,6 +78,7 @@ export class ServersScreen extends Screen {
   #drawEmpty(status, all) {
     if (all.length) return null;
     if (status.servers.length) return el("p", { class: "empty" }, "No server matches this filter.");
+    if (isEmbedded) return el("p", { class: "empty" }, "The program has no servers.");
     return el("div", { class: "empty" }, el("p", {}, "You have no servers yet. Copy those of your other tools, or add one:"),
       el("p", {}, command("dowel import")), el("p", {}, command("dowel servers add everything -- npx -y @modelcontextprotocol/server-everything")));
   }
@@ -109,8 +110,8 @@ export class ServersScreen extends Screen {
     const button = (text, click, kind = "") =>
       el("button", { class: kind, data: { key: text + s.name }, "aria-label": `${text.replace("…", "")} ${s.name}`, click }, text);
     const restart = button("Restart", () => this.#change(s, "restart"), isShort && groupOf(s) !== 0 ? "quiet" : "");
-    const off = button("Disable", () => this.#change(s, "disable"), "quiet");
-    switch (s.status) {
+    const off = isEmbedded ? null : button("Disable", () => this.#change(s, "disable"), "quiet");
+    switch (isEmbedded ? "" : s.status) {
       case "disabled": return button("Enable", () => this.#change(s, "enable"));
       case "needs trust": return [button("What would run…", () => this.#trust(s), "strong"), isShort ? null : off];
       case "needs configuration": return isShort ? null : off;
@@ -169,7 +170,7 @@ export class ServersScreen extends Screen {
         ["Offers", s.tools + s.prompts + s.resources ? [plural(s.tools, "tool"), ", ", plural(s.prompts, "prompt"), ", ", plural(s.resources, "resource")] : ""],
         ["Starts", s.origin ? el("code", {}, reveal(s.origin)) : ""], ["From", reveal(s.source ?? "")], ["Note", reveal(s.note ?? "")]]),
       s.quarantined?.length ? [el("h3", {}, "Left out"), el("ul", { class: "plain" }, s.quarantined.map((q) => el("li", {}, `${q.kind} `, el("code", {}, reveal(q.name)), ": ", reveal(q.reason))))] : null,
-      s.changed?.length ? [el("h3", {}, "Changed definitions"), s.changed.map((c) => this.#changed(c)), session.readOnly ? el("p", { class: "soft" }, "Accept them with ", command(`dowel trust --definitions ${s.name}`)) :
+      s.changed?.length ? [el("h3", {}, "Changed definitions"), s.changed.map((c) => this.#changed(c)), session.readOnly ? isEmbedded ? null : el("p", { class: "soft" }, "Accept them with ", command(`dowel trust --definitions ${s.name}`)) :
         el("div", { class: "buttons" }, el("button", { class: "strong", click: () => attempt(() => post(serverPath(s.name) + "/accept", { digests: s.changed.map((c) => c.digest) })) }, "Accept these definitions"))] : null);
   }
 
@@ -190,7 +191,7 @@ export class ServersScreen extends Screen {
   #drawWalk(s, walk) {
     const marks = { ok: ["✓", "ok"], warning: ["!", "ask"], failed: ["✗", "bad"], skipped: ["–", "soft"] };
     fill(walk.node, el("p", { class: "soft" }, "Walks from the entry to a working connection, with a process or connection of its own, and stops at the step that fails."),
-      session.readOnly ? el("p", { class: "soft" }, "This console only reads. On the command line: ", command("dowel doctor " + s.name)) :
+      session.readOnly ? el("p", { class: "soft" }, "This console only reads.", isEmbedded ? null : [" On the command line: ", command("dowel doctor " + s.name)]) :
         el("div", { class: "buttons" }, el("button", { class: walk.steps.length ? "" : "strong", disabled: walk.runs, click: () => this.#walk(s, walk) }, walk.runs ? "Walking…" : walk.steps.length ? "Walk again" : "Walk through the steps")),
       el("ol", { class: "walk", "aria-live": "polite" }, walk.steps.map((step) => {
         const [mark, kind] = marks[step.status] ?? ["·", "soft"];
@@ -254,7 +255,7 @@ export class ServersScreen extends Screen {
         el("a", { class: "name", href: link("wire", { q: `client:${quote(c.name)}` }) }, oneLine(c.name)), el("span", { class: "revision" }, c.revision ?? ""),
         el("span", { class: "doing" }, c.open ? c.open.map((o) => el("a", { href: link("wire", { sel: "op:" + o.op }), class: "mono" }, oneLine(o.name || o.method), o.server ? el("span", { class: "soft" }, ` ${oneLine(o.server)}`) : null)) : el("span", { class: "soft" }, `idle, seen ${age(c.seen)} ago`)),
         el("span", { class: "soft number" }, plural(c.operations, "operation"))))) :
-        el("p", { class: "empty" }, "No client has sent anything yet. Set one up with ", command("dowel export --to claude-code"), ", or try ", command("dowel tools")));
+        el("p", { class: "empty" }, "No client has sent anything yet.", isEmbedded ? null : [" Set one up with ", command("dowel export --to claude-code"), ", or try ", command("dowel tools")]));
   }
 }
 

@@ -140,7 +140,7 @@ class Store extends EventTarget {
       } else if (line.k === "asks") {
         this.asks = line.asks;
         this.emit("asks");
-      } else if (line.k === "audit" || line.k === "config") this.emit(line.k);
+      } else if (["audit", "config", "chats"].includes(line.k)) this.emit(line.k);
       else if (line.k === "log") this.emit("log", line.server);
       else if (line.k !== "beat") rows.push(line);
     }

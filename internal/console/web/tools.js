@@ -1,13 +1,13 @@
 // @ts-check
 // Tools, resources and prompts of all servers: find one, fill in its form, call it, read the result.
-import { get, lines, post, session } from "./api.js";
-import { attempt, copy, cutText, el, fill, focusOn, later, moveFocus, oneLine, peg, reasonOf, redraw, reveal, toast } from "./dom.js";
+import { get, isEmbedded, lines, post, session } from "./api.js";
+import { ask, attempt, copy, cutText, el, fill, focusOn, later, moveFocus, oneLine, peg, reasonOf, redraw, reveal, toast } from "./dom.js";
 import { clock, pegOf, plural, size, took } from "./format.js";
 import { Question } from "./asks.js";
 import { Form, initial } from "./form.js";
 import { parse as parseTree, tree } from "./json.js";
 import { drawResult, forget, longText } from "./result.js";
-import { go, link, set } from "./route.js";
+import { go, here, link, set } from "./route.js";
 import { Screen } from "./screen.js";
 import { store } from "./store.js";
 import { parse, write } from "./value.js";
@@ -41,6 +41,8 @@ export class ToolsScreen extends Screen {
   #verdict = el("div", { class: "issues", "aria-live": "polite" });
   #output = el("div", { class: "output" });
   #past = el("div", { class: "past" });
+  #kept = el("div", { class: "past" });
+  #saved = { calls: [], file: "", folder: "" };
   #run = el("button");
   #seconds = el("input");
   #meta = el("textarea");
@@ -100,6 +102,7 @@ export class ToolsScreen extends Screen {
 
   async #loadHistory() {
     try { this.#history = await get("/v1/calls"); } catch { this.#history = []; }
+    try { this.#saved = await get("/v1/saved"); } catch (e) { toast(reasonOf(e), true); }
     this.#drawPast();
     if (!this.#item && !this.#loading) this.#drawNothing();
   }
@@ -130,7 +133,7 @@ export class ToolsScreen extends Screen {
   #drawNothing() {
     const tools = this.#items.filter((i) => i.kind === "tool").length;
     fill(this.#pane, el("div", { class: "empty" }, el("p", {}, this.#items.length ? `${plural(tools, "tool")}, ${this.#items.length - tools} prompts and resources. Choose one to try it. Type / to search by name, or by what a tool does.` : this.#loaded ? "Nothing is offered. The screen Servers says why." : "Waiting for dowel…")),
-      this.#history.length ? el("div", { class: "past" }, this.#pastList(this.#history.slice(0, 20), true)) : null);
+      el("div", { class: "past" }, this.#savedList(this.#saved.calls)), this.#history.length ? el("div", { class: "past" }, this.#pastList(this.#history.slice(0, 20), true)) : null);
   }
 
   async #open(name) {
@@ -150,7 +153,10 @@ export class ToolsScreen extends Screen {
     this.#drawList();
     this.#list.querySelector("[aria-current]")?.scrollIntoView({ block: "nearest" });
     await this.#loadHistory();
+    const from = here().query.get("from"), saved = this.#saved.calls.find((c) => c.name === here().query.get("saved"));
     if (this.#call) this.#follow(Number(this.#call));
+    else if (saved) this.#again({ seconds: 60, ...saved }, false);
+    else if (from && /^\d+$/.test(from)) attempt(async () => this.#again({ seconds: 60, ...await get(`/v1/operations/${from}/call`) }, false));
   }
 
   #drawItem() {
@@ -170,7 +176,7 @@ export class ToolsScreen extends Screen {
       el("p", { class: "soft" }, oneLine(i.server), " · ", kindWords[i.kind], i.title ? ` · ${oneLine(i.title)}` : "", i.tokens ? ` · ≈${i.tokens} tokens` : "", (i.hints ?? []).map((h) => [" · ", el("span", { class: h === "destructive" ? "bad" : "" }, h)])),
       i.about ? cutText("about-item", i.about, 400) : null),
     session.readOnly ? el("p", { class: "soft part" }, "This console only reads, so it calls nothing.") : this.#arguments(i),
-    this.#output, this.#past,
+    this.#output, this.#kept, this.#past,
     later("definition", `Definition, ${size(i.definition.length)}`, () => [el("button", { class: "quiet", click: () => copy(i.definition) }, "Copy"), this.#definition(i.definition)]));
     this.#pane.scrollTop = 0;
     this.#showMode();
@@ -187,7 +193,7 @@ export class ToolsScreen extends Screen {
       takes ? el("div", { class: "buttons spread" }, el("h3", {}, "Arguments"), el("div", { class: "choice", role: "group", "aria-label": "How to fill in" }, i.form ? mode(false, "Form") : null, mode(true, "JSON"))) : null,
       i.formError ? el("p", { class: "soft" }, "No form: ", oneLine(i.formError)) : null, i.checkError ? el("p", { class: "soft" }, "Arguments are not checked here: ", oneLine(i.checkError)) : null,
       takes ? [this.#form?.node, this.#text, this.#verdict] : null,
-      el("div", { class: "buttons calling" }, this.#run, el("span", { class: "soft" }, "Ctrl+Enter"), el("span", { class: "grow" }), el("label", { class: "limit" }, "gives up after ", this.#seconds, " s of silence")),
+      el("div", { class: "buttons calling" }, this.#run, el("span", { class: "soft" }, "Ctrl+Enter"), i.kind === "tool" && !isEmbedded ? el("button", { class: "quiet", title: "Keep this call in a file of the project", click: () => this.#save() }, "Save…") : null, el("span", { class: "grow" }), el("label", { class: "limit" }, "gives up after ", this.#seconds, " s of silence")),
       el("details", { class: "meta" }, el("summary", {}, "_meta"), this.#meta));
   }
 
@@ -266,7 +272,7 @@ export class ToolsScreen extends Screen {
           if (e.k === "call") { info = e.call; this.#running = info.status === "pending" || info.status === "asked" ? id : 0; this.#drawState(live, info, null); } else if (e.k === "progress") this.#drawState(live, info, e);
           else if (e.k === "log") notes.append(el("li", {}, el("span", { class: "soft" }, `${took(e.ms)} ${oneLine(e.level)} `), reveal(e.message.slice(0, 2000))));
           else if (e.k === "ask") asks.append(new Question(e.ask).node);
-          else if (e.k === "answer") { const node = asks.querySelector(`[data-ask="${e.ask.id}"]`); if (node) fill(node, el("p", { class: "soft" }, `◆ answered: ${e.message}`)); } else if (e.k === "result") fill(body, drawResult(e, (uri) => this.#resourceLink(uri)));
+          else if (e.k === "answer") { const node = asks.querySelector(`[data-ask="${e.ask.id}"]`); if (node) fill(node, el("p", { class: "soft" }, `◆ answered: ${e.message}`)); } else if (e.k === "result") { fill(body, drawResult(e, (uri) => this.#resourceLink(uri))); this.#output.scrollIntoView({ block: "nearest" }); }
           else if (e.k === "error") fill(body, el("p", { class: "reason" }, reveal(e.message)));
         }
         this.#drawRun();
@@ -300,7 +306,32 @@ export class ToolsScreen extends Screen {
     return found ? el("a", { href: link(pathOf(found)) }, reveal(uri)) : null;
   }
 
+  /** Saves the call that is filled in. */
+  async #save() {
+    const i = this.#item;
+    const name = el("input", { "aria-label": "Name of the call", value: here().query.get("saved") ?? i.name, maxlength: 80 });
+    const answer = await ask("Save this call", el("div", {}, el("p", {}, el("label", {}, "Name ", name)), el("p", { class: "soft" }, reveal(`It goes into ${this.#saved.file} in ${this.#saved.folder}. A call of the same name is replaced. On the command line: dowel call --saved NAME`))), [{ value: "", text: "Cancel", kind: "quiet" }, { value: "save", text: "Save", kind: "strong" }]);
+    if (answer !== "save") return;
+    await attempt(async () => {
+      const call = { name: name.value.trim(), server: i.server, tool: i.name, arguments: this.#value() }, { masked } = await post("/v1/saved", call);
+      if (masked) {
+        const agreed = await ask("Save a secret?", el("div", {}, el("p", {}, "The arguments have what looks like a secret. The file is meant to be shared, and has it as it is."), longText(masked)), [{ value: "", text: "Cancel", kind: "strong" }, { value: "save", text: "Save it all the same" }]);
+        if (!agreed) return;
+        await post("/v1/saved", { ...call, withSecrets: true });
+      }
+      toast(`Saved in ${this.#saved.file}`);
+      await this.#loadHistory();
+    });
+  }
+
+  #savedList(all) {
+    if (!all.length) return null;
+    return [el("h3", {}, "Saved calls"), el("ul", { class: "calls" }, all.map((c) => el("li", {}, el("span", { class: "peg" }), el("a", { href: link(pathOf({ server: c.server, kind: "tool", name: c.tool }), { saved: c.name }) }, oneLine(c.name)), el("code", {}, oneLine(c.arguments.slice(0, 200))), el("span", { class: "soft" }, `${oneLine(c.server)}.${oneLine(c.tool)}`),
+      session.readOnly ? null : el("span", { class: "item-buttons" }, el("button", { class: "quiet", "aria-label": `Remove the saved call ${c.name}`, click: () => attempt(async () => { await post("/v1/saved/remove", { name: c.name }); toast(`${c.name} is removed`); await this.#loadHistory(); }) }, "remove")))))];
+  }
+
   #drawPast() {
+    fill(this.#kept, this.#item ? this.#savedList(this.#saved.calls.filter((c) => c.server === this.#item.server && c.tool === this.#item.name)) : null);
     const mine = this.#history.filter((c) => same(c, this.#item));
     fill(this.#past, this.#item && mine.length ? this.#pastList(mine.slice(0, 20), false) : null);
   }

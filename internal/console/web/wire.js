@@ -1,13 +1,13 @@
 // @ts-check
 // The wire: every operation and message as it passes.
-import { get, getText } from "./api.js";
-import { attempt, command, copy, el, fill, oneLine, peg, reasonOf, reveal } from "./dom.js";
+import { get, getText, isEmbedded, session } from "./api.js";
+import { ask, attempt, command, copy, el, fill, oneLine, peg, reasonOf, reveal, toast } from "./dom.js";
 import { clock, pad, padLeft, pegOf, plural, size, took } from "./format.js";
 import { facts, inspect, isShown } from "./inspector.js";
 import { parse, tree } from "./json.js";
 import { List } from "./list.js";
-import { link, set } from "./route.js";
-import { quote } from "./servers.js";
+import { go, here, link, set } from "./route.js";
+import { diff, quote } from "./servers.js";
 import { Screen } from "./screen.js";
 import { store } from "./store.js";
 
@@ -73,7 +73,13 @@ function drawFrame(f, columns) {
 }
 
 export class WireScreen extends Screen {
-  #bar = el("div", { class: "bar" });
+  #modes = [el("button", { click: () => set({ rows: undefined, sel: undefined }) }, "Operations"), el("button", { click: () => set({ rows: "frames", sel: undefined }) }, "Messages")];
+  #count = el("span", { class: "soft number" });
+  #newest = el("button", { class: "quiet", title: "Go to the newest and follow (G)", click: () => this.list?.toEnd() }, "newest ↓");
+  #exports = el("span", { class: "buttons", role: "group", "aria-label": "Export" }, el("span", { class: "soft" }, "Export"),
+    ["jsonl", "har"].map((format) => el("button", { class: "quiet", title: `Save the messages of this filter${isEmbedded ? "" : `, as dowel wire --export ${format}`}`, click: () => this.#export(format) }, format.toUpperCase())));
+  #pause = el("button", { title: "Hold new rows back (Space)", click: () => store.pause(!store.paused) }, "Pause");
+  #bar = el("div", { class: "bar" }, el("div", { class: "choice", role: "group", "aria-label": "Rows" }, this.#modes), this.#count, el("span", { class: "grow" }), this.#newest, this.#exports, this.#pause);
   #empty = el("div", { class: "empty over" });
   #selection = "";
   #seen = 0; // rows of the store that are in the list
@@ -116,11 +122,22 @@ export class WireScreen extends Screen {
     const row = this.list?.selected;
     if (key === " ") store.pause(!store.paused);
     else if (key === "y" && row) this.#copy(row);
+    else if (key === "m" && row?.op) this.#mark(String(row.op));
+    else if (key === "c" && row?.op) this.#compare(String(row.op));
+    else if (key === "e" && row?.k === "op") this.#edit(row.op);
     else if (key === "f") set({ rows: store.frames ? undefined : "frames" });
     else if ((key === "[" || key === "]") && row) this.list?.move(key === "]" ? 1 : -1);
     else if (key === "G") this.list?.toEnd();
     else return false;
     return true;
+  }
+
+  /** Opens the arguments of a call in Tools. */
+  #edit(id) {
+    return attempt(async () => {
+      const call = await get(`/v1/operations/${id}/call`);
+      go(`tools/${[call.server, call.kind, call.name].map(encodeURIComponent).join("/")}`, { from: String(id) });
+    });
   }
 
   #draw() {
@@ -136,18 +153,19 @@ export class WireScreen extends Screen {
     if (this.#selection && !list.selected) this.#showSelection();
   }
 
+  // The bar keeps its elements: a click is lost if its button is replaced meanwhile.
   #drawBar() {
     const n = store.rows.filter((r) => r.k !== "gap").length;
     const paused = store.paused;
     const held = store.held.filter((r) => r.k === "op" || r.k === "frame").length;
-    fill(this.#bar,
-      el("div", { class: "choice", role: "group", "aria-label": "Rows" },
-        el("button", { "aria-pressed": String(!store.frames), click: () => set({ rows: undefined, sel: undefined }) }, "Operations"),
-        el("button", { "aria-pressed": String(store.frames), click: () => set({ rows: "frames", sel: undefined }) }, "Messages")),
-      el("span", { class: "soft number" }, plural(n, store.frames ? "message" : "operation"), store.dropped ? `, ${store.dropped.toLocaleString("en")} older ones are dropped here` : ""),
-      el("span", { class: "grow" }),
-      this.list && !this.list.follows && n > 0 ? el("button", { class: "quiet", title: "Go to the newest and follow (G)", click: () => this.list?.toEnd() }, "newest ↓") : null,
-      el("button", { "aria-pressed": String(paused), title: "Hold new rows back (Space)", class: paused ? "strong" : "", click: () => store.pause(!paused) }, paused ? `Go on${held ? `, ${held} new` : ""}` : "Pause"));
+    this.#modes.forEach((button, i) => button.setAttribute("aria-pressed", String(store.frames === (i === 1))));
+    fill(this.#count, plural(n, store.frames ? "message" : "operation"), store.dropped ? `, ${store.dropped.toLocaleString("en")} older ones are dropped here` : "");
+    this.#newest.hidden = !this.list || this.list.follows || n === 0;
+    this.#exports.hidden = n === 0;
+    this.#pause.setAttribute("aria-pressed", String(paused));
+    this.#pause.className = paused ? "strong" : "";
+    const label = paused ? `Go on${held ? `, ${held} new` : ""}` : "Pause";
+    if (this.#pause.textContent !== label) this.#pause.textContent = label;
   }
 
   #drawEmpty() {
@@ -156,7 +174,7 @@ export class WireScreen extends Screen {
     if (store.filterError) fill(this.#empty, el("p", {}, "dowel does not understand this filter."), el("p", { class: "bad" }, reveal(store.filterError)));
     else if (!store.complete) fill(this.#empty, el("p", {}, "Reading what dowel has kept…"));
     else if (store.filter) fill(this.#empty, el("p", {}, "Nothing that dowel has kept matches this filter. New matches appear here."), el("p", {}, el("a", { class: "button", href: link("wire") }, "Show all")));
-    else fill(this.#empty, el("p", {}, "Nothing has passed yet. Each call of a client appears here, with what dowel made of it for the server. Try one:"), el("p", {}, command("dowel tools")));
+    else fill(this.#empty, el("p", {}, "Nothing has passed yet. Each call of a client appears here, with what dowel made of it for the server.", isEmbedded ? "" : " Try one:"), isEmbedded ? null : el("p", {}, command("dowel tools")));
   }
 
   #select(row, isOpen) {
@@ -193,6 +211,8 @@ export class WireScreen extends Screen {
     try {
       const { operation: o, frames } = await get("/v1/operations/" + id);
       if (selection !== this.#selection) return;
+      const again = await this.#again(id, o ?? {});
+      if (selection !== this.#selection) return;
       const op = o ?? {}, [glyph, kind, word] = pegOf(op.status ?? "");
       inspect(selection, [peg(glyph, kind), " ", oneLine(op.name || op.method || "operation")], el("div", { class: "part" },
         el("p", { class: "mono lead" }, oneLine(op.client ?? "–"), el("span", { class: kind, "aria-hidden": "true" }, ` ──${glyph}── `), oneLine(op.server ?? "–")),
@@ -201,10 +221,51 @@ export class WireScreen extends Screen {
           ["Started", op.start ? clock(op.start) : ""], ["Took", took(op.ms)], ["Size", `${size(op.received)} in, ${size(op.sent)} out`],
           ["Rounds", op.rounds > 1 ? op.rounds : ""], ["Calls", op.calls > 1 ? op.calls : ""], ["Questions", op.questions], ["Progress", op.progress]]),
         el("h3", {}, "Messages", el("span", { class: "count" }, frames.length)), el("ol", { class: "frames" }, frames.map((f) => frameLink(f))),
-        o && frames.length < o.frames ? el("p", { class: "soft" }, `${plural(o.frames - frames.length, "message")} of it are not kept any more.`) : null), this.#closed);
+        again, o && frames.length < o.frames ? el("p", { class: "soft" }, `${plural(o.frames - frames.length, "message")} of it are not kept any more.`) : null), this.#closed);
     } catch (e) {
       this.#gone(selection, e);
     }
+  }
+
+  /** How an operation can be repeated, and compared with the marked one. */
+  async #again(id, op) {
+    const marked = here().query.get("mark") ?? "";
+    const mark = el("button", { class: "quiet", title: "Mark it, to compare another one with it (m)", click: () => this.#mark(id) }, marked === id ? "Unmark" : "Mark");
+    const compare = marked && marked !== id ? el("button", { title: "Show the difference (c)", click: () => this.#compare(id) }, `Compare with ${marked}`) : null;
+    if (op.method !== "tools/call" || !op.status || op.status === "pending" || op.status === "asked") return el("div", { class: "buttons" }, mark, compare);
+    let call = null;
+    try { call = await get(`/v1/operations/${id}/call`); } catch (e) { return [el("p", { class: "soft" }, `It cannot be repeated: ${reasonOf(e)}`), el("div", { class: "buttons" }, mark, compare)]; }
+    const forms = isEmbedded ? { "go-test": "Go test" } : { dowel: "dowel call", curl: "curl", "go-test": "Go test" };
+    return el("section", { "aria-label": "Again" }, el("h3", {}, "Again"), call.obstacle ? el("p", { class: "soft" }, reveal(call.obstacle)) : null,
+      el("div", { class: "buttons" }, call.obstacle || session.readOnly ? null : el("a", { class: "button strong", href: link(`tools/${[call.server, call.kind, call.name].map(encodeURIComponent).join("/")}`, { from: id }), title: "Open its arguments in Tools (e)" }, "Edit and run…"), mark, compare),
+      el("div", { class: "buttons", role: "group", "aria-label": "Copy as" }, el("span", { class: "soft" }, "Copy as"), Object.entries(forms).map(([form, text]) => el("button", { class: "quiet", click: () => copy(call.as[form]) }, text))));
+  }
+
+  #mark(id) {
+    const marked = here().query.get("mark") === id;
+    set({ mark: marked ? undefined : id }, true);
+    toast(marked ? "Nothing is marked" : `Operation ${id} is marked: choose another one, and compare`);
+  }
+
+  #compare(id) {
+    const a = here().query.get("mark");
+    if (!a || a === id) { toast("Mark another operation first", true); return; }
+    attempt(async () => {
+      const c = await get(`/v1/compare?${new URLSearchParams({ a, b: id })}`);
+      ask(`Operations ${a} and ${id}`, el("div", { class: "compare" }, el("table", {}, el("thead", {}, el("tr", {}, ["Property", a, id].map((text) => el("th", { scope: "col" }, text)))), el("tbody", {}, c.facts.map((f) => el("tr", { class: f.differ ? "differs" : "soft" }, el("th", { scope: "row" }, f.name), el("td", {}, reveal(f.a)), el("td", {}, reveal(f.b)))))),
+        el("h3", {}, "Arguments"), drawDifference(c.arguments), el("h3", {}, "Result"), drawDifference(c.result)), [{ value: "", text: "Close" }]);
+    });
+  }
+
+  /** Saves the messages of the filter as a file. */
+  #export(format) {
+    return attempt(async () => {
+      const text = await getText(`/v1/export?${new URLSearchParams({ format, filter: store.filter })}`);
+      const url = URL.createObjectURL(new Blob([text], { type: "application/json" }));
+      el("a", { href: url, download: `wire.${format}` }).click();
+      setTimeout(() => URL.revokeObjectURL(url), 10_000);
+      toast(`wire.${format}: ${size(text.length)}`);
+    });
   }
 
   async #inspectFrame(seq) {
@@ -258,6 +319,13 @@ export class WireScreen extends Screen {
     if (row.k !== "frame") return copy(`op:${row.op}`);
     return attempt(async () => copy(JSON.stringify(JSON.parse(await getText("/v1/frames/" + row.seq)).frame, null, 2)));
   }
+}
+
+/** Lines of a difference; long common parts are folded. */
+function drawDifference(lines) {
+  const near = (i) => lines.slice(Math.max(0, i - 3), i + 4).some((l) => l[0] !== " ");
+  if (!lines.some((l) => l[0] !== " ")) return el("p", { class: "soft" }, lines.length ? "No difference." : "Neither has any.");
+  return diff(lines.flatMap((l, i) => (near(i) ? [l] : i && near(i - 1) ? ["  …"] : [])));
 }
 
 const idOf = (row) => (row.k === "op" ? "op:" + row.op : row.k === "frame" ? "frame:" + row.seq : "");

@@ -234,7 +234,7 @@ func (p *parser) takeValue() (value, error) {
 }
 
 // closingSlash returns the index of the slash that ends a regular expression, or 0 if the text does
-// not start with one. A path such as /etc/passwd is not one: it goes on behind its slashes.
+// not start with one. A path such as /etc/passwd is not one: it continues behind its slashes.
 func closingSlash(text string) int {
 	if len(text) < 2 || text[0] != '/' {
 		return 0

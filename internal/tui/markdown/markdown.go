@@ -7,6 +7,7 @@ import (
 	"html"
 	"strings"
 
+	"github.com/dowel-mcp/dowel/internal/tui/highlight"
 	"github.com/dowel-mcp/dowel/internal/tui/theme"
 	"github.com/yuin/goldmark"
 	"github.com/yuin/goldmark/ast"
@@ -19,9 +20,17 @@ var parser = goldmark.New(goldmark.WithExtensions(extension.Table, extension.Str
 
 // Render returns the lines of a Markdown text, each at most width columns wide.
 func Render(markdown string, width int, t *theme.Theme) []string {
+	lines, _ := renderAfter(nil, markdown, width, t)
+	return lines
+}
+
+// renderAfter renders a text that may begin with the rest of a block of code. code is the scanner at
+// that place, or nil. renderAfter returns the scanner at the end of the last block of code.
+func renderAfter(code *highlight.Scanner, markdown string, width int, t *theme.Theme) ([]string, *highlight.Scanner) {
 	source := []byte(theme.Clean(markdown))
-	r := &renderer{source: source, theme: t}
-	return r.renderBlocks(parser.Parse(text.NewReader(source)), max(width, minWidth))
+	r := &renderer{source: source, theme: t, code: code}
+	lines := r.renderBlocks(parser.Parse(text.NewReader(source)), max(width, minWidth))
+	return lines, r.code
 }
 
 // minWidth is the least width of a block. Deeply nested blocks are cut there.
@@ -30,6 +39,7 @@ const minWidth = 8
 type renderer struct {
 	source []byte
 	theme  *theme.Theme
+	code   *highlight.Scanner // of the block of code that the first one continues; then of the last one
 }
 
 // renderBlocks returns the lines of the blocks in a node, with blank lines between them.
@@ -91,23 +101,6 @@ func indent(lines []string, first, rest string) []string {
 	for i := range lines {
 		lines[i] = first + lines[i]
 		first = rest
-	}
-	return lines
-}
-
-// renderCode returns a block of code behind a bar. Long lines continue on the next line.
-func (r *renderer) renderCode(n ast.Node, width int) (lines []string) {
-	bar := r.theme.Dim.Render("│") + " "
-	segments := n.Lines()
-	for i := range segments.Len() {
-		segment := segments.At(i)
-		line := strings.TrimRight(string(segment.Value(r.source)), "\n")
-		for _, part := range theme.Break(line, width-2) {
-			lines = append(lines, bar+r.theme.Code.Render(part))
-		}
-	}
-	if closed, ok := n.(*ast.HTMLBlock); ok && closed.HasClosure() {
-		lines = append(lines, bar+r.theme.Code.Render(strings.TrimSpace(string(closed.ClosureLine.Value(r.source)))))
 	}
 	return lines
 }

@@ -92,7 +92,7 @@ func TestStreamRendersTheLastBlockOnly(t *testing.T) {
 	for i := range 2000 {
 		code.Append(fmt.Sprintf("line %d of a long block of code\n", i))
 	}
-	if n := len(code.tail); n > 2*maxBlock {
+	if n := len(code.tail.text); n > 2*maxBlock {
 		t.Errorf("%d bytes of code are rendered with each piece", n)
 	}
 	if text := plain(code.Lines(80, look)); !strings.Contains(text, "│ line 0 ") || !strings.Contains(text, "│ line 1999 ") || strings.Contains(text, "`") {
@@ -102,7 +102,81 @@ func TestStreamRendersTheLastBlockOnly(t *testing.T) {
 	for range 100 {
 		line.Append(strings.Repeat("ä", 1000))
 	}
-	if n := len(line.tail); n > 5*maxBlock || !strings.HasPrefix(line.done[0], "ää") || strings.ToValidUTF8(line.done[0], "?") != line.done[0] {
+	if n := len(line.tail.text); n > 5*maxBlock || !strings.HasPrefix(line.done[0].text, "ää") || strings.ToValidUTF8(line.done[0].text, "?") != line.done[0].text {
 		t.Errorf("%d bytes of a line are rendered with each piece", n)
+	}
+}
+
+// A model may open a block of code with a line or a mark that is longer than a part. The parts of the
+// block do not repeat it.
+func TestStreamOfLongFences(t *testing.T) {
+	for _, fence := range []string{"```" + strings.Repeat("a", 2*maxBlock), "```go " + strings.Repeat("ä ", maxBlock), strings.Repeat("`", 2*maxBlock)} {
+		var s Stream
+		s.Append(fence + "\n")
+		s.Append(strings.Repeat("x\n", 2*maxBlock))
+		size := len(s.tail.text)
+		for _, block := range s.done {
+			size += len(block.text)
+		}
+		if text := plain(s.Lines(80, theme.New(true))); size > 10*maxBlock || strings.Count(text, "│ x") != 2*maxBlock {
+			t.Errorf("%.10s: %d parts of %d bytes in all, with %d lines of code", fence, len(s.done), size, strings.Count(text, "│ x"))
+		}
+	}
+}
+
+// Code that is longer than a part of a reply has the colours of the whole.
+func TestStreamHighlightsLongCode(t *testing.T) {
+	code := "Look:\n\n```c\n/*" + strings.Repeat(" a comment of several parts\n", maxBlock/8) + "*/ return 1;\n```\n\nThe end."
+	for _, look := range []*theme.Theme{theme.New(true), theme.New(false)} {
+		want := Render(code, 40, look)
+		var s Stream
+		for line := range strings.SplitAfterSeq(code, "\n") {
+			s.Append(line)
+		}
+		if len(s.done) < 4 {
+			t.Fatalf("the reply has %d parts", len(s.done))
+		}
+		for range 2 {
+			if got := s.Lines(40, look); !slices.Equal(got, want) {
+				t.Errorf("the lines are\n%q\nwant\n%q", got[len(got)-5:], want[len(want)-5:])
+			}
+		}
+		if last := want[len(want)-3]; !strings.Contains(last, look.Code.Render("return")) || !strings.Contains(last, look.Warn.Render("1")) {
+			t.Errorf("the last line of code is %q", last)
+		}
+	}
+}
+
+// A line of code that is wider than the screen keeps its colours, and so does the text around it.
+func TestHighlightedLineContinues(t *testing.T) {
+	look := theme.New(true)
+	got := Render("```go\nreturn \"a text that is long\" // why\n```", 20, look)
+	bar := look.Dim.Render("│") + " "
+	comment := look.Dim.Italic(true)
+	want := []string{
+		bar + look.Code.Render("return") + " " + look.Good.Render("\"a text tha"),
+		bar + look.Good.Render("t is long\"") + " " + comment.Render("// why"),
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("got\n%q\nwant\n%q", got, want)
+	}
+}
+
+// A complete line of code keeps its colours while the rest arrives.
+func TestStreamOfCodeDoesNotFlicker(t *testing.T) {
+	look := theme.New(true)
+	source := "```js\nconst a = `text\n// more of it\n`; /* comment\n'of two lines' */ f(a, 'b');\nreturn { key: 1 };\n```\n"
+	var s Stream
+	var before []string
+	for _, piece := range strings.SplitAfter(source, "") {
+		s.Append(piece)
+		lines := s.Lines(40, look)
+		if n := max(len(before)-1, 0); len(lines) < n || !slices.Equal(lines[:n], before[:n]) {
+			t.Fatalf("after %q the lines are\n%q\nbefore\n%q", piece, lines, before)
+		}
+		before = slices.Clone(lines)
+	}
+	if len(before) != 5 {
+		t.Errorf("the lines are %q", before)
 	}
 }

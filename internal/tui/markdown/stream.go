@@ -4,6 +4,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/dowel-mcp/dowel/internal/tui/highlight"
 	"github.com/dowel-mcp/dowel/internal/tui/theme"
 )
 
@@ -14,14 +15,21 @@ type Stream struct {
 	// Blocks counts the renderings of blocks, for tests.
 	Blocks int
 
-	done  []string // complete blocks
-	tail  string   // the unfinished block
-	fence string   // the opening line of the code block that tail is in; "" outside of code
+	done  []part // complete blocks
+	tail  part   // the unfinished block
+	fence string // the opening line of the code block that tail is in; "" outside of code
 
 	width    int
 	isDark   bool
-	rendered []string // the lines of the first renderedN blocks of done
+	rendered []string // the lines of the first count blocks of done
 	count    int
+	code     *highlight.Scanner // at the end of the last code in these blocks
+}
+
+// part is a block, or a part of a long one.
+type part struct {
+	text   string
+	isRest bool // of a block of code: its first line repeats the fence
 }
 
 // maxBlock limits the unfinished block, in bytes. A longer one is split between two lines.
@@ -29,33 +37,47 @@ const maxBlock = 8 << 10
 
 // Append adds a piece of the reply.
 func (s *Stream) Append(piece string) {
-	s.tail += piece
+	s.tail.text += piece
 	for {
 		end := s.findEnd()
 		if end < 0 {
 			return
 		}
-		block := s.tail[:end]
-		s.tail = s.tail[end:]
-		if s.fence != "" && !closesFence(block, s.fence) { // a long block of code continues
-			s.done = append(s.done, block+"\n"+fenceMark(s.fence)+"\n")
-			s.tail = s.fence + "\n" + s.tail
-			continue
+		block, rest := s.tail, s.tail.text[end:]
+		block.text = block.text[:end]
+		s.tail = part{text: rest}
+		if s.fence != "" && !closesFence(block.text, s.fence) { // a long block of code continues
+			block.text = strings.TrimSuffix(block.text, "\n") + "\n" + fenceMark(s.fence) + "\n"
+			s.tail = part{shortenFence(s.fence) + "\n" + rest, true}
 		}
 		s.done = append(s.done, block)
 	}
+}
+
+// maxFence limits the repeated opening line of a long block of code, in bytes.
+const maxFence = 80
+
+// shortenFence returns the opening line of a block of code, or the beginning of its mark and of its
+// language if it is long: each part of a long block repeats it.
+func shortenFence(fence string) string {
+	if len(fence) <= maxFence {
+		return fence
+	}
+	mark := fenceMark(fence)
+	language, _, _ := strings.Cut(strings.TrimLeft(fence, " ")[len(mark):], " ")
+	return mark[:min(len(mark), maxFence/2)] + strings.ToValidUTF8(language[:min(len(language), maxFence/2)], "")
 }
 
 // findEnd returns the end of the first complete block of tail, or -1. It sets fence.
 func (s *Stream) findEnd() int {
 	s.fence = ""
 	at, isBlank := 0, false
-	for at < len(s.tail) {
-		i := strings.IndexByte(s.tail[at:], '\n')
+	for at < len(s.tail.text) {
+		i := strings.IndexByte(s.tail.text[at:], '\n')
 		if i < 0 {
-			return endOfLongLine(s.tail)
+			return endOfLongLine(s.tail.text)
 		}
-		line := s.tail[at : at+i]
+		line := s.tail.text[at : at+i]
 		startsBlock := line != "" && line[0] != ' ' && line[0] != '\t' && !isListMark(line)
 		if isBlank && s.fence == "" && startsBlock && at > 0 {
 			return at
@@ -68,7 +90,7 @@ func (s *Stream) findEnd() int {
 		}
 		isBlank = strings.TrimSpace(line) == ""
 		at += i + 1
-		if at > maxBlock && at < len(s.tail) {
+		if at > maxBlock && at < len(s.tail.text) {
 			return at
 		}
 	}
@@ -121,27 +143,29 @@ func closesFence(block, fence string) bool {
 // Lines returns the lines of the reply so far.
 func (s *Stream) Lines(width int, t *theme.Theme) []string {
 	if width != s.width || t.IsDark != s.isDark {
-		s.width, s.isDark, s.rendered, s.count = width, t.IsDark, nil, 0
+		s.width, s.isDark, s.rendered, s.count, s.code = width, t.IsDark, nil, 0, nil
 	}
 	for ; s.count < len(s.done); s.count++ {
-		s.rendered = s.join(s.rendered, s.render(s.done[s.count], t))
+		s.rendered, s.code = s.renderPart(s.rendered, s.done[s.count], t)
 	}
-	if strings.TrimSpace(s.tail) == "" {
+	if strings.TrimSpace(s.tail.text) == "" {
 		return s.rendered
 	}
-	return s.join(s.rendered[:len(s.rendered):len(s.rendered)], s.render(s.tail, t))
+	lines, _ := s.renderPart(s.rendered[:len(s.rendered):len(s.rendered)], s.tail, t)
+	return lines
 }
 
-func (s *Stream) render(block string, t *theme.Theme) []string {
+// renderPart appends the lines of a block to the lines before it. A blank line separates two blocks,
+// but not the parts of one.
+func (s *Stream) renderPart(lines []string, block part, t *theme.Theme) ([]string, *highlight.Scanner) {
 	s.Blocks++
-	return Render(block, s.width, t)
-}
-
-// join appends the lines of a block, with a blank line before it. The halves of a split block of
-// code get none.
-func (s *Stream) join(lines, block []string) []string {
-	if len(lines) > 0 && len(block) > 0 {
+	var code *highlight.Scanner
+	if block.isRest {
+		code = s.code
+	}
+	rendered, code := renderAfter(code, block.text, s.width, t)
+	if len(lines) > 0 && len(rendered) > 0 && !block.isRest {
 		lines = append(lines, "")
 	}
-	return append(lines, block...)
+	return append(lines, rendered...), code
 }

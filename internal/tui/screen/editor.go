@@ -2,7 +2,6 @@ package screen
 
 import (
 	tea "charm.land/bubbletea/v2"
-	"github.com/dowel-mcp/dowel/internal/tui/transcript"
 )
 
 // edited is the end of the user's editor.
@@ -27,7 +26,7 @@ func (m *Model) openEditor() tea.Cmd {
 // endEditor takes the edited draft. After an error the draft stays as it was.
 func (m *Model) endEditor(e edited) {
 	if e.err != nil {
-		m.add(&transcript.Notice{Kind: transcript.Trouble, Text: e.err.Error()})
+		m.addTrouble(e.err.Error())
 		return
 	}
 	m.composer.Replace(e.text)

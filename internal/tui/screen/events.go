@@ -54,6 +54,8 @@ type (
 	Drafted struct{ Text string }
 	// Ticked tells the time.
 	Ticked struct{ Now time.Time }
+	// PictureOpened shows an image of a result alone; 0 means the latest.
+	PictureOpened struct{ Number int }
 	// Asked puts a form to the user. Answer is called once, unless [Withdrawn] comes before.
 	Asked struct {
 		Form   *form.Form
@@ -92,7 +94,7 @@ func (m *Model) show(msg any) {
 		m.ask(msg)
 	case Withdrawn:
 		m.withdraw(msg.Form)
-	case CallStarted, CallProgressed, CallEnded:
+	case CallStarted, CallProgressed:
 		m.showCall(msg)
 	case Framed:
 		m.wire.add(msg)
@@ -150,6 +152,11 @@ func (m *Model) tick() {
 func (m *Model) add(item transcript.Item) {
 	m.endReply()
 	m.Transcript.Append(item)
+}
+
+// addTrouble adds a notice that something has not worked.
+func (m *Model) addTrouble(text string) {
+	m.add(&transcript.Notice{Kind: transcript.Trouble, Text: text})
 }
 
 func (m *Model) take(text string) {
@@ -217,17 +224,21 @@ func (m *Model) showCall(msg any) {
 			call.card.Progress = msg.Text
 			call.card.Touch()
 		}
-	case CallEnded:
-		call := m.calls[msg.ID]
-		if call == nil {
-			card := msg.Card
-			m.add(&card)
-			return
-		}
-		delete(m.calls, msg.ID)
-		call.card.State, call.card.Facts, call.card.Result = msg.Card.State, msg.Card.Facts, msg.Card.Result
-		call.card.Touch()
 	}
+}
+
+// endCall ends a call, and returns its card.
+func (m *Model) endCall(ended CallEnded) *toolcard.Card {
+	call := m.calls[ended.ID]
+	if call == nil {
+		card := ended.Card
+		m.add(&card)
+		return &card
+	}
+	delete(m.calls, ended.ID)
+	call.card.State, call.card.Facts, call.card.Result, call.card.Pictures = ended.Card.State, ended.Card.Facts, ended.Card.Result, ended.Card.Pictures
+	call.card.Touch()
+	return call.card
 }
 
 // ask shows a form. If the user is writing, the form gets the keys later: the user must not answer

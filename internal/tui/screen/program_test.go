@@ -21,11 +21,11 @@ func TestNoColor(t *testing.T) {
 			var out bytes.Buffer
 			p := tea.NewProgram(New(Host{}, true, start), tea.WithInput(nil), tea.WithOutput(&out), tea.WithWindowSize(80, 24), tea.WithoutSignalHandler(),
 				tea.WithEnvironment([]string{"TERM=xterm-256color", "TTY_FORCE=1", tt.variable}))
-			go p.Send(Batch{Noticed{transcript.Trouble, "trouble"}, Closed{}})
+			go p.Send(Batch{Noticed{transcript.Trouble, "trouble"}, Said{"```go\nreturn 1 // why\n```\n"}, Closed{}})
 			if _, err := p.Run(); err != nil {
 				t.Fatal(err)
 			}
-			if got := colour.MatchString(out.String()); got != tt.colours || !bytes.Contains(out.Bytes(), []byte("trouble")) {
+			if got := colour.MatchString(out.String()); got != tt.colours || !bytes.Contains(out.Bytes(), []byte("trouble")) || !bytes.Contains(out.Bytes(), []byte("return")) {
 				t.Errorf("the output is %q", out.String())
 			}
 		})

@@ -81,6 +81,8 @@ func playRandomly(t *testing.T, seed uint64) {
 	random := rand.New(rand.NewPCG(seed, 0))
 	d := newDriver(t)
 	d.known = []string{"/servers", "/save", "/tools"}
+	d.send(kittyAnswers...)
+	shot := newPicture(t, "file:///tmp/1.png")
 	var names []string
 	for name := range keys {
 		names = append(names, name)
@@ -95,6 +97,9 @@ func playRandomly(t *testing.T, seed uint64) {
 			d.send(tea.WindowSizeMsg{Width: 1 + random.IntN(120), Height: 1 + random.IntN(40)})
 		case n < 76:
 			d.send(tea.PasteMsg{Content: strings.Repeat("pasted 漢字\n", random.IntN(30))})
+		case n < 77:
+			own := *shot.Picture // the screen gives it an ID
+			d.send(CallEnded{fmt.Sprint(random.IntN(3)), toolcard.Card{State: toolcard.Succeeded, Pictures: []toolcard.Picture{{Picture: &own, Link: shot.Link}}}})
 		default:
 			d.send(randomMessage(random))
 		}

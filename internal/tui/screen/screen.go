@@ -36,6 +36,8 @@ type Host struct {
 	// FollowWire begins to tell [Framed] messages, or tells [WireFailed]. It is called whenever the
 	// wire pane opens.
 	FollowWire func()
+	// Ended is closed when the program ends from outside.
+	Ended <-chan struct{}
 	// EditLast takes the user's last message back. [Drafted] puts it into the input.
 	EditLast func()
 	// OpenEditor returns a program that edits a text, and a function that returns the edited text
@@ -58,6 +60,7 @@ type Model struct {
 	width, height int
 	expanded      bool
 	wire          wirePane
+	pictures      pictures
 	queue         []string // submitted messages that wait
 	asks          []Asked  // the first one is on the screen
 	isAsideAsk    bool     // the user writes on before the form gets the keys
@@ -121,13 +124,19 @@ func (m *Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		m.composer.Complete(msg.draft, msg.at, msg.longer, msg.to, msg.choices)
 	case edited:
 		m.endEditor(msg)
+		return m, m.transmitAll()
 	case CompleteAgain:
 		return m, m.complete()
 	case Batch:
 		return m, m.updateAll(msg)
 	case Closed:
 		return m, tea.Quit
+	case CallEnded:
+		return m, m.addPictures(m.endCall(msg))
 	default:
+		if command, ok := m.updatePictures(msg); ok {
+			return m, command
+		}
 		m.show(msg)
 	}
 	return m, nil
@@ -180,6 +189,8 @@ func (m *Model) press(press tea.KeyPressMsg) tea.Cmd {
 			m.host.FollowWire()
 		}
 		return nil
+	case "f3":
+		return m.openPicture(0)
 	case "ctrl+o":
 		m.expanded = !m.expanded
 		return nil

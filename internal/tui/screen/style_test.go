@@ -84,6 +84,15 @@ func TestScreenDiff(t *testing.T) {
 	}
 }
 
+// Code in a reply has the colours of its language.
+func TestScreenCode(t *testing.T) {
+	d := newDriver(t)
+	d.send(Taken{"Show me."}, Said{"```go\n// Sum adds.\nfunc Sum(a, b int) int {\n\treturn a + b\n}\n```\n\n```sh\nif true; then echo \"$HOME\"; fi # home\n```\n\n" +
+		"```json\n{\"name\": \"dowel\", \"size\": 3}\n```\n\n```diff\n-old\n+new\n```\n\n```unknown\nreturn 1\n```\n"}, Replied{})
+	d.checkGolden("code")
+	d.checkStyles("code")
+}
+
 // Notices, failed and refused calls, and the state of the servers have colours of their own.
 func TestScreenTrouble(t *testing.T) {
 	d := newDriver(t)

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	tea "charm.land/bubbletea/v2"
+	"github.com/dowel-mcp/dowel/internal/tui/picture"
 	"github.com/dowel-mcp/dowel/internal/tui/theme"
 	"github.com/dowel-mcp/dowel/internal/tui/transcript"
 )
@@ -13,7 +14,7 @@ import (
 func (m *Model) View() tea.View {
 	lower, x, y := m.lowerLines()
 	height := max(m.height-len(lower), 0)
-	m.Transcript.SetLook(transcript.Look{Width: m.width, Expanded: m.expanded, Theme: m.theme})
+	m.Transcript.SetLook(transcript.Look{Width: m.width, Expanded: m.expanded, Pictures: m.pictures.showsPictures(), Opens: m.pictures.protocol() != picture.NoProtocol, Theme: m.theme})
 	lines := m.Transcript.View(height)
 	lines = append(lines[:len(lines):len(lines)], make([]string, height-len(lines))...)
 	lines = append(lines, lower...)

@@ -20,6 +20,7 @@ type Theme struct {
 	Accent                           lipgloss.Style // marks and keys
 	Good, Warn, Bad                  lipgloss.Style
 	Heading, Code, Link, Selected    lipgloss.Style
+	Name                             lipgloss.Style // in code
 }
 
 // New returns the styles for a dark or a light background.
@@ -34,7 +35,7 @@ func New(isDark bool) *Theme {
 		Accent: paint("14", "4"),
 		Good:   paint("10", "2"), Warn: paint("11", "3"), Bad: paint("9", "1"),
 		Heading: paint("14", "4").Bold(true), Code: paint("13", "5"), Link: paint("12", "4").Underline(true).UnderlineSpaces(true),
-		Selected: plain.Reverse(true),
+		Selected: plain.Reverse(true), Name: paint("12", "4"),
 	}
 }
 

@@ -32,6 +32,7 @@ type Card struct {
 	Elapsed   time.Duration // while it runs, in whole seconds
 	Facts     string        // of an ended call: time and size, or why it did not run
 	Result    string
+	Pictures  []Picture // in the result
 
 	version int
 }
@@ -63,11 +64,11 @@ func (c *Card) Lines(look transcript.Look) []string {
 			}
 			lines = append(lines, indentText(text, "  ", look)...)
 		}
-		return append(lines, c.resultLines(look, maxResultLines)...)
+		return append(append(lines, c.resultLines(look, maxResultLines)...), c.pictureLines(look)...)
 	case c.State == Failed:
 		return append(lines, c.resultLines(look, errorLines)...)
 	case c.State == Succeeded:
-		return append(lines, c.changeLines(findChange(c.Result), look)...)
+		return append(append(lines, c.changeLines(findChange(c.Result), look)...), c.pictureLines(look)...)
 	}
 	return lines
 }

@@ -1,26 +1,46 @@
 package transcript
 
 import (
+	"fmt"
 	"strings"
+	"unicode/utf8"
 
 	"charm.land/lipgloss/v2"
 	"github.com/dowel-mcp/dowel/internal/tui/markdown"
 	"github.com/dowel-mcp/dowel/internal/tui/theme"
 )
 
-// User is a message of the user.
+// User is a message of the user. A long one is folded to its beginning unless the look is expanded.
 type User struct{ Text string }
+
+const (
+	maxUserRows   = 12 // a longer message is folded,
+	foldedRows    = 10 // and this much of it is shown
+	maxFoldedText = 32 << 10
+)
 
 // Lines implements [Item].
 func (u *User) Lines(look Look) (lines []string) {
+	text, isCut := u.Text, false
+	if !look.Expanded && len(text) > maxFoldedText {
+		text, isCut = text[:maxFoldedText], true // the rest is neither cleaned nor wrapped
+	}
 	mark := look.Theme.Accent.Bold(true).Render("›") + " "
-	for line := range strings.SplitSeq(theme.Clean(u.Text), "\n") {
+	for line := range strings.SplitSeq(theme.Clean(text), "\n") {
 		for _, part := range theme.Wrap(look.Theme.Bold.Render(line), look.Width-2) {
 			lines = append(lines, mark+part)
 			mark = "  "
 		}
 	}
-	return lines
+	if look.Expanded || len(lines) <= maxUserRows && !isCut {
+		return lines
+	}
+	size := fmt.Sprintf("%d lines", strings.Count(u.Text, "\n")+1)
+	if !strings.Contains(u.Text, "\n") {
+		size = fmt.Sprintf("%d characters", utf8.RuneCountInString(u.Text))
+	}
+	more := look.Theme.Dim.Render(theme.Cut("  … "+size+" in all; Ctrl-O shows them", look.Width))
+	return append(lines[:min(foldedRows, len(lines))], more)
 }
 
 // Version implements [Item].

@@ -19,6 +19,8 @@ type Item interface {
 type Look struct {
 	Width    int
 	Expanded bool // show results and thoughts whole
+	Pictures bool // the terminal shows images among the text
+	Opens    bool // the terminal shows an image alone
 	Theme    *theme.Theme
 }
 

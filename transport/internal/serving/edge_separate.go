@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/dowel-mcp/dowel/internal/mcpwire"
@@ -27,8 +28,22 @@ type Edge struct {
 // NewEdge returns an edge that calls h. opts.MaxConcurrent limits the calls in flight of one
 // legacy session; opts.Principal is ignored, because each request has its own.
 func NewEdge(h mcp.Handler, opts transport.ServerOptions) *Edge {
-	return &Edge{*newEdge(h, opts), rand.Text()[:10]}
+	return &Edge{*newEdge(h, opts), rand.Text()[:instanceLength]}
 }
+
+// Instance returns a name that distinguishes this edge from those of other processes. The ids of
+// its questions are strings that begin with it and a hyphen.
+func (e *Edge) Instance() string { return e.idPrefix }
+
+// InstanceOfQuestion returns the instance that has asked the question with an id. ok is false for
+// an id of another form.
+func InstanceOfQuestion(id jsonrpc.ID) (instance string, ok bool) {
+	text, isString := rawjson.String(id.Append(nil))
+	instance, number, found := strings.Cut(text, "-")
+	return instance, isString && found && number != "" && len(instance) == instanceLength
+}
+
+const instanceLength = 10
 
 // Parse parses one frame, as [jsonrpc.Parse] does.
 func (e *Edge) Parse(frame []byte) (jsonrpc.Message, error) {

@@ -1,0 +1,24 @@
+package agentcmd
+
+import (
+	"sync/atomic"
+
+	"github.com/dowel-mcp/dowel/internal/daemon"
+	"github.com/dowel-mcp/dowel/internal/session"
+)
+
+// clientName is the name of an agent at the running dowel. It is a name of the conversation, which owns
+// its tasks in every process that continues it, and shares nothing with other conversations.
+type clientName struct{ name atomic.Pointer[string] }
+
+// setConversation names the agent after a conversation. Without a session, the process has the name.
+func (c *clientName) setConversation(s *session.Session) {
+	name := daemon.ProcessName()
+	if s != nil {
+		name = "agent " + s.Header().ID
+	}
+	c.name.Store(&name)
+}
+
+// currentName returns the name for the next request.
+func (c *clientName) currentName() string { return *c.name.Load() }

@@ -1,0 +1,88 @@
+package cluster_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/dowel-mcp/dowel/internal/control"
+	"github.com/dowel-mcp/dowel/internal/natstest"
+	"github.com/dowel-mcp/dowel/internal/polltest"
+	"github.com/dowel-mcp/dowel/internal/replica"
+	"github.com/nats-io/nats-server/v2/server"
+)
+
+// A cluster fits into a NATS server with little room, and doctor warns. When a stream is full, the error
+// says so.
+func TestSmallServer(t *testing.T) {
+	t.Parallel()
+	c := open(t, natstest.Start(t, func(o *server.Options) { o.JetStreamMaxStore = 20 << 20 }).ClientURL())
+	if err := c.Tasks().Prepare(); err != nil {
+		t.Error(err)
+	}
+	if _, err := c.ShareAudit(t.Context(), func(string, []byte) {}); err != nil {
+		t.Error(err)
+	}
+	if _, err := c.Append(t.Context(), "s", []byte("x")); err != nil {
+		t.Error(err)
+	}
+	if warnings := strings.Join((&control.Cluster{State: c.State()}).Warnings(), " "); !strings.Contains(warnings, "little room") {
+		t.Errorf("the warnings are %s", warnings)
+	}
+	var err error
+	for i := 0; err == nil && i < 100; i++ {
+		_, err = c.Values().Put(t.Context(), replica.KeyOf("test", string(rune('a'+i))), make([]byte, 500<<10), 0, 0)
+	}
+	if err == nil || errors.Is(err, replica.ErrUnreachable) || !strings.Contains(err.Error(), "no room") {
+		t.Errorf("a full stream: %v", err)
+	}
+	if c := open(t, natstest.Start(t, nil).ClientURL()); c.State().IsSmall {
+		t.Error("a server without limits counts as small")
+	}
+}
+
+// While JetStream is disabled, as after an error of the disk, every operation fails at once and says so. It
+// continues when JetStream is there again.
+func TestJetStreamDisabled(t *testing.T) {
+	t.Parallel()
+	nats := natstest.Start(t, nil)
+	config := *nats.JetStreamConfig()
+	one, two := open(t, nats.ClientURL()), open(t, nats.ClientURL())
+	until := time.Now().Add(time.Hour)
+	if err := one.Save(t.Context(), "k", []byte("1"), false, until); err != nil {
+		t.Fatal(err)
+	}
+	if err := nats.DisableJetStream(); err != nil {
+		t.Fatal(err)
+	}
+	if err := one.Save(t.Context(), "k", []byte("2"), false, until); !errors.Is(err, replica.ErrUnreachable) {
+		t.Errorf("a session: %v", err)
+	}
+	if _, err := one.Append(t.Context(), "s", nil); !errors.Is(err, replica.ErrUnreachable) {
+		t.Errorf("an event: %v", err)
+	}
+	if err := one.Tasks().Prepare(); err == nil {
+		t.Error("tasks are kept")
+	}
+	config.StoreDir = strings.TrimSuffix(config.StoreDir, "/jetstream")
+	if err := nats.EnableJetStream(&config); err != nil {
+		t.Fatal(err)
+	}
+	polltest.Until(t, "a session is kept", func() bool { return one.Save(t.Context(), "k", []byte("3"), false, until) == nil })
+	if record, err := two.Load(t.Context(), "k"); string(record) != "3" || err != nil {
+		t.Errorf("%s, %v", record, err)
+	}
+	if _, err := one.Append(t.Context(), "s", nil); err != nil {
+		t.Error(err)
+	}
+	if err := one.Tasks().Prepare(); err != nil {
+		t.Error(err)
+	}
+	if err := one.RotateKeys(t.Context()); err != nil {
+		t.Error(err)
+	}
+	polltest.Until(t, "the keys are exchanged", func() bool {
+		return strings.HasSuffix(one.State().Keys, "older accepted") && one.State().Keys == two.State().Keys
+	})
+}

@@ -1,0 +1,263 @@
+package sharedserver
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/dowel-mcp/dowel/client"
+	"github.com/dowel-mcp/dowel/internal/replica"
+	"github.com/dowel-mcp/dowel/mcp"
+	mcpserver "github.com/dowel-mcp/dowel/server"
+	"github.com/dowel-mcp/dowel/transport"
+	"github.com/dowel-mcp/dowel/transport/memory"
+)
+
+// net is a network and the values of replicas in one process. Messages above payload do not fit, and
+// each third acknowledgement of a message is lost.
+type net struct {
+	payload int
+
+	mu       sync.Mutex
+	handlers map[string]replica.Handler
+	sent     int
+	lossy    bool
+	cut      bool
+	values   map[string]stored
+}
+
+type stored struct {
+	value   []byte
+	version uint64
+	until   time.Time
+}
+
+func newNet() *net {
+	return &net{payload: 1 << 20, handlers: map[string]replica.Handler{}, values: map[string]stored{}}
+}
+
+func (n *net) Receive(instance string, h replica.Handler) (func(), error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.handlers[instance] = h
+	return func() { n.remove(instance) }, nil
+}
+
+func (n *net) remove(instance string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	delete(n.handlers, instance)
+}
+
+func (n *net) Send(ctx context.Context, instance string, message []byte) ([]byte, error) {
+	n.mu.Lock()
+	h, cut := n.handlers[instance], n.cut
+	n.sent++
+	lost := n.lossy && n.sent%3 == 0
+	n.mu.Unlock()
+	switch {
+	case cut:
+		return nil, replica.ErrUnreachable
+	case h == nil:
+		return nil, replica.ErrGone
+	case len(message) > n.payload:
+		return nil, replica.ErrTooLarge
+	}
+	answer, err := h(ctx, bytes.Clone(message))
+	if lost {
+		time.Sleep(time.Second)
+		return nil, replica.ErrUnreachable
+	}
+	return answer, err
+}
+
+func (n *net) SendAll([]byte) error { return nil }
+
+func (n *net) Get(_ context.Context, key string) ([]byte, uint64, error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.cut {
+		return nil, 0, replica.ErrUnreachable
+	}
+	v := n.values[key]
+	if !time.Now().Before(v.until) {
+		v.value = nil
+	}
+	return v.value, v.version, nil
+}
+
+func (n *net) Put(_ context.Context, key string, value []byte, version uint64, life time.Duration) (uint64, error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	switch {
+	case n.cut:
+		return 0, replica.ErrUnreachable
+	case n.values[key].version != version:
+		return 0, replica.ErrStale
+	}
+	n.values[key] = stored{value, version + 1, time.Now().Add(life)}
+	return version + 1, nil
+}
+
+func (n *net) Watch(string, func(string)) (func(), error) { return func() {}, nil }
+
+func (n *net) setCut(cut bool) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.cut = cut
+}
+
+var discard = slog.New(slog.DiscardHandler)
+
+// join returns a pool and its target of the server. redialed gets a value at each call of Redial.
+func join(t *testing.T, n *net, h mcp.Handler) (p *Pool, target *Target, redialed chan struct{}) {
+	redialed = make(chan struct{}, 1)
+	p, err := Join(Options{Network: n, Values: n, Logger: discard,
+		Serve:  func(string) (mcp.Handler, error) { return h, nil },
+		Redial: func(string) bool { redialed <- struct{}{}; return true }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p, p.Target("kv", memory.Dialer(h, transport.ServerOptions{Logger: discard})), redialed
+}
+
+func dial(t *testing.T, target *Target) *client.Client {
+	t.Helper()
+	c, err := client.Dial(t.Context(), target, &client.Options{Logger: discard, Restart: client.Restart{Max: -1}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func newServer() *mcpserver.Server {
+	s := mcpserver.New("kv", "1", &mcpserver.Options{Logger: discard})
+	mcpserver.Tool(s, "repeat", "Repeats a letter.", func(_ context.Context, in struct {
+		Times int `json:"times"`
+	}) (string, error) {
+		return strings.Repeat("x", in.Times), nil
+	})
+	mcpserver.Tool(s, "wait", "Waits for the end.", func(ctx context.Context, _ struct{}) (string, error) {
+		<-ctx.Done()
+		return "", ctx.Err()
+	})
+	return s
+}
+
+// Messages of any size arrive once and in order, also if acknowledgements are lost and little fits.
+func TestMessagesBetweenReplicas(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n, s := newNet(), newServer()
+		n.payload = 40 << 10
+		a, own, _ := join(t, n, s)
+		b, other, _ := join(t, n, s)
+		first, second := dial(t, own), dial(t, other)
+		n.mu.Lock()
+		n.lossy = true
+		n.mu.Unlock()
+		if own.Owner() != "this replica" || other.Owner() != describe(a.instance) {
+			t.Errorf("the owners are %q and %q", own.Owner(), other.Owner())
+		}
+		for _, times := range []int{1, 100 << 10, 3 << 20} {
+			got, err := client.Call[string](t.Context(), second, "repeat", map[string]int{"times": times})
+			if err != nil || len(got) != times {
+				t.Errorf("%d letters, %v, want %d", len(got), err, times)
+			}
+		}
+		second.Close()
+		first.Close()
+		b.Close()
+		a.Close()
+		s.Close()
+	})
+}
+
+// When the owner is gone, its calls end within two seconds. A dial fails at once until the lease has ended, and the
+// pool asks for another dial then.
+func TestOwnerIsGone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n, s := newNet(), newServer()
+		a, own, _ := join(t, n, s)
+		b, other, redialed := join(t, n, s)
+		first, second := dial(t, own), dial(t, other)
+		ended := make(chan error, 1)
+		go func() {
+			_, err := client.Call[string](t.Context(), second, "wait", nil)
+			ended <- err
+		}()
+		synctest.Wait()
+		lease := a.server("kv").lease
+		began := time.Now()
+		n.remove(a.instance) // as if it was killed
+		n.mu.Lock()
+		n.values[a.server("kv").key()] = stored{[]byte(a.instance + " killed"), 99, began.Add(5 * time.Second)} // renewed by no one
+		n.mu.Unlock()
+		if err := <-ended; err == nil || !strings.Contains(err.Error(), "has ended") || time.Since(began) > 2*checkInterval {
+			t.Errorf("the call: %v after %v", err, time.Since(began))
+		}
+		second.Close()
+		began = time.Now()
+		_, err := client.Dial(t.Context(), other, &client.Options{Logger: discard, Restart: client.Restart{Max: -1}})
+		if err == nil || !strings.Contains(err.Error(), "has ended") || time.Since(began) > checkInterval {
+			t.Errorf("a dial: %v after %v", err, time.Since(began))
+		}
+		<-redialed
+		third := dial(t, other)
+		if other.Owner() != "this replica" {
+			t.Errorf("the owner is %q", other.Owner())
+		}
+		<-lease.Context().Done()
+		first.Close()
+		third.Close()
+		b.Close()
+		a.Close()
+		s.Close()
+	})
+}
+
+// An owner that is cut off ends its server before another replica may start it. A dial without the cluster fails
+// at once.
+func TestOwnerIsCutOff(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n, s := newNet(), newServer()
+		a, own, redialed := join(t, n, s)
+		down := make(chan error, 1)
+		in := inbound{down}
+		made, err := own.Dial(t.Context(), in, transport.ClientOptions{Logger: discard})
+		if err != nil {
+			t.Fatal(err)
+		}
+		began := time.Now()
+		n.setCut(true)
+		if err := <-down; !strings.Contains(fmt.Sprint(err), "lost its lease") || time.Since(began) >= replica.LeaseLife {
+			t.Errorf("down with %v after %v", err, time.Since(began))
+		}
+		made.Close()
+		began = time.Now()
+		if _, err := own.Dial(t.Context(), in, transport.ClientOptions{Logger: discard}); !errors.Is(err, replica.ErrUnreachable) || time.Since(began) > time.Second {
+			t.Errorf("a dial: %v after %v", err, time.Since(began))
+		}
+		if own.Owner() != "" {
+			t.Errorf("the owner is %q", own.Owner())
+		}
+		n.setCut(false)
+		<-redialed
+		a.Close()
+		s.Close()
+	})
+}
+
+type inbound struct{ down chan error }
+
+func (inbound) ServeMCP(context.Context, *mcp.Request) (*mcp.Result, error) {
+	return nil, errors.New("no questions")
+}
+func (inbound) Notify(mcp.Notification) {}
+func (i inbound) Down(err error)        { i.down <- err }

@@ -1,0 +1,297 @@
+package sharedserver
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/dowel-mcp/dowel/internal/process"
+	"github.com/dowel-mcp/dowel/internal/replica"
+	"github.com/dowel-mcp/dowel/internal/startphase"
+	"github.com/dowel-mcp/dowel/internal/timeout"
+	"github.com/dowel-mcp/dowel/mcp"
+	"github.com/dowel-mcp/dowel/transport"
+	"github.com/dowel-mcp/dowel/transport/overconn"
+	"github.com/dowel-mcp/dowel/transport/stdio"
+)
+
+// A Target is a server that one replica runs for all. It is a [transport.Dialer].
+type Target struct {
+	server *server
+	inner  transport.Dialer
+}
+
+// Target returns the target of a server. inner connects to it at its owner. The replicas must use the same
+// name for the same server.
+func (p *Pool) Target(name string, inner transport.Dialer) *Target {
+	return &Target{p.server(name), inner}
+}
+
+// Inner returns the target that the owner dials.
+func (t *Target) Inner() transport.Dialer { return t.inner }
+
+// With returns the same target with another inner one.
+func (t *Target) With(inner transport.Dialer) *Target { return &Target{t.server, inner} }
+
+// Endpoint implements [transport.Dialer].
+func (t *Target) Endpoint() string { return "" }
+
+// StartsCommand tells package client that the limits of a command apply, see [startphase.StartsCommand].
+func (t *Target) StartsCommand() bool {
+	_, ok := t.inner.(stdio.Command)
+	return ok
+}
+
+// String implements [transport.Dialer].
+func (t *Target) String() string { return t.inner.String() }
+
+// IsOwn reports whether the last dial was one of the server itself.
+func (t *Target) IsOwn() bool { return t.server.dialedOwn.Load() }
+
+// Owner says which replica runs the server, or "" if that is not known.
+func (t *Target) Owner() string {
+	switch owner, _ := t.server.owner.Load().(string); owner {
+	case "":
+		return ""
+	case t.server.pool.instance:
+		return "this replica"
+	default:
+		return describe(owner)
+	}
+}
+
+// server has the state of one server in a pool.
+type server struct {
+	pool      *Pool
+	name      string
+	owner     atomic.Value // string: the instance of the owner, or "" if it is not known
+	dialedOwn atomic.Bool
+	awaiting  atomic.Bool // awaitOwner runs
+
+	mu    sync.Mutex
+	lease *replica.Lease // nil unless this process owns the server; guarded by mu
+	conns []*conn        // of other replicas; guarded by mu
+}
+
+func (s *server) key() string { return replica.KeyOf("server", s.name) }
+
+// Dial implements [transport.Dialer]. It takes the lease and connects to the server, or connects to the
+// owner. It fails at once if the owner has ended and its lease has not.
+func (t *Target) Dial(ctx context.Context, in mcp.Inbound, opts transport.ClientOptions) (mcp.Transport, error) {
+	s := t.server
+	lease, holder, err := s.takeLease(ctx)
+	s.owner.Store(holder)
+	s.dialedOwn.Store(lease != nil)
+	switch {
+	case err != nil:
+		s.awaitOwner("")
+		return nil, fmt.Errorf("%w: which replica runs the server %s is not known: %w", mcp.ErrConnection, s.name, err)
+	case lease != nil:
+		return t.dialOwn(ctx, lease, in, opts)
+	}
+	made, err := s.dialOwner(ctx, holder, in, opts)
+	if err != nil {
+		s.owner.Store("")
+		s.awaitOwner(holder)
+		return nil, fmt.Errorf("%w: %w", mcp.ErrConnection, err)
+	}
+	return made, nil
+}
+
+// takeLease takes the lease if it is free.
+func (s *server) takeLease(ctx context.Context) (lease *replica.Lease, holder string, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	lease, holder, err = replica.TryHold(ctx, s.pool.opts.Values, s.key(), s.pool.instance)
+	if lease != nil {
+		s.lease = lease
+	}
+	return lease, holder, err
+}
+
+// release ends the connections of other replicas and the lease.
+func (s *server) release(lease *replica.Lease) {
+	s.mu.Lock()
+	conns := s.conns
+	s.conns, s.lease = nil, nil
+	s.mu.Unlock()
+	for _, c := range conns {
+		_ = c.Close()
+	}
+	s.owner.CompareAndSwap(s.pool.instance, "")
+	lease.Release()
+}
+
+// connTransport has the methods of transports over a [transport.Conn].
+type connTransport interface {
+	mcp.Transport
+	mcp.Notifier
+	UnaddressedFrames() int64
+}
+
+// ownTransport is a transport to a server that this process owns. Closing it releases the lease.
+type ownTransport struct {
+	connTransport
+	close func() error
+}
+
+func (t *ownTransport) Close() error { return t.close() }
+
+// ownInbound passes the first loss of the connection on.
+type ownInbound struct {
+	mcp.Inbound
+	once sync.Once
+}
+
+func (i *ownInbound) Down(err error) { i.once.Do(func() { i.Inbound.Down(err) }) }
+
+// dialOwn connects to the server, which this process owns. The dial and the connection end with the lease.
+func (t *Target) dialOwn(ctx context.Context, lease *replica.Lease, in mcp.Inbound, opts transport.ClientOptions) (mcp.Transport, error) {
+	s, own := t.server, &ownInbound{Inbound: in}
+	ctx, cancel := context.WithCancelCause(ctx)
+	lost := fmt.Errorf("this replica may not run the server %s any more: it has lost its lease, because the cluster could not be reached", s.name)
+	context.AfterFunc(lease.Context(), func() { cancel(lost) })
+	made, err := t.inner.Dial(ctx, own, opts)
+	if err != nil {
+		process.AwaitEnd(err) // it must not run twice
+		s.release(lease)
+		return nil, err
+	}
+	var closing sync.Once
+	var closed error
+	closeAll := func() error {
+		closing.Do(func() {
+			own.once.Do(func() {}) // no loss from now on
+			closed = made.Close()
+			s.release(lease)
+		})
+		return closed
+	}
+	s.pool.start(func() {
+		<-lease.Context().Done() // released or lost
+		own.Down(lost)
+		_ = closeAll()
+	})
+	inner, ok := made.(connTransport)
+	if !ok {
+		return &plainOwnTransport{made, closeAll}, nil
+	}
+	return &ownTransport{inner, closeAll}, nil
+}
+
+// plainOwnTransport is an ownTransport without optional methods.
+type plainOwnTransport struct {
+	mcp.Transport
+	close func() error
+}
+
+func (t *plainOwnTransport) Close() error { return t.close() }
+
+// startPause is the time between two questions to an owner that starts its server.
+const startPause = 200 * time.Millisecond
+
+// dialOwner connects to the owner. It waits while the server starts there.
+func (s *server) dialOwner(ctx context.Context, owner string, in mcp.Inbound, opts transport.ClientOptions) (mcp.Transport, error) {
+	if owner == s.pool.instance {
+		return nil, fmt.Errorf("the server %s ends at this replica", s.name)
+	}
+	id := rand.Text()
+	c := s.pool.newConn(owner, id)
+	if c == nil {
+		return nil, errors.New("dowel ends")
+	}
+	for {
+		answer, err := c.send(message{Kind: openConn, From: s.pool.instance, Server: s.name}, nil)
+		if err != nil {
+			c.forget()
+			return nil, fmt.Errorf("the server %s has no owner at the moment: %w; a replica starts it within %v", s.name, err, replica.LeaseLife)
+		}
+		if !bytes.Equal(answer, answerStarting) {
+			break
+		}
+		startphase.Report(ctx, startphase.Phase{Runner: describe(owner)})
+		if err := timeout.Sleep(ctx, startPause); err != nil {
+			c.forget()
+			return nil, fmt.Errorf("the server %s is still starting at %s: %w", s.name, describe(owner), err)
+		}
+	}
+	startphase.Report(ctx, startphase.Phase{})
+	c.begin()
+	opts.Revision, opts.SerializeAsks = mcp.LatestRevision, false // the owner translates
+	return overconn.Connect(ctx, c, in, "", opts)
+}
+
+// accept connects another replica to a server that this process owns.
+func (s *server) accept(m message) (answer []byte, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.lease == nil {
+		return nil, fmt.Errorf("it does not run the server %s", s.name)
+	}
+	if s.pool.hasConn(m.Conn) { // the acknowledgement was lost
+		return nil, nil
+	}
+	h, err := s.pool.opts.Serve(s.name)
+	if errors.Is(err, ErrStarting) {
+		return answerStarting, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	c := s.pool.newConn(m.From, m.Conn)
+	if c == nil {
+		return nil, errors.New("it ends")
+	}
+	c.begin()
+	s.conns = append(s.conns, c)
+	ctx := s.lease.Context()
+	s.pool.start(func() {
+		_ = overconn.Serve(ctx, c, h, transport.ServerOptions{Logger: s.pool.opts.Logger}) // the other replica reports how it ended
+		s.forget(c)
+	})
+	return nil, nil
+}
+
+// forget removes the connection of another replica.
+func (s *server) forget(c *conn) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.conns = slices.DeleteFunc(s.conns, func(other *conn) bool { return other == c })
+}
+
+// awaitOwner begins another dial as soon as the lease is free, or its holder answers. holder is "" if it is not
+// known.
+func (s *server) awaitOwner(holder string) {
+	if !s.awaiting.CompareAndSwap(false, true) {
+		return
+	}
+	s.pool.start(func() {
+		defer s.awaiting.Store(false)
+		for timeout.Sleep(s.pool.ctx, startPause) == nil {
+			if s.mayDial(holder) && s.pool.opts.Redial(s.name) {
+				return
+			}
+		}
+	})
+}
+
+// mayDial reports whether another dial may succeed.
+func (s *server) mayDial(holder string) bool {
+	lease, err := replica.Holder(s.pool.ctx, s.pool.opts.Values, s.key())
+	switch {
+	case err != nil:
+		return false
+	case lease == "", lease != holder:
+		return true
+	case lease == s.pool.instance:
+		return false
+	}
+	_, err = s.pool.opts.Network.Send(s.pool.ctx, lease, message{Kind: checkPool}.encode(nil))
+	return err == nil
+}
