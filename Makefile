@@ -11,9 +11,9 @@ FUZZTIME ?= 40000x
 PLATFORMS := linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64
 # The packages of the unit stages: make unit PACKAGES=./hub
 PACKAGES ?= ./...
-STAGES := check vet unit allocations mutate-sample fuzz archives attack browser interop servers conformance
+STAGES := check vet unit allocations mutate-sample fuzz archives attack chaos-short browser interop servers conformance
 
-.PHONY: test long check vet unit unit-busy unit-single allocations mutate mutate-sample fuzz archives release attack attack-long chat-long browser browser-deps console-shots refused interop interop-deps windows cold servers conformance conformance-deps redis nginx postgres xvfb bubblewrap keyring bench floor build clean help
+.PHONY: test long check vet unit unit-busy unit-single allocations mutate mutate-sample fuzz archives release attack attack-long chaos chaos-short chat-long task-kills browser browser-deps console-shots refused interop interop-deps windows cold servers conformance conformance-deps redis nginx postgres xvfb bubblewrap keyring bench floor build clean help
 
 test: ## everything: all stages run, also after a failure
 	@go run ./internal/testall $(STAGES)
@@ -33,7 +33,7 @@ check: bin/golangci-lint ## formatting, tidy modules and lint
 	@unformatted=$$(git ls-files '*.go' | xargs gofmt -l)
 	if [ -n "$$unformatted" ]; then echo "not gofmt-ed:"; echo "$$unformatted"; exit 1; fi
 	failed=
-	for module in . interop attack browser bench servers tools; do
+	for module in . interop attack chaos browser bench servers tools; do
 		go -C $$module mod tidy -diff >/dev/null || { echo "go.mod or go.sum is not tidy; run: go -C $$module mod tidy"; failed=1; }
 	done
 	[ -z "$$failed" ]
@@ -51,6 +51,7 @@ vet: ## go vet: everything on Linux, and what differs on macOS and Windows
 	done
 	cd interop && go vet ./...
 	cd ../attack && go vet ./...
+	cd ../chaos && go vet ./...
 	cd ../browser && go vet ./...
 	cd ../bench && go vet ./...
 	cd ../servers && go vet ./...
@@ -68,10 +69,10 @@ endef
 
 unit: bin/gotestsum redis nginx bubblewrap ## the module's own tests, with the race detector
 	@$(set_up_unit)
-	bin/gotestsum --format pkgname --format-hide-empty-pkg --jsonfile $$events/unit.json -- -race -timeout 15m $(PACKAGES)
+	bin/gotestsum --format pkgname --format-hide-empty-pkg --jsonfile $$events/unit.json -- -race -timeout 30m $(PACKAGES)
 
-long: ## hours: unit tests ten times on a busy machine and once on one processor, all changes that break a requirement, all attacks with a soak of five minutes, 30 minutes of random keys in the chat, clients that are refused, 20 servers from a cold npm cache, the Windows build under Wine, and the release with its first run
-	@go run ./internal/testall unit-busy unit-single mutate attack-long chat-long refused cold windows release
+long: ## hours: unit tests ten times on a busy machine and once on one processor, all changes that break a requirement, all attacks with a soak of five minutes, 30 minutes of random keys in the chat, 200 kills of a process with tasks, 30 minutes of faults of replicas, clients that are refused, 20 servers from a cold npm cache, the Windows build under Wine, and the release with its first run
+	@go run ./internal/testall unit-busy unit-single mutate attack-long chat-long task-kills chaos refused cold windows release
 
 # Each package runs ten times in one process; its time limit is for all ten.
 unit-busy: bin/gotestsum redis nginx bubblewrap
@@ -108,7 +109,7 @@ fuzz: ## each fuzz target for $(FUZZTIME)
 			tail -40 $$log; failed=1
 			echo "go test -run '^$$' -fuzz '^$$target$$' -fuzztime $(FUZZTIME) $$dir" >> "$${DOWEL_TEST_REPEAT:-/dev/null}"
 		fi
-	done < <(grep -roE '^func Fuzz\w+' --include='*_test.go' . | grep -vE '^./(attack|browser|interop|bench|servers)/' | sed -E 's#/[^/]*:func # #' | sort -u)
+	done < <(grep -roE '^func Fuzz\w+' --include='*_test.go' . | grep -vE '^./(attack|chaos|browser|interop|bench|servers)/' | sed -E 's#/[^/]*:func # #' | sort -u)
 	[ -z "$$failed" ]
 
 # The servers need minutes for each platform. make release builds them for all.
@@ -131,7 +132,17 @@ attack-long: bin/gotestsum
 	@export DOWEL_ATTACK=whole DOWEL_SOAK=$${DOWEL_SOAK:-5m}
 	$(run_attacks)
 
+# Each run takes other random numbers, and prints how to repeat it.
+chaos-short: bin/gotestsum
+	@cd chaos && ../bin/gotestsum --format testname --jsonfile "$${DOWEL_TEST_EVENTS:-$$(mktemp -d)}/chaos.json" -- -count=1 -timeout 10m ./...
+
+chaos: ## 30 minutes of faults of three replicas, with one NATS server and with three; the histories are checked. CHAOS='-seed 7 -nodes 3' for another run
+	@cd chaos && go test -v -count=1 -timeout 2h -run TestReplicasUnderFaults . -for 15m -nodes 1,3 -strict -faults kill,kill,stop,cut,slow,cut-store,slow-store,kill-store $(CHAOS)
+
 # Random keys on the full screen of dowel chat. DOWEL_RANDOM_KEYS changes the time.
+task-kills: ## a process with stored tasks is killed 200 times under load
+	@DOWEL_TASK_KILLS=$${DOWEL_TASK_KILLS:-200} go test -v -timeout 2h -count=1 -run TestKilledProcessLosesNothing ./internal/taskengine
+
 chat-long: bin/gotestsum ## 30 minutes of random keys in the chat; goroutines and heap are compared at the end
 	@export DOWEL_RANDOM_KEYS=$${DOWEL_RANDOM_KEYS:-30m}
 	bin/gotestsum --format testname --jsonfile "$${DOWEL_TEST_EVENTS:-$$(mktemp -d)}/chat-long.json" -- -v -timeout 1h -count=1 -run TestScreenRandomKeys ./internal/tui/screen
@@ -154,9 +165,9 @@ browser-deps:
 
 console-shots: browser-deps ## the screenshots of docs/console.md
 	@mkdir -p docs/console
-	cd browser && DOWEL_SHOTS=$(CURDIR)/docs/console go test -count=1 -run 'TestScreens|TestLoggedOut' .
+	cd browser && DOWEL_SHOTS=$(CURDIR)/docs/console go test -count=1 -tags shots -run TestShots .
 
-interop: interop-deps keyring bin/gotestsum ## real peers: npm's reference servers, the SDKs' clients, badly behaved servers
+interop: interop-deps keyring nginx bin/gotestsum ## real peers: npm's reference servers, the SDKs' clients, badly behaved servers
 	@cd interop && ../bin/gotestsum --format testname --hide-summary=skipped --jsonfile "$${DOWEL_TEST_EVENTS:-$$(mktemp -d)}/interop.json" -- -timeout 20m ./...
 
 servers: bin/gotestsum postgres xvfb ## the servers that need more than dowel itself

@@ -60,14 +60,14 @@ func TestAllocations(t *testing.T) {
 }
 
 // counted measures an item several times, without garbage collections, which would empty the pools,
-// and returns the smallest counts. It tries more often, and longer, while they exceed the bound: on
-// a busy machine an attempt has few operations, which share the allocations of its start.
+// and returns the smallest counts. It tries more often, each time twice as long, while they exceed the
+// bound: on a busy machine a short attempt has few operations, which share the allocations of its start.
 func counted(t *testing.T, item work.Item, allowed allocations) allocations {
 	defer debug.SetMemoryLimit(debug.SetMemoryLimit(1 << 30))
 	defer debug.SetGCPercent(debug.SetGCPercent(-1))
 	least := allocations{math.Inf(1), math.Inf(1)}
 	for attempt := 1; attempt <= 3 || attempt <= 10 && (least.Allocs > allowed.Allocs || least.Bytes > allowed.Bytes); attempt++ {
-		got, err := item.Measure(t.Context(), item.Ours(), work.Options{Time: time.Duration(attempt) * 40 * time.Millisecond})
+		got, err := item.Measure(t.Context(), item.Ours(), work.Options{Time: min(20*time.Millisecond<<attempt, 2*time.Second)})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -78,7 +78,7 @@ func openAsks(t *testing.T) (*user, *tab) {
 	u.start()
 	p := newTab(t, u.url)
 	p.show(looks[0])
-	p.do(chromedp.Navigate(u.loginURL()))
+	p.login(u)
 	p.state("everything", "ready")
 	p.state("bad", "ready")
 	return u, p

@@ -19,7 +19,7 @@ func TestAudit(t *testing.T) {
 	u.start()
 	p := newTab(t, u.url)
 	p.show(looks[0])
-	p.do(chromedp.Navigate(u.loginURL()))
+	p.login(u)
 	p.state("everything", "ready")
 	p.state("bad", "ready")
 	p.click("#rail a", "Audit")

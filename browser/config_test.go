@@ -28,7 +28,7 @@ func TestConfig(t *testing.T) {
 	u.start()
 	p := newTab(t, u.url)
 	p.show(looks[0])
-	p.do(chromedp.Navigate(u.loginURL()))
+	p.login(u)
 	p.sees("store")
 	p.click("#rail a", "Config")
 	p.sees("replaces dowel.json:1")
@@ -103,7 +103,7 @@ func TestConfigEdit(t *testing.T) {
 	u.start()
 	p := newTab(t, u.url)
 	p.show(looks[0])
-	p.do(chromedp.Navigate(u.loginURL()))
+	p.login(u)
 	p.sees("store")
 	p.click("#rail a", "Config")
 

@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/chromedp/chromedp"
 	"github.com/dowel-mcp/dowel/internal/polltest"
 )
 
@@ -153,4 +154,11 @@ func (u *user) stop() {
 func (u *user) loginURL() string {
 	u.t.Helper()
 	return strings.TrimSpace(u.run(false, "console", "--print"))
+}
+
+// login opens the console and waits until the page has its token.
+func (p *tab) login(u *user) {
+	p.t.Helper()
+	p.do(chromedp.Navigate(u.loginURL()))
+	p.until(`!!localStorage.getItem("dowel.token")`)
 }

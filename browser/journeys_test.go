@@ -84,7 +84,7 @@ func TestPause(t *testing.T) {
 	u.configureServers(map[string]json.RawMessage{"everything": json.RawMessage(`"everything"`)})
 	u.start()
 	p := newTab(t, u.url)
-	p.do(chromedp.Navigate(u.loginURL()))
+	p.login(u)
 	p.press("gw")
 	p.click("button", "Pause")
 	u.run(false, "call", "everything.echo", "message=held")
@@ -105,7 +105,7 @@ func TestReadOnly(t *testing.T) {
 	u.configureServers(map[string]json.RawMessage{"everything": json.RawMessage(`"everything"`)})
 	u.start("--console=read")
 	p := newTab(t, u.url)
-	p.do(chromedp.Navigate(u.loginURL()))
+	p.login(u)
 	p.sees("read only")
 	p.state("everything", "ready")
 	if eval[bool](p, `!!document.querySelector("[aria-label='Restart everything']")`) {

@@ -34,7 +34,7 @@ func openConsole(t *testing.T) (*user, *tab) {
 	u.traffic()
 	p := newTab(t, u.url)
 	p.show(looks[0])
-	p.do(chromedp.Navigate(u.loginURL()))
+	p.login(u)
 	p.sees("JIRA_API_TOKEN")
 	return u, p
 }
@@ -125,10 +125,29 @@ func TestScreens(t *testing.T) {
 			p.sees("an-editor-with-a-rather-long-name asks too")
 			p.sees("declined in claude-code")
 		}},
+		{"approval", "/console/asks", "an-editor-with-a-rather-long-name", func() {
+			u.askApproval(edit("shown"))
+			p.sees("asks before it runs this tool")
+		}},
 		{"question", "/console/tools/everything/tool/test_elicitation_sep1330_enums", "each kind of choice", func() {
 			p.click(".run", "Run")
 			p.until(`!!document.querySelector(".ask-box .form")`)
 		}},
+		{"chat-none", "/console/chat", "No conversation is saved", nil},
+		{"chat", "/console/chat", "No conversation is saved", func() {
+			u.chats()
+			p.do(chromedp.Navigate(u.url + "/console/chat"))
+			p.click(".chat", "Greet everybody")
+			p.click("summary", "test_error_handling")
+			p.sees("Result")
+		}},
+		{"chat-request", "/console/chat", "Greet everybody", func() {
+			p.click(".chat", "Greet everybody")
+			p.click(".to-prompt", "request 2")
+			p.click("#inspector summary", "tools")
+			p.sees("everything__echo")
+		}},
+		{"chat-filter", "/console/chat?q=nothing+such", "No conversation has these words", nil},
 		{"config", "/console/config", "Files, the first wins", nil},
 		{"config-entry", "/console/config/search", "SEARCH_TOKEN", func() { p.sees("Effective values") }},
 		{"config-text", "/console/config", "Files, the first wins", func() { p.click("a.name", "dowel.json"); p.sees("← All files") }},
@@ -139,11 +158,11 @@ func TestScreens(t *testing.T) {
 		}},
 		{"audit-none", "/console/audit?q=nothing+such", "No record matches", nil},
 		{"search", "/console/tools?q=repository", "delete_repository", nil},
-		{"help", "/console/wire", "create_issue", func() {
+		{"help", "/console/wire?q=tool:create_issue", "create_issue", func() {
 			p.click("#help-button", "?")
 			p.sees("Keys and filter")
 		}},
-		{"wire", "/console/wire?q=" + "-client:nobody", "search_code", func() {
+		{"wire", "/console/wire?q=method:tools/call", "search_code", func() {
 			p.click(".row", "delete_repository")
 			p.sees("Started")
 			eval[chromedp.Void](p, "document.querySelector('.list').focus()")
@@ -194,7 +213,7 @@ func TestLoggedOut(t *testing.T) {
 		t.Error("the page has data")
 	}
 	p.checkQuiet()
-	p.do(chromedp.Navigate(u.loginURL()))
+	p.login(u)
 	p.sees("secretname")
 	if at := eval[string](p, "location.href"); strings.Contains(at, "login") {
 		t.Errorf("the ticket stays in the address: %s", at)

@@ -19,7 +19,7 @@ func openTools(t *testing.T) (*user, *tab) {
 	u.start()
 	p := newTab(t, u.url)
 	p.show(looks[0])
-	p.do(chromedp.Navigate(u.loginURL()))
+	p.login(u)
 	p.state("tracker", "ready")
 	p.state("everything", "ready")
 	p.click("#rail a", "Tools")
@@ -150,7 +150,7 @@ func TestToolsByKeyboard(t *testing.T) {
 	p.checkQuiet()
 }
 
-// A call shows its progress, can be cancelled, and goes on in dowel while the page is elsewhere.
+// A call shows its progress, can be cancelled, and continues in dowel while the page is elsewhere.
 func TestCallsGoOn(t *testing.T) {
 	u, p := openTools(t)
 	p.do(chromedp.Navigate(u.url + "/console/tools/everything/tool/slow"))

@@ -131,7 +131,7 @@ func TestProtectedServers(t *testing.T) {
 			if n := as.Count("refresh_token"); n != 1 {
 				t.Errorf("%d refreshes, want 1", n)
 			}
-			as.RevokeAll()
+			as.Revoke(true, false)
 			call("write")
 			expectLogins(t, as, "notes:read", "notes:read notes:write", "notes:read notes:write")
 		})

@@ -58,7 +58,7 @@ func TestDowelServe(t *testing.T) {
 		t.Error("the program beside dowel, which has no option roots=, was not started")
 	}
 	out, err := exec.Command(dowel, "serve", "sql", "--http", "0").CombinedOutput()
-	if err == nil || !strings.Contains(string(out), "dowel servers add sql -- dowel serve sql") {
+	if err == nil || !strings.Contains(string(out), "dowel add sql -- dowel serve sql") {
 		t.Errorf("%v\n%s", err, out)
 	}
 }

@@ -3,6 +3,7 @@ package peers
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/dowel-mcp/dowel/bench/dowel"
 	"github.com/dowel-mcp/dowel/bench/floor"
@@ -15,9 +16,12 @@ import (
 // All are the implementations in the order of the tables: the floors, dowel, the peers.
 var All = []peer.Peer{floor.Peer{}, jsonfloor.Peer{}, dowel.Peer{}, gosdk.Peer{}, mcpgo.Peer{}}
 
+// Strict are floors that only some of the work has.
+var Strict = []peer.Peer{floor.OneHop{}, floor.Direct{}}
+
 // Named returns the implementation of that name.
 func Named(name string) (peer.Peer, error) {
-	for _, p := range All {
+	for _, p := range slices.Concat(All, Strict) {
 		if p.Name() == name {
 			return p, nil
 		}

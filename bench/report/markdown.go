@@ -212,7 +212,7 @@ func (p *page) note(text string) string {
 
 func (p *page) remarks() {
 	p.WriteString("\n## What each does otherwise than the others\n\n")
-	for _, one := range peers.All {
+	for _, one := range slices.Concat(peers.Strict, peers.All) {
 		if remarks := one.Remarks(); len(remarks) > 0 {
 			fmt.Fprintf(p, "- **%s**: %s\n", one.Name(), strings.Join(remarks, " "))
 		}

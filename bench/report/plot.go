@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/dowel-mcp/dowel/bench/peers"
 	"github.com/dowel-mcp/dowel/bench/rounds"
 	"github.com/dowel-mcp/dowel/bench/work"
 	"gonum.org/v1/plot"
@@ -111,7 +112,7 @@ var ticks = []plot.Tick{{Value: 0.5, Label: "½"}, {Value: 1, Label: "1"}, {Valu
 func rowsOf(items []work.Item) (rows []plotted) {
 	for _, item := range items {
 		for _, row := range item.Rows {
-			if len(item.Rivals()) > 0 && (row.Figure == work.Time || row.Figure == work.CPU) {
+			if len(item.Rivals()) > 0 && item.Base() == peers.All[0].Name() && (row.Figure == work.Time || row.Figure == work.CPU) {
 				rows = append(rows, plotted{item.Name, item.Base(), row.Figure})
 			}
 		}

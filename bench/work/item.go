@@ -96,7 +96,7 @@ func (o Options) withDefaults() Options {
 
 // All returns all items, in the order of the tables.
 func All() []Item {
-	return slices.Concat(calls(), payloads(), lists(), fanOuts(), idles(), cpus(), starts(), gateways(), authorizations())
+	return slices.Concat(calls(), hops(), payloads(), lists(), fanOuts(), idles(), cpus(), starts(), gateways(), taskItems(), authorizations())
 }
 
 // contestants returns the names of all implementations. The floor is the first.

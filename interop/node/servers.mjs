@@ -29,6 +29,15 @@ export const servers = {
     /** `dowel serve everything`: the whole contract. */
     dowel: { checks: 'contract', without: {} },
 
+    /** The same behind `dowel up`, which puts the name of the server before each question. */
+    'dowel up': {
+        checks: 'contract',
+        without: {
+            v1: ['elicitation', 'input required in the legacy era'],
+            v2: ['elicitation', 'input required', 'input required without retries']
+        }
+    },
+
     /** The official Go SDK's conformance server. It offers only what the official suite checks, so neither echo nor add. */
     'gosdk-everything': {
         checks: 'contract',

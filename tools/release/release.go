@@ -145,6 +145,9 @@ func (r *release) buildTarget(ctx context.Context, t *target, extras []archiveFi
 	if err := r.writeServerSBOMs(*t, t.servers); err != nil {
 		return err
 	}
+	if info.Size() > maxBinary {
+		return fmt.Errorf("the stripped binary for %s has %.1f MB, at most %.1f are allowed: see which dependency grew, or what makes the linker keep all methods (text/template, reflect.Value.MethodByName)", t, megabytes(info), maxBinary/1e6)
+	}
 	packed, err := os.Stat(archive)
 	if err != nil {
 		return err
@@ -152,6 +155,9 @@ func (r *release) buildTarget(ctx context.Context, t *target, extras []archiveFi
 	fmt.Fprintf(r.log, "%-14s binary %5.1f MB, archive %5.1f MB, %s\n", t, megabytes(info), megabytes(packed), time.Since(start).Round(time.Second))
 	return nil
 }
+
+// maxBinary is the size in bytes that the stripped binary may have on each platform.
+const maxBinary = 46_000_000
 
 func megabytes(info os.FileInfo) float64 { return float64(info.Size()) / 1e6 }
 

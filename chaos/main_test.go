@@ -1,0 +1,55 @@
+//go:build linux
+
+package chaos
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+	"time"
+)
+
+// roleVariable makes the test binary a NATS server. See roles.
+const roleVariable = "DOWEL_CHAOS_ROLE"
+
+var roles = map[string]func(){}
+
+// dowelPath is the program under test.
+var dowelPath string
+
+var (
+	seed    = flag.Uint64("seed", 0, "the random numbers of the schedule; 0 takes others each time")
+	lasting = flag.Duration("for", 20*time.Second, "how long faults happen, for each number of NATS servers")
+	nodes   = flag.String("nodes", "1", "the numbers of NATS servers, with a comma between")
+	kinds   = flag.String("faults", "kill,kill,stop,cut,slow,cut-store,slow-store", "the kinds of faults, with a comma between: kill, stop, cut, slow, cut-store, slow-store, kill-store")
+	strict  = flag.Bool("strict", false, "also check how soon operations end; only on a machine that does nothing else")
+)
+
+func TestMain(m *testing.M) {
+	if role := roles[os.Getenv(roleVariable)]; role != nil {
+		role()
+		return
+	}
+	flag.Parse()
+	os.Exit(buildAndRun(m))
+}
+
+func buildAndRun(m *testing.M) int {
+	folder, err := os.MkdirTemp("", "dowel-chaos-")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer os.RemoveAll(folder)
+	dowelPath = filepath.Join(folder, "dowel")
+	build := exec.Command("go", "build", "-o", dowelPath, "./cmd/dowel")
+	build.Dir = ".."
+	if output, err := build.CombinedOutput(); err != nil {
+		fmt.Fprintf(os.Stderr, "building dowel: %v\n%s", err, output)
+		return 1
+	}
+	return m.Run()
+}
