@@ -158,6 +158,8 @@ func TestSuccessScreens(t *testing.T) {
 		}
 		show("search", []string{"search", "weather", "--registry", registry}, nil)
 		show("add", []string{"add", "io.github.acme/weather", "--registry", registry}, func(terminal *pty) {
+			terminal.expect("environment variable WEATHER_KEY): ")
+			terminal.typeText("hidden\n")
 			terminal.expect("Add it as weather?")
 			terminal.typeText("y\n")
 		})

@@ -115,7 +115,7 @@ func (in *Input) Variable() string {
 // variable matches a value with variables of dowel. Their values are not known yet.
 var variable = regexp.MustCompile(`\$\{[^}]*\}`)
 
-// Check returns an error unless a value is valid for the input.
+// Check returns an error unless a value is valid for the input. The error does not show a secret.
 func (in *Input) Check(value string) error {
 	switch {
 	case variable.MatchString(value):
@@ -125,9 +125,9 @@ func (in *Input) Check(value string) error {
 	case strings.ContainsRune(value, 0):
 		return fmt.Errorf("%s must not contain a zero byte", in.Name)
 	case len(in.Choices) > 0 && !slices.Contains(in.Choices, value):
-		return fmt.Errorf("%s is %q, want one of %s", in.Name, value, strings.Join(in.Choices, ", "))
+		return in.explainValue(value, "one of "+strings.Join(in.Choices, ", "))
 	case in.Type == "boolean" && value != "true" && value != "false":
-		return fmt.Errorf("%s is %q, want true or false", in.Name, value)
+		return in.explainValue(value, "true or false")
 	case in.Type == "number":
 		return in.checkNumber(value)
 	}
@@ -138,13 +138,21 @@ func (in *Input) checkNumber(value string) error {
 	n, err := strconv.ParseFloat(value, 64)
 	switch {
 	case err != nil:
-		return fmt.Errorf("%s is %q, want a number", in.Name, value)
+		return in.explainValue(value, "a number")
 	case in.Min != nil && n < *in.Min:
-		return fmt.Errorf("%s is %s, want at least %v", in.Name, value, *in.Min)
+		return in.explainValue(value, fmt.Sprintf("at least %v", *in.Min))
 	case in.Max != nil && n > *in.Max:
-		return fmt.Errorf("%s is %s, want at most %v", in.Name, value, *in.Max)
+		return in.explainValue(value, fmt.Sprintf("at most %v", *in.Max))
 	}
 	return nil
+}
+
+// explainValue returns the error of a wrong value, without the value if it is a secret.
+func (in *Input) explainValue(value, want string) error {
+	if in.Secret {
+		return fmt.Errorf("the value of %s is wrong, want %s", in.Name, want)
+	}
+	return fmt.Errorf("%s is %q, want %s", in.Name, value, want)
 }
 
 // Escape returns a text that a configuration file expands to the given one.

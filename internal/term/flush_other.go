@@ -12,3 +12,6 @@ func flushInput(*os.File) {}
 
 // hideKeys is not implemented for this system.
 func hideKeys(*os.File) (restore func(), err error) { return nil, errors.ErrUnsupported }
+
+// HideInput is not implemented for this system.
+func HideInput(*os.File) (restore func(), err error) { return nil, errors.ErrUnsupported }

@@ -15,13 +15,24 @@ func flushInput(terminal *os.File) {
 // hideKeys stops the echo of keys and passes each on by itself, not with its line. Ctrl-C stays a
 // signal.
 func hideKeys(terminal *os.File) (restore func(), err error) {
+	return clearModes(terminal, windows.ENABLE_ECHO_INPUT|windows.ENABLE_LINE_INPUT)
+}
+
+// HideInput stops the echo of input until restore is called. Lines and Ctrl-C work as
+// before.
+func HideInput(terminal *os.File) (restore func(), err error) {
+	return clearModes(terminal, windows.ENABLE_ECHO_INPUT)
+}
+
+// clearModes clears modes of a console. restore brings back the modes of before the call.
+func clearModes(terminal *os.File, modes uint32) (restore func(), err error) {
 	handle := windows.Handle(terminal.Fd())
 	var before uint32
 	if err := windows.GetConsoleMode(handle, &before); err != nil {
 		return nil, err
 	}
-	if err := windows.SetConsoleMode(handle, before&^(windows.ENABLE_ECHO_INPUT|windows.ENABLE_LINE_INPUT)); err != nil {
+	if err := windows.SetConsoleMode(handle, before&^modes); err != nil {
 		return nil, err
 	}
-	return func() { _ = windows.SetConsoleMode(handle, before) }, nil // as the call before
+	return func() { _ = windows.SetConsoleMode(handle, before) }, nil
 }

@@ -10,7 +10,6 @@ import (
 	"strings"
 
 	"github.com/dowel-mcp/dowel/internal/cli/exit"
-	"github.com/dowel-mcp/dowel/internal/cli/factory"
 	"github.com/dowel-mcp/dowel/internal/config"
 	"github.com/dowel-mcp/dowel/internal/install"
 	"github.com/dowel-mcp/dowel/internal/install/bundle"
@@ -126,44 +125,6 @@ func (a *addition) addBundle(ctx context.Context, path string, about []string) (
 		return err
 	}
 	return n, nil
-}
-
-// Bundle returns the folder of the bundle that a server runs from, or "".
-func Bundle(s *config.Server) string {
-	root, err := bundlesFolder()
-	if err != nil {
-		return ""
-	}
-	return bundleOf(root, s)
-}
-
-// RemoveBundle removes the folder of the bundle that a removed entry ran, unless another entry may
-// run it: it stays if a file cannot be read, or if the entry was in a file of --config, since dowel
-// does not know all such files.
-func RemoveBundle(f *factory.Factory, removed *config.Server, o config.Options) {
-	folder := Bundle(removed)
-	if folder == "" {
-		return
-	}
-	set := config.Load(o)
-	isUsed := slices.ContainsFunc(set.Servers, func(s *config.Server) bool { return s.Dir == folder })
-	isUnsure := len(o.Files) > 0 || slices.ContainsFunc(set.Files, func(file config.File) bool { return file.Broken })
-	switch {
-	case isUsed:
-		return
-	case isUnsure:
-		if !f.JSON {
-			f.WriteNote("The bundle stays in %s, since other files may run it.", folder)
-		}
-		return
-	}
-	if err := os.RemoveAll(folder); err != nil {
-		f.Warn("the bundle's folder was not removed: %v", err)
-		return
-	}
-	if !f.JSON {
-		f.WriteNote("Removed the bundle: %s", folder)
-	}
 }
 
 // bundleOf returns the folder of the bundle that a server runs in, or "".

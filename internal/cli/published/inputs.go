@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/dowel-mcp/dowel/internal/cli/exit"
@@ -83,12 +85,15 @@ func describeInput(in install.Input) string {
 	return text
 }
 
-// secretNotes says which variables the user must set.
-func secretNotes(p *install.Plan, values install.Values) (notes []string) {
+// secretNotes says which variables the user must set, and where typed secrets are.
+func secretNotes(p *install.Plan, values install.Values, typed *secretFiles) (notes []string) {
 	for _, in := range p.Inputs {
 		if in.Secret && values.Get(in.Name) == "${"+in.Variable()+"}" {
 			notes = append(notes, fmt.Sprintf("set the variable %s in the environment of dowel (%s): the secret stays out of the file", in.Variable(), describeInput(in)))
 		}
+	}
+	if typed != nil {
+		notes = append(notes, fmt.Sprintf("only you can read %s, which has %s; change a secret there", tildePath(typed.folder), strings.Join(slices.Sorted(maps.Keys(typed.secrets)), " and ")))
 	}
 	return notes
 }

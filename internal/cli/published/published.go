@@ -78,7 +78,25 @@ type Server struct {
 	// without a bundle.
 	Unpack func() error
 
-	temporary string // a downloaded file, or ""
+	temporary string       // a downloaded file, or ""
+	secrets   *secretFiles // nil without secrets to store
+}
+
+// StoreSecrets stores the secrets that the user has typed. Call it before the entry is written. If
+// the entry is not written, call [Server.RemoveSecrets].
+func (s *Server) StoreSecrets() error {
+	if s.secrets == nil {
+		return nil
+	}
+	return s.secrets.write()
+}
+
+// RemoveSecrets removes what [Server.StoreSecrets] has stored.
+func (s *Server) RemoveSecrets() error {
+	if s.secrets == nil {
+		return nil
+	}
+	return os.RemoveAll(s.secrets.folder)
 }
 
 // Close removes temporary files.
@@ -238,6 +256,10 @@ func (a *addition) addPlan(ctx context.Context, p *install.Plan, from *config.Se
 	if err := a.askValues(ctx, p, missing, values); err != nil {
 		return nil, err
 	}
+	secrets, err := a.askSecrets(ctx, p, given, values)
+	if err != nil {
+		return nil, err
+	}
 	s := &config.Server{}
 	if from != nil { // its file decides which texts are variables
 		s = from
@@ -250,7 +272,7 @@ func (a *addition) addPlan(ctx context.Context, p *install.Plan, from *config.Se
 	if p.Title != "" {
 		entry = append(edit.Object{{Key: "title", Value: install.Escape(p.Title)}}, entry...)
 	}
-	n := &Server{Name: p.Name, Entry: entry, Notes: secretNotes(p, values)}
+	n := &Server{Name: p.Name, Entry: entry, Notes: secretNotes(p, values, secrets), secrets: secrets}
 	if a.flags.as != "" {
 		n.Name = a.flags.as
 	}

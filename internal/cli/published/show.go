@@ -71,7 +71,9 @@ func (a *addition) warnOf(text string) {
 func hideSecrets(p *install.Plan, values install.Values) install.Values {
 	shown := maps.Clone(values)
 	for _, in := range p.Inputs {
-		if value := values.Get(in.Name); in.Secret && value != "" && value != "${"+in.Variable()+"}" {
+		value := values.Get(in.Name)
+		isReference := value == "${"+in.Variable()+"}" || strings.HasPrefix(value, "${file:")
+		if in.Secret && value != "" && !isReference {
 			shown[in.Name] = []string{secretmask.Mask}
 		}
 	}

@@ -41,7 +41,8 @@ starts the server at once and shows the result.
 
 A published server needs neither command nor URL. Give its name in the MCP registry (dowel search finds it), a server.json
 file, an MCPB bundle (FILE.mcpb or its URL), or the install link of another tool. dowel shows what will run, asks for the
-values that the server needs, and fixes the version. A bundle is unpacked into your data folder, and removed with the server.
+values that the server needs, and fixes the version. What you type for a secret is not shown and goes into a file that only you
+can read; the entry names the file. A bundle is unpacked into your data folder. Both are removed with the server.
 
 Without servers of your own, dowel starts its built-in servers. After you add your first server, it no longer does.`,
 		Example: `  dowel add files -- npx -y @modelcontextprotocol/server-filesystem .
@@ -98,9 +99,12 @@ func addServer(f *factory.Factory, cmd *cobra.Command, args []string, w connect.
 			return err
 		}
 	}
+	if err := n.StoreSecrets(); err != nil {
+		return err
+	}
 	result, err := editing.WriteEdit(path, false, change)
 	if err != nil {
-		return err
+		return errors.Join(err, n.RemoveSecrets())
 	}
 	added := Addition{File: path, Changed: result.Changed, Notes: n.Notes}
 	if name != given {

@@ -53,14 +53,20 @@ func removeServer(ctx context.Context, f *factory.Factory, name string, where fa
 	err = editing.EditFile(f, s.Path, dry, true, func(text []byte, format edit.Format) ([]byte, error) {
 		return edit.Remove(text, format, transfer.Path(d, name))
 	})
-	switch folder := published.Bundle(s); {
-	case err == nil && !dry:
-		editing.ReloadDaemon(ctx, f)
-		published.RemoveBundle(f, s, o)
-	case err == nil && folder != "" && !f.JSON:
-		f.WriteNote("The bundle would be removed too, unless another server runs it: %s", folder)
+	if err != nil {
+		return err
 	}
-	return err
+	if !dry {
+		editing.ReloadDaemon(ctx, f)
+		published.RemoveLeftovers(f, s, o)
+		return nil
+	}
+	for _, l := range published.Leftovers(s) {
+		if !f.JSON {
+			f.WriteNote("The %s would be removed too, unless another server needs it: %s", l.What, l.Folder)
+		}
+	}
+	return nil
 }
 
 // findEntry returns the effective entry of a server.
