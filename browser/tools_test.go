@@ -168,6 +168,35 @@ func TestCallsGoOn(t *testing.T) {
 	p.checkQuiet()
 }
 
+// One click calls a tool as a client of each era, with both results and questions side by side. The
+// address shows them again.
+func TestBothEras(t *testing.T) {
+	u, p := openTools(t)
+	p.do(chromedp.Navigate(u.url + "/console/tools/everything/tool/structured_object"))
+	p.click(".calling button", "Both eras")
+	p.until(`document.querySelectorAll(".era .result").length === 2`)
+	p.sees("As a client of 2026-07-28")
+	p.sees("As a client of 2025-11-25")
+	p.sees("Both results tell the same.")
+	address := eval[string](p, "location.href")
+	p.click("#rail a", "Servers")
+	p.state("tracker", "ready")
+	p.do(chromedp.Navigate(address))
+	p.until(`document.querySelectorAll(".era .result").length === 2`)
+	p.checkAccessibility("both eras", looks[0])
+	p.checkWidth("both eras")
+
+	p.do(chromedp.Navigate(u.url + "/console/tools/everything/tool/test_elicitation"))
+	p.fill("/message", "Who are you?")
+	p.click(".calling button", "Both eras")
+	p.until(`document.querySelectorAll(".era .ask-box").length === 2`)
+	for range 2 {
+		p.click(".era .ask-box button", "Decline")
+	}
+	p.until(`document.querySelectorAll(".era .result").length === 2`)
+	p.checkQuiet()
+}
+
 // A question of the server appears in its call, and the user answers it there. A wrong answer is
 // refused.
 func TestQuestions(t *testing.T) {

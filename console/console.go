@@ -76,9 +76,10 @@ func New(ctx context.Context, h *hub.Hub, o *Options) *Console {
 	})
 	c.trail.Log = audit.NewLog(c.trail, audit.Options{Mask: maskSecrets(h)})
 	own := gateway.New(h, nil)
-	c.calls = control.NewCalls(ctx, h, func(ctx context.Context, answers client.Answers) (*client.Client, error) {
+	c.calls = control.NewCalls(ctx, h, func(ctx context.Context, answers client.Answers, revision mcp.Revision) (*client.Client, error) {
 		return client.Dial(framesink.WithServing(ctx, c.recorder.ClientConn()), mcp.Chain(own, c.recorder.Middleware(), gateway.Audit(c.trail, gateway.AuditOptions{Mask: maskSecrets(h)})),
-			&client.Options{Info: mcp.Implementation{Name: "console", Version: "1"}, Answers: answers, NoOutputCheck: true, NoCache: true})
+			&client.Options{Info: mcp.Implementation{Name: "console", Version: "1"}, Answers: answers, NoOutputCheck: true, NoCache: true,
+				Wire: client.Wire{Revision: revision}})
 	})
 	c.calls.Asks.Record = c.trail.Log.Write
 	running := control.Running{Life: ctx, Controller: newController(h), Hub: h, Recorder: c.recorder, Calls: c.calls, Audit: c.trail}

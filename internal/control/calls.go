@@ -26,6 +26,8 @@ type CallRequest struct {
 	Meta string `json:"meta,omitzero"`
 	// Seconds limit the time between two signs of life of the server. 0 means no limit.
 	Seconds float64 `json:"seconds,omitzero"`
+	// Revision is the protocol revision of the client that makes the call. "" means the newest one.
+	Revision mcp.Revision `json:"revision,omitzero"`
 }
 
 // CallStatus is the state of a call.
@@ -82,11 +84,11 @@ type Calls struct {
 	Asks *Asks
 
 	hub  *hub.Hub
-	dial func(ctx context.Context, answers client.Answers) (*client.Client, error)
+	dial GatewayDialer
 	life context.Context
 
-	dialMu sync.Mutex
-	client *client.Client // nil until the first call; guarded by dialMu
+	dialMu  sync.Mutex
+	clients map[mcp.Revision]*client.Client // since the first call of a revision; guarded by dialMu
 
 	running sync.WaitGroup // calls
 
@@ -107,33 +109,41 @@ type userCall struct {
 	cancel  context.CancelCauseFunc
 }
 
-// NewCalls returns an empty history. dial connects to the gateway, once. Calls end with life.
-func NewCalls(life context.Context, h *hub.Hub, dial func(ctx context.Context, answers client.Answers) (*client.Client, error)) *Calls {
-	return &Calls{hub: h, dial: dial, life: life, Asks: newAsks(life)}
+// GatewayDialer connects a client to the gateway. An empty revision leaves the choice to the client.
+type GatewayDialer func(ctx context.Context, answers client.Answers, revision mcp.Revision) (*client.Client, error)
+
+// NewCalls returns an empty history. dial connects to the gateway, once for each revision. Calls end
+// with life.
+func NewCalls(life context.Context, h *hub.Hub, dial GatewayDialer) *Calls {
+	return &Calls{hub: h, dial: dial, life: life, clients: map[mcp.Revision]*client.Client{}, Asks: newAsks(life)}
 }
 
-// Close waits for the calls, which end with the life of the history, and ends the connection.
+// Close waits for the calls, which end with the life of the history, and ends the connections.
 func (c *Calls) Close() error {
 	c.running.Wait()
 	c.Asks.running.Wait()
 	c.dialMu.Lock()
 	defer c.dialMu.Unlock()
-	if c.client == nil {
-		return nil
+	var errs []error
+	for _, cl := range c.clients {
+		errs = append(errs, cl.Close())
 	}
-	return c.client.Close()
+	clear(c.clients)
+	return errors.Join(errs...)
 }
 
-// connect returns the client of all calls.
-func (c *Calls) connect(ctx context.Context) (*client.Client, error) {
+// connect returns the client of all calls of a revision.
+func (c *Calls) connect(ctx context.Context, revision mcp.Revision) (*client.Client, error) {
 	c.dialMu.Lock()
 	defer c.dialMu.Unlock()
-	if c.client != nil {
-		return c.client, nil
+	if cl := c.clients[revision]; cl != nil {
+		return cl, nil
 	}
-	var err error
-	c.client, err = c.dial(ctx, c.Answers())
-	return c.client, err
+	cl, err := c.dial(ctx, c.Answers(), revision)
+	if err == nil {
+		c.clients[revision] = cl
+	}
+	return cl, err
 }
 
 var (
@@ -148,6 +158,9 @@ func (c *Calls) Start(q CallRequest) (CallInfo, error) {
 	item, err := findItem(c.hub, q.ItemName)
 	if err != nil {
 		return CallInfo{}, err
+	}
+	if q.Revision != "" && !q.Revision.Known() {
+		return CallInfo{}, fmt.Errorf("%q is no revision of the protocol: want one of %v", q.Revision, mcp.Revisions())
 	}
 	q.Arguments = cmp.Or(q.Arguments, "{}")
 	for _, text := range []string{q.Arguments, cmp.Or(q.Meta, "{}")} {
@@ -221,7 +234,7 @@ func millisecondsSince(start time.Time) float64 {
 
 // run makes a call and returns its encoded result.
 func (c *Calls) run(ctx context.Context, call *userCall, item *hubItem, q CallRequest) (json.RawMessage, error) {
-	cl, err := c.connect(ctx)
+	cl, err := c.connect(ctx, q.Revision)
 	if err != nil {
 		return nil, err
 	}

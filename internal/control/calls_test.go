@@ -16,18 +16,29 @@ import (
 	"github.com/dowel-mcp/dowel/hub"
 	"github.com/dowel-mcp/dowel/internal/builtin/everything"
 	"github.com/dowel-mcp/dowel/internal/control"
+	"github.com/dowel-mcp/dowel/mcp"
 )
 
 // newCalls returns calls of the server everything, and the console's API with them.
 func newCalls(t *testing.T) (*control.Calls, http.Handler) {
+	t.Helper()
+	return newCallsAs(t, func(mcp.Revision) {})
+}
+
+// newCallsAs is newCalls. dialed is called with the revision of each connection to the gateway.
+func newCallsAs(t *testing.T, dialed func(mcp.Revision)) (*control.Calls, http.Handler) {
 	t.Helper()
 	h := hub.New(nil)
 	h.Apply([]hub.Definition{{Name: "everything", Target: everything.New()}}, "the test begins")
 	h.Settle(t.Context())
 	g := gateway.New(h, nil)
 	life, end := context.WithCancel(context.Background())
-	calls := control.NewCalls(life, h, func(ctx context.Context, answers client.Answers) (*client.Client, error) {
-		return client.Dial(ctx, g, &client.Options{Answers: answers, NoOutputCheck: true, NoCache: true})
+	calls := control.NewCalls(life, h, func(ctx context.Context, answers client.Answers, revision mcp.Revision) (*client.Client, error) {
+		cl, err := client.Dial(ctx, g, &client.Options{Answers: answers, NoOutputCheck: true, NoCache: true, Wire: client.Wire{Revision: revision}})
+		if err == nil {
+			dialed(cl.Server().Revision)
+		}
+		return cl, err
 	})
 	t.Cleanup(func() {
 		end()
@@ -105,6 +116,39 @@ func TestCalls(t *testing.T) {
 		if _, err := calls.Start(wrong); err == nil {
 			t.Errorf("%+v is accepted", wrong)
 		}
+	}
+}
+
+// A call is made by a client of its revision, the newest one without one. The calls of a revision
+// share a connection.
+func TestCallRevisions(t *testing.T) {
+	t.Parallel()
+	dialed := make(chan mcp.Revision, 3) // one too many
+	calls, _ := newCallsAs(t, func(r mcp.Revision) { dialed <- r })
+	var results []string
+	for _, revision := range []mcp.Revision{"", mcp.Revision20251125, mcp.Revision20251125} {
+		call := tool("echo", `{"message":"hello"}`)
+		call.Revision = revision
+		info, err := calls.Start(call)
+		if err != nil {
+			t.Fatal(err)
+		}
+		events, info := follow(t, calls, info.ID)
+		if info.Status != control.CallOK || info.Revision != revision {
+			t.Errorf("%+v", info)
+		}
+		results = append(results, events[len(events)-1].Result)
+	}
+	if got := []mcp.Revision{<-dialed, <-dialed}; got[0] != mcp.LatestRevision || got[1] != mcp.Revision20251125 || len(dialed) != 0 {
+		t.Errorf("connections of %v and %d more", got, len(dialed))
+	}
+	if !strings.Contains(results[0], "hello") || results[1] != results[2] {
+		t.Errorf("%q", results)
+	}
+	wrong := tool("echo", "{}")
+	wrong.Revision = "2024-01-01"
+	if _, err := calls.Start(wrong); err == nil || !strings.Contains(err.Error(), "2025-11-25") {
+		t.Errorf("the revision 2024-01-01: %v", err)
 	}
 }
 

@@ -67,9 +67,10 @@ func (d *Daemon) running(life context.Context) control.Running {
 
 // dialGateway connects the calls that the user makes in the console. They are recorded, limited and
 // audited like calls of other clients.
-func (d *Daemon) dialGateway(ctx context.Context, answers client.Answers) (*client.Client, error) {
+func (d *Daemon) dialGateway(ctx context.Context, answers client.Answers, revision mcp.Revision) (*client.Client, error) {
 	return client.Dial(d.recordClient(ctx, nil), mcp.Chain(d.gateway, d.middleware(d.limits())...), &client.Options{
 		Info: mcp.Implementation{Name: "console", Title: "dowel console", Version: version.Number()}, Answers: answers, NoOutputCheck: true, NoCache: true, Logger: d.options.Logger,
+		Wire: client.Wire{Revision: revision},
 	})
 }
 

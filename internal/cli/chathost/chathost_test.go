@@ -58,8 +58,8 @@ func newChatsWith(t *testing.T, script string, more []hub.Definition, watch ...m
 	h.Settle(t.Context())
 	g := gateway.New(h, nil)
 	life, end := context.WithCancel(context.Background())
-	calls := control.NewCalls(life, h, func(ctx context.Context, answers client.Answers) (*client.Client, error) {
-		return client.Dial(ctx, g, &client.Options{Answers: answers})
+	calls := control.NewCalls(life, h, func(ctx context.Context, answers client.Answers, revision mcp.Revision) (*client.Client, error) {
+		return client.Dial(ctx, g, &client.Options{Answers: answers, Wire: client.Wire{Revision: revision}})
 	})
 	log = &bytes.Buffer{}
 	app := &factory.Factory{Stdout: term.NewScreen(&bytes.Buffer{}, nil), Stderr: term.NewScreen(&bytes.Buffer{}, nil)}

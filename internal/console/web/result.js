@@ -94,7 +94,6 @@ function verdictLine(verdict) {
  * @param {any} e the event with the result @param {(uri: string) => any} link shows a URI that may be a resource
  */
 export function drawResult(e, link) {
-  forget();
   let result;
   try {
     result = parse(e.result);

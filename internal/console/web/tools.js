@@ -1,12 +1,12 @@
 // @ts-check
 // Tools, resources and prompts of all servers: find one, fill in its form, call it, read the result.
-import { get, isEmbedded, lines, post, session } from "./api.js";
+import { get, isEmbedded, post, session } from "./api.js";
 import { ask, attempt, copy, cutText, el, fill, focusOn, later, moveFocus, oneLine, peg, reasonOf, redraw, reveal, toast } from "./dom.js";
 import { clock, pegOf, plural, size, took } from "./format.js";
-import { Question } from "./asks.js";
+import { compareResults, followCall } from "./call.js";
 import { Form, initial } from "./form.js";
 import { parse as parseTree, tree } from "./json.js";
-import { drawResult, forget, longText } from "./result.js";
+import { forget, longText } from "./result.js";
 import { go, here, link, set } from "./route.js";
 import { Screen } from "./screen.js";
 import { store } from "./store.js";
@@ -14,6 +14,7 @@ import { parse, write } from "./value.js";
 
 const kindWords = { tool: "tool", prompt: "prompt", resource: "resource", template: "template" };
 const verbs = { tool: "Run", prompt: "Get", resource: "Read", template: "Read" };
+const eras = ["2026-07-28", "2025-11-25"]; // the newest revision of each
 const maxListed = 300; // of one server, until the rest is asked for
 
 const pathOf = (i) => `tools/${[i.server, i.kind, i.name].map(encodeURIComponent).join("/")}`;
@@ -47,7 +48,7 @@ export class ToolsScreen extends Screen {
   #seconds = el("input");
   #meta = el("textarea");
   #checks = 0;
-  #running = 0;
+  #running = new Set(); // ids of calls that are shown
 
   connectedCallback() {
     this.build("Tools, prompts and resources", this.#list, this.#pane);
@@ -73,7 +74,7 @@ export class ToolsScreen extends Screen {
     this.#call = call;
     this.classList.toggle("has-item", !!wanted);
     if (!wanted) { this.#item = null; this.#loading = ""; this.#following.abort(); this.#drawNothing(); } else if (!same(wanted, this.#item) && this.#loading !== pathOf(wanted)) this.#open(wanted);
-    else if (changed && this.#item) this.#follow(Number(call));
+    else if (changed && this.#item) this.#follow(call);
     this.#drawList();
   }
 
@@ -81,7 +82,7 @@ export class ToolsScreen extends Screen {
 
   key(key) {
     if (key === "e" && this.#item) { focusOn(this.#pane, ".form textarea, .form select, .form button"); return true; }
-    if (key === "r" && this.#item) { this.#start(); return true; }
+    if (key === "r" && this.#item) { this.#start([""]); return true; }
     return false;
   }
 
@@ -154,7 +155,7 @@ export class ToolsScreen extends Screen {
     this.#list.querySelector("[aria-current]")?.scrollIntoView({ block: "nearest" });
     await this.#loadHistory();
     const from = here().query.get("from"), saved = this.#saved.calls.find((c) => c.name === here().query.get("saved"));
-    if (this.#call) this.#follow(Number(this.#call));
+    if (this.#call) this.#follow(this.#call);
     else if (saved) this.#again({ seconds: 60, ...saved }, false);
     else if (from && /^\d+$/.test(from)) attempt(async () => this.#again({ seconds: 60, ...await get(`/v1/operations/${from}/call`) }, false));
   }
@@ -162,14 +163,14 @@ export class ToolsScreen extends Screen {
   #drawItem() {
     const i = this.#item;
     this.#following.abort();
-    this.#running = 0;
+    this.#running.clear();
     this.#isText = !i.form;
     this.#form = i.form ? new Form(i.form, initial(i.form, true) ?? new Map(), { changed: () => this.#checkSoon(), open: (at) => post("/v1/form", { server: i.server, kind: i.kind, name: i.name, at }) }) : null;
     this.#text = el("textarea", { class: "raw", rows: 8, spellcheck: "false", "aria-label": "Arguments as JSON", input: () => this.#checkSoon() });
     this.#text.value = this.#form ? write(this.#form.value, "  ") : "{}";
     this.#seconds = el("input", { class: "seconds", value: "60", inputmode: "decimal", "aria-label": "Seconds without a sign of life, 0 for no limit" });
     this.#meta = el("textarea", { class: "raw", rows: 2, spellcheck: "false", "aria-label": "_meta as JSON", placeholder: "{}" });
-    this.#run = el("button", { class: "strong run", click: () => (this.#running ? this.#cancel() : this.#start()) }, verbs[i.kind] ?? "Run");
+    this.#run = el("button", { class: "strong run", click: () => (this.#running.size ? this.#cancel() : this.#start([""])) }, verbs[i.kind] ?? "Run");
     fill(this.#verdict);
     fill(this.#output);
     fill(this.#pane, el("div", { class: "item-head" }, el("a", { class: "back", href: link("tools", { q: this.#query }) }, "← all"), el("h2", {}, oneLine(i.name)),
@@ -189,11 +190,11 @@ export class ToolsScreen extends Screen {
   #arguments(i) {
     const takes = !!i.form || !!i.formError;
     const mode = (isText, text) => el("button", { "aria-pressed": String(this.#isText === isText), data: { mode: isText ? "text" : "form" }, click: () => this.#setMode(isText) }, text);
-    return el("div", { class: "arguments", keydown: (e) => { if (e.key === "Enter" && (e.ctrlKey || e.metaKey)) { e.preventDefault(); this.#start(); } } },
+    return el("div", { class: "arguments", keydown: (e) => { if (e.key === "Enter" && (e.ctrlKey || e.metaKey)) { e.preventDefault(); this.#start([""]); } } },
       takes ? el("div", { class: "buttons spread" }, el("h3", {}, "Arguments"), el("div", { class: "choice", role: "group", "aria-label": "How to fill in" }, i.form ? mode(false, "Form") : null, mode(true, "JSON"))) : null,
       i.formError ? el("p", { class: "soft" }, "No form: ", oneLine(i.formError)) : null, i.checkError ? el("p", { class: "soft" }, "Arguments are not checked here: ", oneLine(i.checkError)) : null,
       takes ? [this.#form?.node, this.#text, this.#verdict] : null,
-      el("div", { class: "buttons calling" }, this.#run, el("span", { class: "soft" }, "Ctrl+Enter"), i.kind === "tool" && !isEmbedded ? el("button", { class: "quiet", title: "Keep this call in a file of the project", click: () => this.#save() }, "Save…") : null, el("span", { class: "grow" }), el("label", { class: "limit" }, "gives up after ", this.#seconds, " s of silence")),
+      el("div", { class: "buttons calling" }, this.#run, el("span", { class: "soft" }, "Ctrl+Enter"), el("button", { class: "quiet", title: `Call it twice, as a client of ${eras.join(" and of ")}, side by side`, click: () => this.#start(eras) }, "Both eras"), i.kind === "tool" && !isEmbedded ? el("button", { class: "quiet", title: "Keep this call in a file of the project", click: () => this.#save() }, "Save…") : null, el("span", { class: "grow" }), el("label", { class: "limit" }, "gives up after ", this.#seconds, " s of silence")),
       el("details", { class: "meta" }, el("summary", {}, "_meta"), this.#meta));
   }
 
@@ -241,47 +242,40 @@ export class ToolsScreen extends Screen {
     }
   }
 
-  async #start() {
+  /** Makes the call as a client of each revision; "" leaves the choice to dowel. @param {string[]} revisions */
+  async #start(revisions) {
     const i = this.#item;
-    if (!i || session.readOnly || this.#running) return;
+    if (!i || session.readOnly || this.#running.size) return;
     this.#check();
+    const call = { server: i.server, kind: i.kind, name: i.name, arguments: this.#value(), meta: this.#meta.value.trim(), seconds: Number(this.#seconds.value) || 0 };
     try {
-      const info = await post("/v1/calls", { server: i.server, kind: i.kind, name: i.name, arguments: this.#value(), meta: this.#meta.value.trim(), seconds: Number(this.#seconds.value) || 0 });
-      set({ call: String(info.id) });
+      const calls = await Promise.all(revisions.map((revision) => post("/v1/calls", { ...call, revision })));
+      set({ call: calls.map((c) => c.id).join() });
     } catch (e) {
       fill(this.#output, el("p", { class: "bad part" }, reveal(reasonOf(e))));
     }
   }
 
-  #cancel() { return attempt(() => post(`/v1/calls/${this.#running}/cancel`)); }
+  #cancel() { return attempt(() => Promise.all([...this.#running].map((id) => post(`/v1/calls/${id}/cancel`)))); }
 
-  /** Shows a call as it goes on. */
-  async #follow(id) {
+  /** Shows the calls of the address as they go on: one, or the same call in both eras. @param {string} text their ids */
+  async #follow(text) {
     this.#following.abort();
-    this.#running = 0;
-    const stop = (this.#following = new AbortController());
-    if (!id) { fill(this.#output); this.#drawRun(); return; }
-    const live = el("div", { class: "progress", role: "status" }), notes = el("ul", { class: "notes" }), asks = el("div", { class: "asks", "aria-live": "polite" }), body = el("div", {});
-    fill(this.#output, el("h3", {}, "Result"), live, notes, asks, body);
+    this.#running.clear();
+    forget();
+    const stop = (this.#following = new AbortController()), ids = text.split(",").map(Number).filter(Boolean).slice(0, eras.length);
+    if (!ids.length) { fill(this.#output); this.#drawRun(); return; }
+    const panes = ids.map(() => el("section", { class: "era" })), verdict = el("p", { class: "verdict", role: "status" });
+    fill(this.#output, el("div", { class: "eras" }, panes), verdict);
     this.#output.scrollIntoView({ block: "nearest" });
-    let info = null;
-    try {
-      await lines(`/v1/calls/${id}`, { signal: stop.signal }, (batch) => {
-        for (const e of batch) {
-          if (stop.signal.aborted) return;
-          if (e.k === "call") { info = e.call; this.#running = info.status === "pending" || info.status === "asked" ? id : 0; this.#drawState(live, info, null); } else if (e.k === "progress") this.#drawState(live, info, e);
-          else if (e.k === "log") notes.append(el("li", {}, el("span", { class: "soft" }, `${took(e.ms)} ${oneLine(e.level)} `), reveal(e.message.slice(0, 2000))));
-          else if (e.k === "ask") asks.append(new Question(e.ask).node);
-          else if (e.k === "answer") { const node = asks.querySelector(`[data-ask="${e.ask.id}"]`); if (node) fill(node, el("p", { class: "soft" }, `◆ answered: ${e.message}`)); } else if (e.k === "result") { fill(body, drawResult(e, (uri) => this.#resourceLink(uri))); this.#output.scrollIntoView({ block: "nearest" }); }
-          else if (e.k === "error") fill(body, el("p", { class: "reason" }, reveal(e.message)));
-        }
-        this.#drawRun();
-      });
-    } catch (e) {
-      if (!stop.signal.aborted) fill(body, el("p", { class: "bad" }, oneLine(reasonOf(e))));
-    }
+    const results = await Promise.all(ids.map((id, n) => followCall(id, panes[n], { signal: stop.signal, linkTo: (uri) => this.#resourceLink(uri), changed: (info) => {
+      if (info.status === "pending" || info.status === "asked") this.#running.add(id);
+      else this.#running.delete(id);
+      this.#drawRun();
+    } })));
     if (stop.signal.aborted) return;
-    this.#running = 0;
+    if (results.length > 1) verdict.textContent = compareResults(results);
+    this.#running.clear();
     this.#drawRun();
     this.#loadHistory();
   }
@@ -289,15 +283,8 @@ export class ToolsScreen extends Screen {
   #drawRun() {
     const i = this.#item;
     if (!i) return;
-    this.#run.textContent = this.#running ? "Cancel" : verbs[i.kind] ?? "Run";
-    this.#run.classList.toggle("strong", !this.#running);
-  }
-
-  #drawState(node, info, progress) {
-    const [glyph, kind, word] = pegOf(info.status);
-    fill(node, peg(glyph, kind), ` ${word}`, info.ms ? ` in ${took(info.ms)}, ${size(info.bytes)}` : "",
-      el("span", { class: "soft" }, ` · ${clock(info.start)}`), progress ? [el("progress", { max: progress.total || undefined, value: progress.total ? progress.progress : undefined, "aria-label": "Progress" }), ` ${progress.progress ?? 0}${progress.total ? " of " + progress.total : ""} ${oneLine(progress.message ?? "")}`] : null,
-      el("a", { class: "to-wire", href: link("wire", { q: `client:console tool:${JSON.stringify(info.name)}` }) }, "messages"));
+    this.#run.textContent = this.#running.size ? "Cancel" : verbs[i.kind] ?? "Run";
+    this.#run.classList.toggle("strong", !this.#running.size);
   }
 
   /** A link to a resource that a server lists. */
@@ -339,7 +326,7 @@ export class ToolsScreen extends Screen {
   #pastList(all, isAll) {
     return [el("h3", {}, isAll ? "Calls from here" : "Calls before"), el("ul", { class: "calls" }, all.map((c) => {
       const [glyph, kind, word] = pegOf(c.status);
-      return el("li", {}, el("span", { class: "peg " + kind, title: word }, el("span", { "aria-hidden": "true" }, glyph), el("span", { class: "sr" }, word)), el("a", { href: link(pathOf(c), { call: String(c.id), q: this.#query }), "aria-current": String(c.id) === this.#call ? "true" : undefined }, clock(c.start).slice(0, 8), isAll ? ` ${oneLine(c.server)}.${oneLine(c.name)}` : ""),
+      return el("li", {}, el("span", { class: "peg " + kind, title: word }, el("span", { "aria-hidden": "true" }, glyph), el("span", { class: "sr" }, word)), el("a", { href: link(pathOf(c), { call: String(c.id), q: this.#query }), "aria-current": this.#call.split(",").includes(String(c.id)) ? "true" : undefined }, clock(c.start).slice(0, 8), c.revision ? ` ${c.revision}` : "", isAll ? ` ${oneLine(c.server)}.${oneLine(c.name)}` : ""),
         el("code", {}, oneLine(c.arguments.slice(0, 200))), el("span", { class: "soft number" }, took(c.ms)),
         isAll || session.readOnly ? null : el("span", { class: "item-buttons" }, el("button", { class: "quiet", "aria-label": `Run call ${c.id} again`, click: () => this.#again(c, true) }, "again"), el("button", { class: "quiet", "aria-label": `Edit call ${c.id}`, click: () => this.#again(c, false) }, "edit")));
     }))];
@@ -358,7 +345,7 @@ export class ToolsScreen extends Screen {
     this.#meta.value = c.meta ?? "";
     this.#seconds.value = String(c.seconds ?? 0);
     this.#showMode();
-    if (runs) this.#start();
+    if (runs) this.#start([c.revision ?? ""]);
     else {
       this.#check();
       focusOn(this.#pane, ".form:not([hidden]) textarea, .form:not([hidden]) select, .raw:not([hidden])");
