@@ -69,6 +69,7 @@ type Running struct {
 	Audit      *AuditTrail
 	Config     func() *config.Set // returns the configuration in force; nil means that there is none
 	Drafts     *draft.Desk        // edits the files of Config; nil if they cannot be edited
+	Places     config.Options     // where Config looks for files; used only with Drafts
 
 	door string // of the user's actions, for the audit log: console, or command
 }
@@ -162,6 +163,7 @@ func (d Running) addShared(mux *http.ServeMux, protect func(http.HandlerFunc) ht
 			mux.HandleFunc("GET /v1/config/file", protect(d.serveConfigFile))
 			mux.HandleFunc("POST /v1/config/check", protect(d.serveConfigCheck))
 			mux.HandleFunc("POST /v1/config/save", protect(d.serveConfigSave))
+			d.addImports(mux, protect)
 		}
 	}
 	if d.Recorder != nil {

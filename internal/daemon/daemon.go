@@ -103,6 +103,7 @@ type Options struct {
 // keeps the servers in step with the files. [Start] and [Join] create daemons.
 type Daemon struct {
 	options Options
+	places  config.Options // where the configuration is
 	// Hub holds the servers. It is closed when the daemon stops.
 	Hub       *hub.Hub
 	recorder  *journal.Recorder
@@ -158,7 +159,7 @@ func newDaemon(o Options, cl *cluster.Cluster) (*Daemon, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &Daemon{options: o, state: store, cluster: cl, started: time.Now(), yielded: make(chan struct{}), stopRequested: make(chan struct{})}
+	d := &Daemon{options: o, places: where, state: store, cluster: cl, started: time.Now(), yielded: make(chan struct{}), stopRequested: make(chan struct{})}
 	d.ctx, d.cancel = context.WithCancel(context.Background())
 	d.info = mcp.Implementation{Name: "dowel", Title: "dowel", Version: version.Number()}
 	secrets := secretmask.NewSet()

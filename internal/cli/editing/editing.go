@@ -120,20 +120,6 @@ func ShowChange(f *factory.Factory, path, before, after string) error {
 	return nil
 }
 
-// UserFile returns the path of the user's own file: the first file of --config, or else the
-// existing one, or else dowel.json in the configuration folder.
-func UserFile(o config.Options) string {
-	if len(o.Files) > 0 {
-		return o.Files[0]
-	}
-	for _, file := range config.Load(o).Files {
-		if file.Dialect == config.Own && file.Scope == config.User && !file.Missing {
-			return file.Path
-		}
-	}
-	return filepath.Join(o.Dir(), "dowel.json")
-}
-
 // ReloadDaemon makes the running daemon read its files again. It returns false if no daemon runs,
 // and warns of other errors.
 func ReloadDaemon(ctx context.Context, f *factory.Factory) bool {

@@ -19,10 +19,9 @@ import (
 	"github.com/dowel-mcp/dowel/internal/cli/factory"
 	"github.com/dowel-mcp/dowel/internal/config"
 	"github.com/dowel-mcp/dowel/internal/config/edit"
-	"github.com/dowel-mcp/dowel/internal/config/transfer"
+	"github.com/dowel-mcp/dowel/internal/importing"
 	"github.com/dowel-mcp/dowel/internal/suggest"
 	"github.com/dowel-mcp/dowel/internal/term"
-	"github.com/dowel-mcp/dowel/internal/wirename"
 	"github.com/spf13/cobra"
 )
 
@@ -74,13 +73,6 @@ dowel cannot ask for VS Code's inputs: replace inputs without a default by envir
 	return cmd
 }
 
-// finding is a server of another tool.
-type finding struct {
-	*config.Server
-	newName    string // the name in the user's file, which tool names can contain unchanged
-	skipReason string // why the server is not added; "" if it is
-}
-
 func runImport(ctx context.Context, f *factory.Factory, names []string, opts Options) error {
 	for _, tool := range opts.from {
 		if !slices.Contains(editing.ToolNames(), tool) {
@@ -99,9 +91,9 @@ func runImport(ctx context.Context, f *factory.Factory, names []string, opts Opt
 	if err != nil {
 		return err
 	}
-	added := slices.DeleteFunc(slices.Clone(all), func(found finding) bool { return found.skipReason != "" })
+	added := slices.DeleteFunc(slices.Clone(all), func(found importing.Finding) bool { return found.SkipReason != "" })
 	if opts.trustAnnotations {
-		added = withTrustedAnnotations(added)
+		added = importing.WithTrustedAnnotations(added)
 	}
 	if opts.dryRun && !f.JSON && len(added) > 0 { // above the list, since it is long
 		if err := showImport(f, goal, added, o); err != nil {
@@ -128,17 +120,17 @@ func runImport(ctx context.Context, f *factory.Factory, names []string, opts Opt
 	if agreed, err := confirmImport(ctx, f, in, goal, len(added), opts.yes); err != nil || !agreed {
 		return err
 	}
-	if !opts.yes && !opts.trustAnnotations && !goal.ofProject {
+	if !opts.yes && !opts.trustAnnotations && !goal.OfProject {
 		trusted, err := consent.Ask(ctx, f, in, "Let tools run without asking if their server declares them read-only?")
 		if err != nil {
 			return err
 		}
 		if trusted {
-			added = withTrustedAnnotations(added)
+			added = importing.WithTrustedAnnotations(added)
 		}
 	}
-	err = editing.EditFile(f, goal.path, false, true, func(text []byte, format edit.Format) ([]byte, error) {
-		return addEntries(text, format, added, goal)
+	err = editing.EditFile(f, goal.Path, false, true, func(text []byte, format edit.Format) ([]byte, error) {
+		return importing.Add(text, format, added, goal)
 	})
 	if err != nil {
 		return err
@@ -151,161 +143,47 @@ func runImport(ctx context.Context, f *factory.Factory, names []string, opts Opt
 	return nil
 }
 
-// destination is the file to which servers are added.
-type destination struct {
-	path string
-	// projectFolder replaces variables for the project's folder in entries of the user's file. It
-	// is "" for a file of the project, where such variables keep their meaning.
-	projectFolder string
-	ofProject     bool
-}
-
 // chooseDestination returns the project's file if ofProject is set, otherwise the user's file.
-func chooseDestination(o config.Options, ofProject bool) (destination, error) {
+func chooseDestination(o config.Options, ofProject bool) (importing.Destination, error) {
 	if !ofProject {
-		return destination{path: editing.UserFile(o), projectFolder: o.Project}, nil
+		return importing.UserDestination(o), nil
 	}
 	if len(o.Files) > 0 {
-		return destination{}, exit.Usagef("--of-project adds to the project's file, --config to your own: use only one of them")
+		return importing.Destination{}, exit.Usagef("--of-project adds to the project's file, --config to your own: use only one of them")
 	}
 	path := filepath.Join(o.Project, "dowel.json")
 	for _, file := range config.Load(o).Files {
 		switch {
 		case file.Path == path && file.Scope == config.User:
-			return destination{}, exit.Usagef("%s is your own file: use --of-project in the folder of a project", path)
+			return importing.Destination{}, exit.Usagef("%s is your own file: use --of-project in the folder of a project", path)
 		case file.Dialect == config.Own && file.Scope == config.Project && !file.Missing:
-			return destination{path: file.Path, ofProject: true}, nil
+			return importing.Destination{Path: file.Path, OfProject: true}, nil
 		}
 	}
-	return destination{path: path, ofProject: true}, nil
+	return importing.Destination{Path: path, OfProject: true}, nil
 }
 
-// findServers returns the servers of other tools, the project's servers last. A server that is not
-// added has the reason.
-func findServers(a *factory.Factory, o config.Options, to destination, names, from []string) (all []finding, err error) {
-	own := config.Load(o)
-	taken := map[string]*config.Server{}
-	var known []string
-	var projects []finding
-	for _, f := range config.Discover(o, from...) {
-		for _, p := range f.Problems {
-			if p.Server == "" {
-				a.Warn("%s", p.Text())
-			}
-		}
-		ofProject := f.Scope == config.Project || f.Section != ""
-		for _, s := range f.Servers {
-			known = append(known, s.Name)
-			if len(names) > 0 && !slices.Contains(names, s.Name) || to.ofProject && !ofProject {
-				continue
-			}
-			found := finding{Server: s, newName: wirename.Fit(s.Name)}
-			found.skipReason = reasonToSkip(own, found, to, ofProject, taken[found.newName])
-			if found.skipReason == "" {
-				taken[found.newName] = s
-			}
-			if ofProject {
-				projects = append(projects, found)
-			} else {
-				all = append(all, found)
-			}
-		}
+// findServers returns the servers of other tools, and warns of files with problems.
+func findServers(f *factory.Factory, o config.Options, to importing.Destination, names, from []string) ([]importing.Finding, error) {
+	found := importing.Find(o, to, names, from)
+	for _, p := range found.Problems {
+		f.Warn("%s", p)
 	}
 	for _, name := range names {
-		if !slices.Contains(known, name) {
-			return nil, exit.Usagef("no tool has a server named %s%s", name, suggest.Hint(name, known))
+		if !slices.Contains(found.Names, name) {
+			return nil, exit.Usagef("no tool has a server named %s%s", name, suggest.Hint(name, found.Names))
 		}
 	}
-	return append(all, projects...), nil
-}
-
-// reasonToSkip returns the reason not to add a server, or "". taken is a server of the same name
-// that will be added, or nil.
-func reasonToSkip(own *config.Set, found finding, to destination, ofProject bool, taken *config.Server) string {
-	s, mine := found.Server, own.Server(found.Name)
-	if mine == nil {
-		mine = own.Server(found.newName)
-	}
-	switch {
-	case mine != nil && mine.Path == s.Path:
-		return "dowel reads this file itself"
-	case mine != nil && hasSameEntry(mine, s, to.projectFolder):
-		return "you already have the same server: " + mine.At.String()
-	case mine != nil:
-		return "you have a different server of this name: " + mine.At.String()
-	case !s.Valid():
-		return describeFault(s)
-	case s.Command != "" && slices.Contains(s.Args, "up") && slices.Contains(s.Args, "--stdio"):
-		return "it is dowel itself"
-	case ofProject && !to.ofProject:
-		return "it belongs to this project: dowel import --of-project adds it to the project"
-	case taken != nil && hasSameEntry(taken, s, to.projectFolder):
-		return "it is the same as " + taken.At.String()
-	case taken != nil:
-		return fmt.Sprintf("it differs from %s, which is added: choose with --from", taken.At)
-	case conflictingInput(own, s) != "":
-		return "your file has a different input " + conflictingInput(own, s) + ": change one of the two ids"
-	}
-	return ""
-}
-
-// describeFault describes the first error of a server's entry, with its line.
-func describeFault(s *config.Server) string {
-	i := slices.IndexFunc(s.Problems, func(p config.Problem) bool { return p.Severity == config.Error })
-	return fmt.Sprintf("line %d: %s", s.Problems[i].Line, s.Problems[i].Message)
-}
-
-// hasSameEntry reports whether two servers have the same entry in a file.
-func hasSameEntry(a, b *config.Server, folder string) bool {
-	return reflect.DeepEqual(transfer.Entry(a, folder), transfer.Entry(b, folder))
-}
-
-// conflictingInput returns the id of a server's input that the user's files declare differently, or
-// "".
-func conflictingInput(own *config.Set, s *config.Server) string {
-	for _, in := range s.Inputs() {
-		for _, mine := range own.Inputs {
-			in.At, in.Description = mine.At, mine.Description
-			if mine.ID == in.ID && !reflect.DeepEqual(mine, in) {
-				return in.ID
-			}
-		}
-	}
-	return ""
-}
-
-// addEntries adds servers to the text of a file.
-func addEntries(text []byte, format edit.Format, added []finding, to destination) (_ []byte, err error) {
-	for _, found := range added {
-		if text, err = addEntry(text, format, found, to.projectFolder); err != nil {
-			return nil, err
-		}
-	}
-	return text, nil
-}
-
-// addEntry adds a server to the text of a file, together with the inputs that it uses.
-func addEntry(text []byte, format edit.Format, found finding, folder string) (_ []byte, err error) {
-	for _, in := range found.Inputs() {
-		path, value := transfer.Input(in)
-		if text, err = edit.Set(text, format, path, value); err != nil {
-			return nil, err
-		}
-	}
-	entry := transfer.Entry(found.Server, folder)
-	if found.newName != found.Name {
-		entry = append(edit.Object{{Key: "title", Value: found.Name}}, entry...)
-	}
-	return edit.Set(text, format, []string{"mcpServers", found.newName}, entry)
+	return found.Findings, nil
 }
 
 // showImport shows the change to the file without secrets.
-func showImport(f *factory.Factory, to destination, added []finding, o config.Options) error {
-	format, ok := edit.FormatOf(to.path)
+func showImport(f *factory.Factory, to importing.Destination, added []importing.Finding, o config.Options) error {
+	format, ok := edit.FormatOf(to.Path)
 	if !ok {
-		return exit.Usagef("%s: want a JSON, YAML or TOML file", to.path)
+		return exit.Usagef("%s: want a JSON, YAML or TOML file", to.Path)
 	}
-	before, err := os.ReadFile(to.path)
+	before, err := os.ReadFile(to.Path)
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err
 	}
@@ -313,17 +191,17 @@ func showImport(f *factory.Factory, to destination, added []finding, o config.Op
 	for i, found := range masked {
 		masked[i].Server = found.Masked()
 	}
-	after, err := addEntries(before, format, masked, to)
+	after, err := importing.Add(before, format, masked, to)
 	if err != nil {
-		return fmt.Errorf("%s: %w", to.path, err)
+		return fmt.Errorf("%s: %w", to.Path, err)
 	}
 	mask := newMask(config.Load(o), added)
-	return editing.ShowChange(f, to.path, mask(string(before)), mask(string(after)))
+	return editing.ShowChange(f, to.Path, mask(string(before)), mask(string(after)))
 }
 
 // newMask returns a function that replaces the secrets of the configuration and of the added
 // servers in the text of a file.
-func newMask(own *config.Set, added []finding) func(string) string {
+func newMask(own *config.Set, added []importing.Finding) func(string) string {
 	servers := slices.Clone(own.Servers)
 	for _, found := range added {
 		servers = append(servers, found.Server)
@@ -351,40 +229,29 @@ func newMask(own *config.Set, added []finding) func(string) string {
 
 // confirmImport asks the user whether to add n servers. It returns true without asking if yes is
 // set, and fails without a terminal.
-func confirmImport(ctx context.Context, f *factory.Factory, in *term.Lines, to destination, n int, yes bool) (bool, error) {
+func confirmImport(ctx context.Context, f *factory.Factory, in *term.Lines, to importing.Destination, n int, yes bool) (bool, error) {
 	switch {
 	case yes:
 		return true, nil
 	case term.Terminal(f.Stdin) == nil:
 		return false, exit.Usagef("nothing was added: without a terminal, use --yes to add the servers or --dry-run to see the change")
 	}
-	return consent.Ask(ctx, f, in, fmt.Sprintf("Add %s to %s?", display.Plural(n, "server"), to.path))
-}
-
-// withTrustedAnnotations returns the servers with entries that believe their annotations.
-func withTrustedAnnotations(added []finding) []finding {
-	added = slices.Clone(added)
-	for i, found := range added {
-		trusted := *found.Server
-		trusted.TrustAnnotations = true
-		added[i].Server = &trusted
-	}
-	return added
+	return consent.Ask(ctx, f, in, fmt.Sprintf("Add %s to %s?", display.Plural(n, "server"), to.Path))
 }
 
 // warnOfSecrets warns of secrets that would be written into a project's file.
-func warnOfSecrets(f *factory.Factory, added []finding, to destination) {
+func warnOfSecrets(f *factory.Factory, added []importing.Finding, to importing.Destination) {
 	for _, found := range added {
-		if to.ofProject && !reflect.DeepEqual(found.Spec, found.Masked().Spec) {
-			f.Warn("%s: the entry of %s contains a secret, and %s may be shared: replace it by a variable such as ${NAME}", found.At, found.Name, to.path)
+		if to.OfProject && !reflect.DeepEqual(found.Spec, found.Masked().Spec) {
+			f.Warn("%s: the entry of %s contains a secret, and %s may be shared: replace it by a variable such as ${NAME}", found.At, found.Name, to.Path)
 		}
 	}
 }
 
 // showNextStep tells what to do after the servers were added.
-func showNextStep(f *factory.Factory, to destination, running bool) {
+func showNextStep(f *factory.Factory, to importing.Destination, running bool) {
 	switch {
-	case to.ofProject:
+	case to.OfProject:
 		fmt.Fprintln(f.Stdout, "To allow them to run: dowel trust")
 	case running:
 		fmt.Fprintln(f.Stdout, "The running dowel starts them now: dowel status")

@@ -10,6 +10,7 @@ import (
 	"github.com/dowel-mcp/dowel/internal/cli/display"
 	"github.com/dowel-mcp/dowel/internal/cli/factory"
 	"github.com/dowel-mcp/dowel/internal/config"
+	"github.com/dowel-mcp/dowel/internal/importing"
 	"github.com/dowel-mcp/dowel/internal/term"
 )
 
@@ -28,13 +29,13 @@ type findingLine struct {
 
 // showFindings shows the found servers, a line each, under the files in which they are. details
 // adds the position and the facts of each server.
-func showFindings(f *factory.Factory, all []finding, o config.Options, details bool) {
+func showFindings(f *factory.Factory, all []importing.Finding, o config.Options, details bool) {
 	if f.JSON {
 		for _, found := range all {
-			line := findingLine{Server: found.Name, Tool: found.Dialect, File: found.Path, Add: found.skipReason == "", Why: found.skipReason,
-				Disabled: found.Disabled, Notes: describeRisks(found.Server), Facts: found.TrustFacts(config.Variables{}).Lines()}
-			if found.newName != found.Name {
-				line.As = found.newName
+			line := findingLine{Server: found.Name, Tool: found.Dialect, File: found.Path, Add: found.SkipReason == "", Why: found.SkipReason,
+				Disabled: found.Disabled, Notes: found.DescribeRisks(), Facts: found.TrustFacts(config.Variables{}).Lines()}
+			if found.NewName != found.Name {
+				line.As = found.NewName
 			}
 			factory.WriteJSONLine(f.Stdout, line)
 		}
@@ -47,7 +48,7 @@ func showFindings(f *factory.Factory, all []finding, o config.Options, details b
 	}
 	for len(all) > 0 {
 		first := all[0]
-		n := slices.IndexFunc(all, func(found finding) bool { return found.Path != first.Path })
+		n := slices.IndexFunc(all, func(found importing.Finding) bool { return found.Path != first.Path })
 		if n < 0 {
 			n = len(all)
 		}
@@ -57,21 +58,21 @@ func showFindings(f *factory.Factory, all []finding, o config.Options, details b
 }
 
 // showFile shows the servers of one file. width is the width of their names.
-func showFile(f *factory.Factory, all []finding, o config.Options, width int, details bool) {
+func showFile(f *factory.Factory, all []importing.Finding, o config.Options, width int, details bool) {
 	d, _ := config.LookupDialect(all[0].Dialect)
 	fmt.Fprintf(f.Stdout, "%s: %s in %s\n", f.Stdout.Bold(cmp.Or(d.Title, all[0].Dialect)), display.Plural(len(all), "server"), shortPath(all[0].Path, o))
 	for _, found := range all {
 		name := term.Shorten(term.Line(found.Name), width)
 		name += strings.Repeat(" ", width-term.TextWidth(name))
 		room := f.Stdout.Width() - width - len("  + ") - len("  ")
-		reason := term.Shorten(strings.ReplaceAll(term.Line(found.skipReason), o.Variables().Home+"/", "~/"), room)
+		reason := term.Shorten(strings.ReplaceAll(term.Line(found.SkipReason), o.Variables().Home+"/", "~/"), room)
 		switch {
 		case !found.Valid():
 			fmt.Fprintf(f.Stdout, "  %s %s  %s\n", f.Stdout.Yellow("!"), name, f.Stdout.Yellow(reason))
-		case found.skipReason != "":
+		case found.SkipReason != "":
 			fmt.Fprintf(f.Stdout, "  %s %s  %s\n", f.Stdout.Dim("–"), name, f.Stdout.Dim(reason))
 		default:
-			notes, what := describeServer(found, o), describeTarget(found.Server)
+			notes, what := term.RevealLine(strings.Join(found.DescribeNotes(o), ", ")), term.RevealLine(found.DescribeTarget())
 			if notes != "" {
 				notes += " · "
 			}
@@ -85,7 +86,7 @@ func showFile(f *factory.Factory, all []finding, o config.Options, width int, de
 }
 
 // showDetails shows the position of a server, and everything that decides what it can do.
-func showDetails(f *factory.Factory, found finding) {
+func showDetails(f *factory.Factory, found importing.Finding) {
 	fmt.Fprintln(f.Stdout, "      "+f.Stdout.Dim(found.At.String()))
 	for _, p := range found.Problems {
 		fmt.Fprintln(f.Stdout, "      "+term.Line(p.Text()))
@@ -95,64 +96,11 @@ func showDetails(f *factory.Factory, found finding) {
 	}
 }
 
-// describeTarget returns the command or the URL of a server, without secrets.
-func describeTarget(s *config.Server) string {
-	masked := s.Masked()
-	if masked.Command == "" {
-		return term.RevealLine(masked.URL)
-	}
-	return term.RevealLine(strings.Join(append([]string{masked.Command}, masked.Args...), " "))
-}
-
-// describeServer returns a few words about everything that the user should know before a server is
-// added, or "".
-func describeServer(found finding, o config.Options) string {
-	var notes []string
-	if found.Disabled {
-		notes = append(notes, "disabled")
-	}
-	if found.newName != found.Name {
-		notes = append(notes, "becomes "+found.newName)
-	}
-	notes = append(notes, describeRisks(found.Server)...)
-	if missing := missingVariables(found.Server, o); len(missing) > 0 {
-		notes = append(notes, "needs "+strings.Join(missing, ", "))
-	}
-	return term.RevealLine(strings.Join(notes, ", "))
-}
-
-// describeRisks describes the permissions that a server would take over from the other tool.
-func describeRisks(s *config.Server) (notes []string) {
-	switch n := len(s.AlwaysAllow); {
-	case slices.Contains(s.AlwaysAllow, "*"):
-		notes = append(notes, "all its tools run without asking")
-	case n == 1:
-		notes = append(notes, "runs "+s.AlwaysAllow[0]+" without asking")
-	case n > 1:
-		notes = append(notes, fmt.Sprintf("runs %d tools without asking", n))
-	}
-	if s.HeadersHelper != "" {
-		notes = append(notes, "runs a command for its headers")
-	}
-	return notes
-}
-
-// missingVariables returns the variables that a server needs and that have no value here.
-func missingVariables(s *config.Server, o config.Options) (names []string) {
-	_, problems := s.Resolve(o.Variables())
-	for _, p := range problems {
-		if p.Variable != "" && !slices.Contains(names, p.Variable) {
-			names = append(names, p.Variable)
-		}
-	}
-	return names
-}
-
 // showSummary shows how many servers would be added, and how many would not.
-func showSummary(f *factory.Factory, all []finding, details bool) {
+func showSummary(f *factory.Factory, all []importing.Finding, details bool) {
 	added, disabled := 0, 0
 	for _, found := range all {
-		if found.skipReason == "" {
+		if found.SkipReason == "" {
 			added++
 			if found.Disabled {
 				disabled++
@@ -196,7 +144,7 @@ func showPlaces(f *factory.Factory, o config.Options, from []string) {
 }
 
 // showNeeds shows the problems that keep added servers from starting, equal ones once.
-func showNeeds(f *factory.Factory, added []finding, o config.Options) {
+func showNeeds(f *factory.Factory, added []importing.Finding, o config.Options) {
 	if f.JSON {
 		return
 	}
@@ -204,7 +152,7 @@ func showNeeds(f *factory.Factory, added []finding, o config.Options) {
 	servers := map[string][]string{}
 	var needs []string
 	for _, found := range added {
-		s := set.Server(found.newName)
+		s := set.Server(found.NewName)
 		if s == nil || s.Disabled {
 			continue
 		}

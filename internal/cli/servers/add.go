@@ -90,7 +90,7 @@ func addServer(f *factory.Factory, cmd *cobra.Command, args []string, w connect.
 	change := func(text []byte, format edit.Format) ([]byte, error) {
 		return edit.Set(text, format, []string{"mcpServers", name}, entry)
 	}
-	path := editing.UserFile(o)
+	path := config.UserFile(o)
 	if dry {
 		return editing.PreviewEdit(f, path, change)
 	}

@@ -4,6 +4,7 @@ import { get, session } from "./api.js";
 import { attempt, command, el, moveFocus, oneLine, peg, redraw, reveal } from "./dom.js";
 import { askFor, edit, editorOf } from "./draft.js";
 import { plural } from "./format.js";
+import { importServers } from "./import.js";
 import { facts, inspect } from "./inspector.js";
 import { go, link } from "./route.js";
 import { Screen } from "./screen.js";
@@ -63,7 +64,7 @@ export class ConfigScreen extends Screen {
           [place(f), f.servers ? "  " + plural(f.servers, "server") : "", f.shadowed ? el("span", { class: "note" }, `${f.shadowed} replaced`) : null], f.problems);
       }))),
       el("section", { "aria-label": "Servers" }, el("h2", {}, "Servers", el("span", { class: "count" }, found.length)),
-        session.readOnly ? null : el("p", { class: "add" }, el("button", { data: { key: "add" }, click: () => this.#add() }, "Add a server…")), el("ul", {}, found.map((s) => row(
+        session.readOnly ? null : el("p", { class: "add" }, el("button", { data: { key: "add" }, click: () => this.#add() }, "Add a server…"), " ", el("button", { data: { key: "import" }, click: importServers }, "Import from other tools…")), el("ul", {}, found.map((s) => row(
         s.problems ? "○" : "●", s.problems ? "bad" : "soft", el("a", { class: "name", href: link("config/" + encodeURIComponent(s.name)), data: { key: s.name }, title: s.name }, oneLine(s.name)),
         s.scope + (s.disabled ? ", disabled" : ""), shortPlace(s.at), [plural(s.values.length, "value"), s.shadowed ? el("span", { class: "note" }, "replaces " + s.shadowed.map(shortPlace).join(", ")) : null], s.problems, s.name === this.#name))),
         found.length ? null : el("p", { class: "empty" }, servers.length ? ["No entry has these words. ", el("a", { href: link("config") }, "Show all")] : ["No file lists a server yet. Add one with ", command("dowel import")])));

@@ -3,6 +3,7 @@
 import { get, isEmbedded, post, postLines, prefix, lines, serverPath, session } from "./api.js";
 import { ask, attempt, command, el, fill, moveFocus, oneLine, peg, reasonOf, redraw, reveal, toast, webAddress } from "./dom.js";
 import { age, clock, plural, shortClock, states, took } from "./format.js";
+import { importServers } from "./import.js";
 import { facts, inspect, isShown, tabs } from "./inspector.js";
 import { Screen } from "./screen.js";
 import { store } from "./store.js";
@@ -80,7 +81,7 @@ export class ServersScreen extends Screen {
     if (status.servers.length) return el("p", { class: "empty" }, "No server matches this filter.");
     if (isEmbedded) return el("p", { class: "empty" }, "The program has no servers.");
     return el("div", { class: "empty" }, el("p", {}, "You have no servers yet. Copy those of your other tools, or add one:"),
-      el("p", {}, command("dowel import")), el("p", {}, command("dowel servers add everything -- npx -y @modelcontextprotocol/server-everything")));
+      session.readOnly ? el("p", {}, command("dowel import")) : el("p", {}, el("button", { class: "strong", data: { key: "import" }, click: importServers }, "Import from other tools…")), el("p", {}, command("dowel servers add everything -- npx -y @modelcontextprotocol/server-everything")));
   }
 
   #drawGroup(title, servers) {
