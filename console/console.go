@@ -26,6 +26,7 @@ package console
 import (
 	"context"
 	"net/http"
+	"sync"
 
 	"github.com/dowel-mcp/dowel/client"
 	"github.com/dowel-mcp/dowel/gateway"
@@ -82,12 +83,15 @@ func New(ctx context.Context, h *hub.Hub, o *Options) *Console {
 				Wire: client.Wire{Revision: revision}})
 	})
 	c.calls.Asks.Record = c.trail.Log.Write
-	running := control.Running{Life: ctx, Controller: newController(h), Hub: h, Recorder: c.recorder, Calls: c.calls, Audit: c.trail}
+	running := control.Running{Life: ctx, Controller: newController(h), Hub: h, Recorder: c.recorder, Calls: c.calls, Audit: c.trail, Moments: &control.Moments{}}
 	c.console = console.New(console.Options{API: control.ConsoleAPI(running), ReadOnly: o.ReadOnly, Hosts: o.Hosts, Authorize: o.Authorize,
 		Hidden: []string{"chat", "config"}, IsEmbedded: true})
 	c.Handler = c.console
+	var following sync.WaitGroup
+	following.Go(func() { running.Moments.Follow(ctx, running) })
 	context.AfterFunc(ctx, func() {
 		removeDials()
+		following.Wait()
 		_ = c.calls.Close() // its transport is in memory
 		own.Close()
 		c.recorder.Close()

@@ -339,7 +339,7 @@ func (c *Calls) setStatus(call *userCall, s CallStatus) {
 // addAsks adds the paths of questions.
 func (d Running) addAsks(mux *http.ServeMux, protect func(http.HandlerFunc) http.HandlerFunc) {
 	asks := d.Calls.Asks
-	mux.HandleFunc("GET /v1/asks", protect(func(w http.ResponseWriter, _ *http.Request) { writeJSON(w, asks.List()) }))
+	mux.HandleFunc("GET /v1/asks", protect(d.serveState(func() any { return asks.List() }, func(m *moment) any { return m.asks })))
 	mux.HandleFunc("POST /v1/asks", protect(func(w http.ResponseWriter, r *http.Request) {
 		var choice AskList
 		err := json.NewDecoder(r.Body).Decode(&choice)

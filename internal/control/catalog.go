@@ -125,8 +125,13 @@ func describeHints(a *mcp.ToolAnnotations) (all []string) {
 // serveCatalog answers with all items of all servers, or with the matches of a query, the best
 // first.
 func (d Running) serveCatalog(w http.ResponseWriter, r *http.Request) {
+	items, err := d.catalogOf(r)
+	if err != nil {
+		writeOutcome(w, err)
+		return
+	}
 	all := []ItemSummary{}
-	for _, item := range findItems(d.Hub, strings.TrimSpace(r.URL.Query().Get("q"))) {
+	for _, item := range findItems(items, strings.TrimSpace(r.URL.Query().Get("q"))) {
 		all = append(all, summarizeItem(item))
 	}
 	writeJSON(w, map[string]any{"items": all})
@@ -134,10 +139,10 @@ func (d Running) serveCatalog(w http.ResponseWriter, r *http.Request) {
 
 // findItems returns the items with a query in their names, and then the other matches of the search
 // of tools. An empty query finds all.
-func findItems(h *hub.Hub, query string) []*hubItem {
+func findItems(c *hubCatalog, query string) []*hubItem {
 	var all, found []*hubItem
 	for kind := range catalog.Kinds {
-		all = append(all, h.Catalog().Items(kind)...)
+		all = append(all, c.Items(kind)...)
 	}
 	if query == "" {
 		return all
@@ -158,9 +163,12 @@ func findItems(h *hub.Hub, query string) []*hubItem {
 }
 
 // findItem returns an item by its name.
-func findItem(h *hub.Hub, name ItemName) (*hubItem, error) {
+func findItem(h *hub.Hub, name ItemName) (*hubItem, error) { return findItemIn(h.Catalog(), h, name) }
+
+// findItemIn returns an item of a catalog of the hub.
+func findItemIn(c *hubCatalog, h *hub.Hub, name ItemName) (*hubItem, error) {
 	for kind := range catalog.Kinds {
-		for _, item := range h.Catalog().Items(kind) {
+		for _, item := range c.Items(kind) {
 			if nameOf(item) == name {
 				return item, nil
 			}
@@ -187,7 +195,12 @@ type itemDetail struct {
 
 func (d Running) serveItem(w http.ResponseWriter, r *http.Request) {
 	q := r.URL.Query()
-	item, err := findItem(d.Hub, ItemName{q.Get("server"), q.Get("kind"), q.Get("name")})
+	items, err := d.catalogOf(r)
+	if err != nil {
+		writeOutcome(w, err)
+		return
+	}
+	item, err := findItemIn(items, d.Hub, ItemName{q.Get("server"), q.Get("kind"), q.Get("name")})
 	if err != nil {
 		writeOutcome(w, err)
 		return

@@ -1,7 +1,6 @@
 package control
 
 import (
-	"net/http"
 	"slices"
 	"strings"
 
@@ -136,10 +135,6 @@ func groupField(field string) string {
 }
 
 func describePlace(p config.Position) ConfigPlace { return ConfigPlace{p.Path, p.Line} }
-
-func (d Running) serveConfig(w http.ResponseWriter, _ *http.Request) {
-	writeJSON(w, DescribeConfig(d.Config()))
-}
 
 // configSet returns the configuration in force, or nil. It is another pointer after each load.
 func (d Running) configSet() *config.Set {

@@ -67,6 +67,7 @@ type Running struct {
 	Calls      *Calls            // by the user
 	Chats      *Chats            // with the agent
 	Audit      *AuditTrail
+	Moments    *Moments           // earlier states
 	Config     func() *config.Set // returns the configuration in force; nil means that there is none
 	Drafts     *draft.Desk        // edits the files of Config; nil if they cannot be edited
 	Places     config.Options     // where Config looks for files; used only with Drafts
@@ -129,7 +130,10 @@ func ConsoleAPI(d Running) http.Handler {
 // everything that changes something, or that shows messages.
 func (d Running) addShared(mux *http.ServeMux, protect func(http.HandlerFunc) http.HandlerFunc) {
 	c := d.Controller
-	mux.HandleFunc("GET /v1/status", func(w http.ResponseWriter, r *http.Request) { writeJSON(w, c.Status()) })
+	mux.HandleFunc("GET /v1/status", d.serveState(func() any { return c.Status() }, func(m *moment) any { return m.status }))
+	if d.Moments != nil {
+		mux.HandleFunc("GET /v1/moments", func(w http.ResponseWriter, _ *http.Request) { writeJSON(w, map[string]any{"times": d.Moments.times()}) })
+	}
 	mux.HandleFunc("POST /v1/reload", protect(func(w http.ResponseWriter, r *http.Request) { writeOutcome(w, c.Reload(r.Context())) }))
 	mux.HandleFunc("POST /v1/servers/{name}/{verb}", protect(func(w http.ResponseWriter, r *http.Request) {
 		name, verb := r.PathValue("name"), r.PathValue("verb")
@@ -158,7 +162,7 @@ func (d Running) addShared(mux *http.ServeMux, protect func(http.HandlerFunc) ht
 		mux.HandleFunc("GET /v1/audit", protect(d.serveAudit))
 	}
 	if d.Config != nil {
-		mux.HandleFunc("GET /v1/config", protect(d.serveConfig))
+		mux.HandleFunc("GET /v1/config", protect(d.serveState(func() any { return DescribeConfig(d.Config()) }, func(m *moment) any { return DescribeConfig(m.config) })))
 		if d.Drafts != nil {
 			mux.HandleFunc("GET /v1/config/file", protect(d.serveConfigFile))
 			mux.HandleFunc("POST /v1/config/check", protect(d.serveConfigCheck))

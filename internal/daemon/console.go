@@ -62,7 +62,7 @@ func (d *Daemon) newConsole() *consoleServer {
 
 // running returns the daemon for its API. Streams end with life.
 func (d *Daemon) running(life context.Context) control.Running {
-	return control.Running{Life: life, Controller: d, Hub: d.Hub, Recorder: d.recorder, Calls: d.calls, Chats: d.chats, Audit: d.trail, Config: d.source.Set, Drafts: d.drafts, Places: d.places}
+	return control.Running{Life: life, Controller: d, Hub: d.Hub, Recorder: d.recorder, Calls: d.calls, Chats: d.chats, Audit: d.trail, Config: d.source.Set, Drafts: d.drafts, Places: d.places, Moments: d.moments}
 }
 
 // dialGateway connects the calls that the user makes in the console. They are recorded, limited and

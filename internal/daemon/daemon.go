@@ -115,6 +115,7 @@ type Daemon struct {
 	keys      *mcp.Keys        // of sessions, tasks and states; set with gateway
 	console   *consoleServer   // nil if it is off
 	calls     *control.Calls   // by the user
+	moments   *control.Moments // earlier states; nil without a console
 	chats     *control.Chats   // with the agent
 	questions trustQuestions
 	state     *state.State
@@ -169,6 +170,9 @@ func newDaemon(o Options, cl *cluster.Cluster) (*Daemon, error) {
 		d.chats = control.NewChats(o.Sessions)
 	}
 	d.calls = control.NewCalls(d.ctx, d.Hub, d.dialGateway)
+	if o.Console != ConsoleOff {
+		d.moments = &control.Moments{}
+	}
 	d.drafts = &draft.Desk{Files: func() []config.File { return d.source.Set().Files }}
 	if err := d.joinSharedServers(); err != nil {
 		return nil, err
@@ -306,6 +310,9 @@ func (d *Daemon) loadServers(cause string) error {
 		return err
 	}
 	d.background.Go(func() { d.followConfig(set) })
+	if d.moments != nil {
+		d.background.Go(func() { d.moments.Follow(d.ctx, d.running(d.ctx)) })
+	}
 	d.followReplicas()
 	return nil
 }

@@ -12,11 +12,24 @@ export const isEmbedded = document.body.dataset.program === "other";
 /** The error of a request without a valid token. */
 export class LoggedOut extends Error {}
 
+/** The moment whose state the page shows, or "" for now. */
+export const moment = () => new URLSearchParams(location.search).get("at") ?? "";
+
+/** The time that the page shows, in milliseconds. */
+export const nowShown = () => Date.parse(moment()) || Date.now();
+
+/** Whether a record is one of the time that the page shows. */
+export const isShownAt = (time) => !moment() || Date.parse(time) <= nowShown();
+
+const past = /^\/v1\/(status|asks|config|catalog|item)(\?|$)/; // what dowel keeps as of earlier moments
+const asOf = (path) => (moment() && past.test(path) ? `${path}${path.includes("?") ? "&" : "?"}at=${encodeURIComponent(moment())}` : path);
+
 export const session = {
   get token() { return localStorage.getItem(key) ?? ""; },
   /** Whether this page may ask for data, as far as it knows. */
   get isOpen() { return this.token !== "" || document.body.dataset.login === "own"; },
-  readOnly: document.body.dataset.reads === "true",
+  /** Whether nothing can be changed: by a choice of the user, or since the page shows the past. */
+  get readOnly() { return document.body.dataset.reads === "true" || moment() !== ""; },
   forget() { localStorage.removeItem(key); },
 };
 
@@ -40,7 +53,7 @@ async function send(path, init = {}) {
 }
 
 /** @param {string} path @param {RequestInit} [init] */
-export const get = async (path, init) => (await send(path, init)).json();
+export const get = async (path, init) => (await send(asOf(path), init)).json();
 
 /** The text of a document, in which numbers keep their digits. */
 export const getText = async (path) => (await send(path)).text();

@@ -1,13 +1,14 @@
 // @ts-check
 // The shell: screens, keys, the filter, and the state of the connection.
-import { isEmbedded, logIn, prefix, session, post } from "./api.js";
-import { ask, at, command, el, fill, peg, reasonOf } from "./dom.js";
+import { isEmbedded, logIn, moment, prefix, session, post } from "./api.js";
+import { ask, at, attempt, command, el, fill, peg, reasonOf } from "./dom.js";
 import { AsksScreen } from "./asks.js";
 import { AuditScreen } from "./audit.js";
 import { ChatScreen } from "./chat.js";
 import { ConfigScreen } from "./config.js";
 import { age, shortClock } from "./format.js";
 import { close, dismiss } from "./inspector.js";
+import { drawMoment } from "./moment.js";
 import { changes, go, here, set, visit } from "./route.js";
 import { ServersScreen } from "./servers.js";
 import { store } from "./store.js";
@@ -33,6 +34,7 @@ for (const name of (document.body.dataset.hidden ?? "").split(" ").filter((name)
 const main = at("main"), query = at("query"), live = at("live");
 let screen = null;
 let shown = "";
+let shownMoment = "";
 let isReady = false; // the login is over
 
 /** Shows what the address names. */
@@ -42,6 +44,12 @@ function show() {
   if (!screens[name]) {
     go("servers", {}, true);
     return;
+  }
+  if (moment() !== shownMoment) { // every screen is drawn anew
+    shownMoment = moment();
+    shown = "";
+    drawMoment();
+    attempt(() => store.travel());
   }
   if (name !== shown) {
     dismiss();

@@ -1,10 +1,11 @@
 // @ts-check
 // Audit: what was called, asked, decided and changed, from the audit log.
-import { get, isEmbedded } from "./api.js";
+import { get, isEmbedded, isShownAt } from "./api.js";
 import { attempt, command, el, fill, oneLine, reveal } from "./dom.js";
 import { clock, pad, padLeft, plural, size, took } from "./format.js";
 import { facts, inspect } from "./inspector.js";
 import { List } from "./list.js";
+import { momentButton } from "./moment.js";
 import { link, set } from "./route.js";
 import { diff } from "./servers.js";
 import { Screen } from "./screen.js";
@@ -60,7 +61,7 @@ export class AuditScreen extends Screen {
     return key === "G";
   }
 
-  #matches(r) { return this.#words.every((word) => r.text.includes(word)); }
+  #matches(r) { return isShownAt(r.time) && this.#words.every((word) => r.text.includes(word)); }
 
   async #load() {
     if (this.#busy) return;
@@ -95,7 +96,7 @@ export class AuditScreen extends Screen {
     inspect("audit " + r.at, what(r) || oneLine(r.method), el("div", { class: "part" }, r.error ? el("p", { class: "reason" }, reveal(r.error)) : null,
       facts([["Time", time(r, 0)], ["Who", oneLine(r.client ?? "")], ["What", el("code", {}, reveal(r.method))], ["Server", r.server ? el("a", { href: link("servers/" + encodeURIComponent(r.server)) }, oneLine(r.server)) : ""], ["Outcome", oneLine(r.outcome)], ["By", oneLine(r.by ?? "")],
         ["Reason", isChange ? "" : reveal(r.reason ?? "")], ["Took", r.ms ? took(r.ms) : ""], ["Size", r.sent || r.received ? `${size(r.sent)} in, ${size(r.received)} out` : ""], ["Arguments", r.arguments ? el("code", {}, reveal(JSON.stringify(r.arguments))) : ""]]),
-      isChange ? diff((r.reason ?? "").split("\n")) : null), () => set({ sel: undefined }, true));
+      momentButton(r.time), isChange ? diff((r.reason ?? "").split("\n")) : null), () => set({ sel: undefined }, true));
   }
 
   #drawBar() {

@@ -1,6 +1,6 @@
 // @ts-check
 // Chat: the conversations of the agent, live and past, step by step.
-import { get, getText, lines, post, session } from "./api.js";
+import { get, getText, isShownAt, lines, post, session } from "./api.js";
 import { Questions } from "./asks.js";
 import { attempt, command, el, fill, later, moveFocus, oneLine, peg, reasonOf, redraw, reveal } from "./dom.js";
 import { age, clock, plural, shortClock, took } from "./format.js";
@@ -167,6 +167,7 @@ export class ChatScreen extends Screen {
   async #load() {
     const filter = this.#filter, all = await attempt(() => get("/v1/chats?q=" + encodeURIComponent(filter)));
     if (!all || filter !== this.#filter) return;
+    all.chats = all.chats.filter((c) => isShownAt(c.began));
     redraw(this.#list, session.readOnly ? null : el("a", { class: "begin", href: link("chat/new"), data: { key: "new" } }, "+ New conversation"), all.chats.map((c) => el("a", { class: "chat", href: link("chat/" + encodeURIComponent(c.id), { q: filter }), data: { key: c.id } },
       el("span", { class: "words" }, c.live ? [peg("◐", "wait"), " ", el("span", { class: "sr" }, "live: ")] : null, oneLine(c.words || "no words")), el("span", { class: "soft" }, `${c.here?.isWorking ? "the model works" : c.here ? "open here" : c.live ? "live" : age(c.changed) + " ago"} · ${oneLine(c.model || "no model")}`))),
       all.chats.length ? null : el("div", { class: "empty" }, filter ? el("p", {}, "No conversation has these words.") : [el("p", {}, "No conversation is saved. They appear here as soon as you talk with a model", session.readOnly ? ":" : ", here or in a terminal:"), el("p", {}, command("dowel chat"))]),
@@ -203,6 +204,7 @@ export class ChatScreen extends Screen {
         const chat = await get(chatPath(id, "?seen=" + seen), { signal: stop.signal });
         if (stop.signal.aborted) return;
         seen = chat.seen;
+        chat.entries = chat.entries.filter((e) => isShownAt(e.at));
         this.#draw(chat);
       } catch (e) {
         if (stop.signal.aborted) return;

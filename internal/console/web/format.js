@@ -1,4 +1,5 @@
 // @ts-check
+import { nowShown } from "./api.js";
 
 const two = (n) => String(n).padStart(2, "0");
 
@@ -32,7 +33,7 @@ export function size(bytes) {
 }
 
 /** How long ago, in words. */
-export function age(t, now = Date.now()) {
+export function age(t, now = nowShown()) {
   const s = Math.max(0, Math.round((now - new Date(t).getTime()) / 1000));
   if (s < 60) return `${s} s`;
   if (s < 3600) return `${Math.floor(s / 60)} min`;

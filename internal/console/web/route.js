@@ -1,6 +1,6 @@
 // @ts-check
 // The address holds the state of the page: the screen, what is selected, the filter.
-import { prefix } from "./api.js";
+import { moment, prefix } from "./api.js";
 
 /** The address of a screen. */
 export function link(path, query = {}) {
@@ -27,7 +27,22 @@ export function go(path, query, replace) {
   visit(link(path, query), replace);
 }
 
+/** Goes to an address, in the time that the page shows. */
 export function visit(url, replace) {
+  const to = new URL(url, location.href);
+  if (moment() && !to.searchParams.has("at")) to.searchParams.set("at", moment());
+  change(to.pathname + to.search, replace);
+}
+
+/** Shows the same screen as of a moment; "" is now. */
+export function travel(time) {
+  const to = new URL(location.href);
+  to.searchParams.delete("at");
+  if (time) to.searchParams.set("at", time);
+  change(to.pathname + to.search, false);
+}
+
+function change(url, replace) {
   if (url !== location.pathname + location.search) history[replace ? "replaceState" : "pushState"](null, "", url);
   changes.dispatchEvent(new Event("change"));
 }

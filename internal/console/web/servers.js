@@ -1,6 +1,6 @@
 // @ts-check
 // Servers: their state with its cause and the next step, and the clients that use them.
-import { get, isEmbedded, post, postLines, prefix, lines, serverPath, session } from "./api.js";
+import { get, isEmbedded, isShownAt, nowShown, post, postLines, prefix, lines, serverPath, session } from "./api.js";
 import { ask, attempt, command, el, fill, moveFocus, oneLine, peg, reasonOf, redraw, reveal, toast, webAddress } from "./dom.js";
 import { age, clock, plural, shortClock, states, took } from "./format.js";
 import { importServers } from "./import.js";
@@ -90,7 +90,7 @@ export class ServersScreen extends Screen {
   }
 
   #drawServer(s) {
-    const now = Date.now(), word = stateWord(s, now), [glyph, kind] = groupOf(s) === 0 ? states[s.status === "starting" ? "failed" : s.status] : states[s.status] ?? ["·", "soft"];
+    const now = nowShown(), word = stateWord(s, now), [glyph, kind] = groupOf(s) === 0 ? states[s.status === "starting" ? "failed" : s.status] : states[s.status] ?? ["·", "soft"];
     const { reason, advice } = trouble(s);
     const offers = [[s.tools, "tool"], [s.prompts, "prompt"], [s.resources, "resource"]].filter(([n]) => n).map(([n, one]) => plural(n, one)).join("  ");
     const note = s.changed ? `${plural(s.changed.length, "definition")} changed` : s.quarantined ? `${plural(s.quarantined.length, "item")} left out` : s.note;
@@ -166,7 +166,7 @@ export class ServersScreen extends Screen {
     const { reason, advice } = trouble(s);
     return el("div", { class: "part" }, el("div", { class: "buttons" }, this.#actions(s, false)),
       reason ? el("p", { class: "reason" }, reveal(reason)) : null, advice ? el("p", { class: "advice" }, "→ ", reveal(advice)) : null,
-      facts([["State", `${stateWord(s, Date.now())} for ${age(s.since)}`], ["Cause", reason === s.cause ? "" : reveal(s.cause ?? "")], ["Attempts", s.next ? `${s.attempt} failed; the next one is at ${shortClock(s.next)}` : ""],
+      facts([["State", `${stateWord(s, nowShown())} for ${age(s.since)}`], ["Cause", reason === s.cause ? "" : reveal(s.cause ?? "")], ["Attempts", s.next ? `${s.attempt} failed; the next one is at ${shortClock(s.next)}` : ""],
         ["Server", reveal(s.title ?? "")], ["Revision", [s.revision, s.era].filter(Boolean).join(" ")],
         ["Offers", s.tools + s.prompts + s.resources ? [plural(s.tools, "tool"), ", ", plural(s.prompts, "prompt"), ", ", plural(s.resources, "resource")] : ""],
         ["Starts", s.origin ? el("code", {}, reveal(s.origin)) : ""], ["From", reveal(s.source ?? "")], ["Note", reveal(s.note ?? "")]]),
@@ -238,7 +238,7 @@ export class ServersScreen extends Screen {
       await lines(serverPath(name) + "/logs", { signal: this.signal }, (batch) => log.push(...batch));
     } catch { return; }
     if (name !== this.#name) return;
-    this.#log = log;
+    this.#log = log.filter((e) => isShownAt(e.time));
     this.#drawLog();
   }
 

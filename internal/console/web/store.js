@@ -1,6 +1,6 @@
 // @ts-check
 // All that the page knows, and the one stream that it comes from.
-import { LoggedOut, lines } from "./api.js";
+import { LoggedOut, get, lines, moment } from "./api.js";
 
 /** maxRows limits the rows that a page keeps; the oldest are dropped in steps. */
 const maxRows = 100_000, dropStep = 5_000;
@@ -23,6 +23,7 @@ class Store extends EventTarget {
   rate = 0;
   paused = false;
   asks = 0; // open questions
+  #now = { status: /** @type {any} */ (null), asks: 0 };
   held = [];
 
   boot = "";
@@ -38,6 +39,20 @@ class Store extends EventTarget {
     document.addEventListener("visibilitychange", () => this.#onVisibility());
     setInterval(() => this.#measureRate(), 1000);
     this.#run();
+  }
+
+  #show({ status, asks }) {
+    this.status = status ?? this.status;
+    this.asks = asks;
+    if (this.status) this.emit("status");
+    this.emit("asks");
+  }
+
+  /** Shows the time of the address. */
+  async travel() {
+    if (!moment()) return this.#show(this.#now);
+    const wanted = moment(), [status, { asks }] = await Promise.all([get("/v1/status"), get("/v1/asks")]);
+    if (wanted === moment()) this.#show({ status, asks: asks.length });
   }
 
   /** Chooses the rows. */
@@ -131,15 +146,15 @@ class Store extends EventTarget {
         if (this.boot && this.boot !== line.boot) this.#clear();
         this.boot = line.boot;
       } else if (line.k === "status") {
-        this.status = line.status;
-        this.emit("status");
+        this.#now.status = line.status;
+        if (!moment() || !this.status) this.#show(this.#now);
       } else if (line.k === "filter") {
         this.filterError = line.error;
         this.complete = true;
         this.emit("rows");
       } else if (line.k === "asks") {
-        this.asks = line.asks;
-        this.emit("asks");
+        this.#now.asks = line.asks;
+        if (!moment()) this.#show(this.#now);
       } else if (["audit", "config", "chats"].includes(line.k)) this.emit(line.k);
       else if (line.k === "log") this.emit("log", line.server);
       else if (line.k !== "beat") rows.push(line);

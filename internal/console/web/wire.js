@@ -1,11 +1,12 @@
 // @ts-check
 // The wire: every operation and message as it passes.
-import { get, getText, isEmbedded, session } from "./api.js";
+import { get, getText, isEmbedded, isShownAt, moment, nowShown, session } from "./api.js";
 import { ask, attempt, command, copy, el, fill, oneLine, peg, reasonOf, reveal, toast } from "./dom.js";
 import { clock, pad, padLeft, pegOf, plural, size, took } from "./format.js";
 import { facts, inspect, isShown } from "./inspector.js";
 import { parse, tree } from "./json.js";
 import { List } from "./list.js";
+import { momentButton } from "./moment.js";
 import { go, here, link, set } from "./route.js";
 import { diff, quote } from "./servers.js";
 import { Screen } from "./screen.js";
@@ -144,7 +145,7 @@ export class WireScreen extends Screen {
     const list = this.list;
     if (!list) return;
     if (this.#seen < store.rows.length) {
-      for (const row of store.rows.slice(this.#seen)) list.rows.push(row);
+      for (const row of store.rows.slice(this.#seen)) if (isShownAt(row.start ?? row.t)) list.rows.push(asOfMoment(row));
       this.#seen = store.rows.length;
     }
     list.refresh();
@@ -155,7 +156,7 @@ export class WireScreen extends Screen {
 
   // The bar keeps its elements: a click is lost if its button is replaced meanwhile.
   #drawBar() {
-    const n = store.rows.filter((r) => r.k !== "gap").length;
+    const n = (moment() ? this.list?.rows ?? [] : store.rows).filter((r) => r.k !== "gap" && !r.parent).length;
     const paused = store.paused;
     const held = store.held.filter((r) => r.k === "op" || r.k === "frame").length;
     this.#modes.forEach((button, i) => button.setAttribute("aria-pressed", String(store.frames === (i === 1))));
@@ -169,7 +170,7 @@ export class WireScreen extends Screen {
   }
 
   #drawEmpty() {
-    this.#empty.hidden = store.rows.length > 0 && !store.filterError;
+    this.#empty.hidden = (this.list?.rows.length ?? 0) > 0 && !store.filterError;
     if (this.#empty.hidden) return;
     if (store.filterError) fill(this.#empty, el("p", {}, "dowel does not understand this filter."), el("p", { class: "bad" }, reveal(store.filterError)));
     else if (!store.complete) fill(this.#empty, el("p", {}, "Reading what dowel has kept…"));
@@ -216,7 +217,7 @@ export class WireScreen extends Screen {
       const op = o ?? {}, [glyph, kind, word] = pegOf(op.status ?? "");
       inspect(selection, [peg(glyph, kind), " ", oneLine(op.name || op.method || "operation")], el("div", { class: "part" },
         el("p", { class: "mono lead" }, oneLine(op.client ?? "–"), el("span", { class: kind, "aria-hidden": "true" }, ` ──${glyph}── `), oneLine(op.server ?? "–")),
-        op.error ? el("p", { class: "reason" }, reveal(op.error)) : null, timeBar(op),
+        op.error ? el("p", { class: "reason" }, reveal(op.error)) : null, timeBar(op), op.start ? momentButton(op.start) : null,
         facts([["Operation", `${id} · ${word}`], ["Method", el("code", {}, reveal(op.method ?? ""))], ["Client", op.client ? filterLink("client", op.client) : ""], ["Server", op.server ? filterLink("server", op.server) : ""],
           ["Started", op.start ? clock(op.start) : ""], ["Took", took(op.ms)], ["Size", `${size(op.received)} in, ${size(op.sent)} out`],
           ["Rounds", op.rounds > 1 ? op.rounds : ""], ["Calls", op.calls > 1 ? op.calls : ""], ["Questions", op.questions], ["Progress", op.progress]]),
@@ -279,7 +280,7 @@ export class WireScreen extends Screen {
       inspect(selection, oneLine(f.method ? f.method : f.kind), el("div", { class: "part" },
         el("p", { class: "mono lead" }, f.leg === "server" ? `dowel ${arrow(f)} ${oneLine(f.server ?? "–")}` : `${oneLine(f.client ?? "–")} ${arrow(f)} dowel`),
         facts([["Message", `${seq} · ${f.kind}`], ["Status", f.status ? el("span", { class: kind }, f.status) : ""], ["Operation", f.op ? el("a", { href: link("wire", { ...Object.fromEntries(new URLSearchParams(location.search)), sel: "op:" + f.op }) }, String(f.op?.text ?? f.op)) : ""],
-          ["Time", clock(f.t)], ["Took", f.ms ? took(Number(f.ms?.text ?? f.ms)) : ""], ["Size", size(Number(f.size))], ["Leg", f.leg], ["Connection", f.conn], ["Revision", f.revision], ["Id", f.id === undefined ? "" : el("code", {}, reveal(JSON.stringify(f.id?.text ?? f.id)))]]),
+          ["Time", clock(f.t)], ["Took", f.ms ? took(Number(f.ms?.text ?? f.ms)) : ""], ["Size", size(Number(f.size))], ["Leg", f.leg], ["Connection", f.conn], ["Revision", f.revision], ["Screens", momentButton(f.t)], ["Id", f.id === undefined ? "" : el("code", {}, reveal(JSON.stringify(f.id?.text ?? f.id)))]]),
         f.header ? el("details", {}, el("summary", {}, "HTTP fields ", el("span", { class: "count" }, Object.keys(f.header).length)), el("dl", { class: "facts mono" }, Object.entries(f.header).sort().map(([name, values]) => [el("dt", {}, reveal(name)), el("dd", {}, reveal(values.join(", ")))]))) : null,
         el("div", { class: "buttons spread" }, el("h3", {}, f.kind === "stray" ? "Printed text" : "JSON"), el("button", { class: "quiet", click: () => copy(body) }, "Copy")),
         f.frame === undefined ? el("pre", {}, reveal(f.text ?? "")) : tree(f.frame)), this.#closed);
@@ -305,7 +306,7 @@ export class WireScreen extends Screen {
       return;
     }
     attempt(async () => {
-      const { frames } = await get("/v1/operations/" + row.op);
+      const frames = (await get("/v1/operations/" + row.op)).frames.filter((f) => isShownAt(f.t));
       if (row.open || !list.rows.includes(row)) return;
       row.open = true;
       list.rows.splice(list.rows.indexOf(row) + 1, 0, ...frames.map((f, i) => ({ ...f, parent: row, last: i === frames.length - 1 })));
@@ -327,6 +328,9 @@ function drawDifference(lines) {
   if (!lines.some((l) => l[0] !== " ")) return el("p", { class: "soft" }, lines.length ? "No difference." : "Neither has any.");
   return diff(lines.flatMap((l, i) => (near(i) ? [l] : i && near(i - 1) ? ["  …"] : [])));
 }
+
+/** An operation as the moment knew it: what ended later was open. */
+const asOfMoment = (row) => (moment() && row.k === "op" && Date.parse(row.start) + (row.ms ?? 0) > nowShown() ? { ...row, status: "pending", ms: undefined, error: undefined, received: 0 } : row);
 
 const idOf = (row) => (row.k === "op" ? "op:" + row.op : row.k === "frame" ? "frame:" + row.seq : "");
 

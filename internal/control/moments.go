@@ -1,0 +1,177 @@
+package control
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"sort"
+	"sync"
+	"time"
+
+	"github.com/dowel-mcp/dowel/hub"
+	"github.com/dowel-mcp/dowel/internal/catalog"
+	"github.com/dowel-mcp/dowel/internal/config"
+)
+
+type hubCatalog = catalog.Catalog[*hub.Upstream, hub.State]
+
+// Limits of what [Moments] keep: moments, rows of servers in all of them, and different catalogs and
+// configurations. Moments share what has not changed. Changes within momentInterval are one moment.
+const (
+	maxMoments       = 500
+	maxMomentServers = 20_000
+	maxMomentParts   = 100
+	momentInterval   = statusInterval
+)
+
+// moment is what the console showed from a time on.
+type moment struct {
+	since   time.Time
+	status  Status
+	asks    AskList
+	catalog *hubCatalog
+	config  *config.Set // nil without a configuration
+}
+
+// Moments keep what the console showed lately: the servers, the open questions, the offered items and
+// the configuration. With ?at=TIME, the console shows them as of then. The zero value is empty. It is
+// safe for concurrent use.
+type Moments struct {
+	mu      sync.Mutex
+	kept    []*moment // the oldest first
+	servers int       // rows in the statuses of kept
+	parts   int       // moments whose catalog or configuration differs from the one before
+}
+
+// Follow keeps the moments of a running dowel until ctx ends.
+func (m *Moments) Follow(ctx context.Context, d Running) {
+	changes, loaded := followHub(d.Hub.Events(ctx)), d.configSet()
+	_, asked := d.asks().countOpen()
+	poll := time.NewTicker(configInterval)
+	defer poll.Stop()
+	m.keep(d)
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-changes.due:
+			if changed, _ := changes.take(); !changed {
+				continue
+			}
+		case <-asked:
+			_, asked = d.asks().countOpen()
+		case <-poll.C:
+			if d.configSet() == loaded {
+				continue
+			}
+			loaded = d.configSet()
+		}
+		m.keep(d)
+		select {
+		case <-time.After(momentInterval):
+		case <-ctx.Done():
+		}
+	}
+}
+
+// keep adds the present state.
+func (m *Moments) keep(d Running) {
+	now := &moment{since: time.Now(), status: d.Controller.Status(), catalog: d.Hub.Catalog(), config: d.configSet()}
+	if asks := d.asks(); asks != nil {
+		now.asks = asks.List()
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.add(now)
+}
+
+// add adds a moment, and drops the oldest ones down to the limits. m.mu is held.
+func (m *Moments) add(now *moment) {
+	if n := len(m.kept); n == 0 || m.kept[n-1].differsFrom(now) {
+		m.parts++
+	}
+	m.servers += len(now.status.Servers)
+	m.kept = append(m.kept, now)
+	for len(m.kept) > 1 && (len(m.kept) > maxMoments || m.servers > maxMomentServers || m.parts > maxMomentParts) {
+		oldest := m.kept[0]
+		m.servers -= len(oldest.status.Servers)
+		if oldest.differsFrom(m.kept[1]) {
+			m.parts--
+		}
+		m.kept[0] = nil
+		m.kept = m.kept[1:]
+	}
+}
+
+// differsFrom reports whether two moments have different catalogs or configurations.
+func (m *moment) differsFrom(other *moment) bool {
+	return m.catalog != other.catalog || m.config != other.config
+}
+
+var errNoMoments = errors.New("earlier states are not kept here")
+
+// find returns the moment that contains a time.
+func (m *Moments) find(t time.Time) (*moment, error) {
+	if m == nil {
+		return nil, errNoMoments
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	i := sort.Search(len(m.kept), func(i int) bool { return m.kept[i].since.After(t) })
+	switch {
+	case len(m.kept) == 0:
+		return nil, errNoMoments
+	case i == 0:
+		return nil, fmt.Errorf("the oldest state that is kept is the one of %s", m.kept[0].since.Format(time.DateTime))
+	}
+	return m.kept[i-1], nil
+}
+
+// times returns the times at which something has changed, the oldest first.
+func (m *Moments) times() []time.Time {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	all := make([]time.Time, len(m.kept))
+	for i, k := range m.kept {
+		all[i] = k.since
+	}
+	return all
+}
+
+// momentOf returns the moment that a request names with ?at, or nil for the present.
+func (d Running) momentOf(r *http.Request) (*moment, error) {
+	at := r.URL.Query().Get("at")
+	if at == "" {
+		return nil, nil
+	}
+	t, err := time.Parse(time.RFC3339Nano, at)
+	if err != nil {
+		return nil, fmt.Errorf("at=%s: want a time such as 2026-07-28T12:00:00.5Z", at)
+	}
+	return d.Moments.find(t)
+}
+
+// serveState returns a handler that answers with a part of the state: now, or as of a moment.
+func (d Running) serveState(now func() any, then func(*moment) any) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		m, err := d.momentOf(r)
+		switch {
+		case err != nil:
+			writeOutcome(w, err)
+		case m != nil:
+			writeJSON(w, then(m))
+		default:
+			writeJSON(w, now())
+		}
+	}
+}
+
+// catalogOf returns the items that a request is about: those of now, or of a moment.
+func (d Running) catalogOf(r *http.Request) (*hubCatalog, error) {
+	m, err := d.momentOf(r)
+	if err != nil || m == nil {
+		return d.Hub.Catalog(), err
+	}
+	return m.catalog, nil
+}
