@@ -38,6 +38,7 @@ func TestMoment(t *testing.T) {
 	p.checkAccessibility("moment", looks[0])
 	p.click("#rail a", "Servers")
 	p.state("everything", "ready")
+	p.capture("moment")
 	if eval[bool](p, `document.querySelector("main").textContent.includes("Restart")`) {
 		t.Error("the past can be changed")
 	}

@@ -183,6 +183,7 @@ func TestBothEras(t *testing.T) {
 	p.state("tracker", "ready")
 	p.do(chromedp.Navigate(address))
 	p.until(`document.querySelectorAll(".era .result").length === 2`)
+	p.capture("both-eras")
 	p.checkAccessibility("both eras", looks[0])
 	p.checkWidth("both eras")
 
@@ -190,8 +191,8 @@ func TestBothEras(t *testing.T) {
 	p.fill("/message", "Who are you?")
 	p.click(".calling button", "Both eras")
 	p.until(`document.querySelectorAll(".era .ask-box").length === 2`)
-	for range 2 {
-		p.click(".era .ask-box button", "Decline")
+	for n := range 2 {
+		p.click(fmt.Sprintf(".era:nth-child(%d) .ask-box button", n+1), "Decline")
 	}
 	p.until(`document.querySelectorAll(".era .result").length === 2`)
 	p.checkQuiet()

@@ -20,7 +20,7 @@ type Imports struct {
 	Problems []string `json:"problems,omitempty"`
 }
 
-// ImportServer is a server of another tool. It has no secrets.
+// ImportServer is a server of another tool, without its secrets.
 type ImportServer struct {
 	ImportChoice
 	Tool string `json:"tool"` // its title
@@ -46,8 +46,7 @@ type ImportRequest struct {
 	TrustAnnotations bool `json:"trustAnnotations,omitzero"`
 }
 
-// ImportOutcome says what was added. Warning is the problem of the configuration that is then in
-// force, or "".
+// ImportOutcome names the added servers. Warning is a problem of the new configuration, or "".
 type ImportOutcome struct {
 	File    string   `json:"file"`
 	Added   []string `json:"added"`

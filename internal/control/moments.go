@@ -16,8 +16,9 @@ import (
 
 type hubCatalog = catalog.Catalog[*hub.Upstream, hub.State]
 
-// Limits of what [Moments] keep: moments, rows of servers in all of them, and different catalogs and
-// configurations. Moments share what has not changed. Changes within momentInterval are one moment.
+// Limits of [Moments]: the number of moments, the rows of servers in all of them, and the different
+// catalogs and configurations. Moments share unchanged parts. Changes within momentInterval are one
+// moment.
 const (
 	maxMoments       = 500
 	maxMomentServers = 20_000
@@ -25,7 +26,7 @@ const (
 	momentInterval   = statusInterval
 )
 
-// moment is what the console showed from a time on.
+// moment is the state that the console showed since a time.
 type moment struct {
 	since   time.Time
 	status  Status
@@ -41,7 +42,7 @@ type Moments struct {
 	mu      sync.Mutex
 	kept    []*moment // the oldest first
 	servers int       // rows in the statuses of kept
-	parts   int       // moments whose catalog or configuration differs from the one before
+	parts   int       // moments with another catalog or configuration than the one before
 }
 
 // Follow keeps the moments of a running dowel until ctx ends.
@@ -139,17 +140,36 @@ func (m *Moments) times() []time.Time {
 	return all
 }
 
-// momentOf returns the moment that a request names with ?at, or nil for the present.
-func (d Running) momentOf(r *http.Request) (*moment, error) {
+// timeOf returns the time that a request names with ?at, or the zero time for the present.
+func timeOf(r *http.Request) (time.Time, error) {
 	at := r.URL.Query().Get("at")
 	if at == "" {
-		return nil, nil
+		return time.Time{}, nil
 	}
 	t, err := time.Parse(time.RFC3339Nano, at)
 	if err != nil {
-		return nil, fmt.Errorf("at=%s: want a time such as 2026-07-28T12:00:00.5Z", at)
+		return time.Time{}, fmt.Errorf("at=%s: want a time such as 2026-07-28T12:00:00.5Z", at)
+	}
+	return t, nil
+}
+
+// momentOf returns the moment that a request names with ?at, or nil for the present.
+func (d Running) momentOf(r *http.Request) (*moment, error) {
+	t, err := timeOf(r)
+	if err != nil || t.IsZero() {
+		return nil, err
 	}
 	return d.Moments.find(t)
+}
+
+// serveClients answers with the clients of the gateway: now, or as the journal knew them at a time.
+func (d Running) serveClients(w http.ResponseWriter, r *http.Request) {
+	t, err := timeOf(r)
+	if err != nil {
+		writeOutcome(w, err)
+		return
+	}
+	writeJSON(w, clientsOf(d.Recorder, t))
 }
 
 // serveState returns a handler that answers with a part of the state: now, or as of a moment.
@@ -167,7 +187,7 @@ func (d Running) serveState(now func() any, then func(*moment) any) http.Handler
 	}
 }
 
-// catalogOf returns the items that a request is about: those of now, or of a moment.
+// catalogOf returns the items that a request is about: the present ones, or the ones of a moment.
 func (d Running) catalogOf(r *http.Request) (*hubCatalog, error) {
 	m, err := d.momentOf(r)
 	if err != nil || m == nil {

@@ -15,7 +15,7 @@ import (
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
-// The API shows servers, items and questions as of an earlier moment, while the present goes on.
+// The API shows servers, items and questions as of an earlier moment, also after they have changed.
 func TestMoments(t *testing.T) {
 	t.Parallel()
 	h := hub.New(nil)

@@ -186,11 +186,15 @@ type ClientActivity struct {
 // maxOpenShown limits ClientActivity.Open.
 const maxOpenShown = 10
 
-// clientsOf returns the clients with messages in the journal, the last one to send first.
-func clientsOf(recorder *journal.Recorder) []ClientActivity {
+// clientsOf returns the clients with messages in the journal until a time, the last one to send first.
+// A zero time means now.
+func clientsOf(recorder *journal.Recorder, until time.Time) []ClientActivity {
 	fold := clientFold{map[string]*clientState{}, map[uint64]*clientState{}}
 	for r := range (Running{Recorder: recorder}).kept(context.Background(), 1) {
 		if r.Frame != nil {
+			if !until.IsZero() && r.Frame.Time.After(until) {
+				break
+			}
 			fold.addFrame(r.Frame)
 		} else if c := fold.byOperation[r.Operation.ID]; c != nil {
 			c.setOperation(r)

@@ -172,7 +172,7 @@ func (d Running) addShared(mux *http.ServeMux, protect func(http.HandlerFunc) ht
 	}
 	if d.Recorder != nil {
 		mux.HandleFunc("GET /v1/stream", protect(d.serveStream))
-		mux.HandleFunc("GET /v1/clients", protect(func(w http.ResponseWriter, r *http.Request) { writeJSON(w, clientsOf(d.Recorder)) }))
+		mux.HandleFunc("GET /v1/clients", protect(d.serveClients))
 		mux.HandleFunc("GET /v1/operations/{id}", protect(d.serveOperation))
 		mux.HandleFunc("GET /v1/frames/{seq}", protect(d.serveFrame))
 		mux.HandleFunc("GET /v1/operations/{id}/call", protect(d.serveRepeatable))

@@ -49,7 +49,7 @@ func (f Finding) DescribeRisks() (notes []string) {
 	return notes
 }
 
-// missingVariables returns the variables that a server needs and that have no value here.
+// missingVariables returns the variables of a server that have no value here.
 func (f Finding) missingVariables(o config.Options) (names []string) {
 	_, problems := f.Resolve(o.Variables())
 	for _, p := range problems {

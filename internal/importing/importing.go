@@ -43,7 +43,7 @@ func UserDestination(o config.Options) Destination {
 type Found struct {
 	// Findings has the servers of the project last.
 	Findings []Finding
-	// Names are the names of all servers, also of those that Findings leaves out.
+	// Names are the names of all servers, also of servers that Findings leaves out.
 	Names []string
 	// Problems are the problems of whole files.
 	Problems []string

@@ -21,7 +21,7 @@ export const nowShown = () => Date.parse(moment()) || Date.now();
 /** Whether a record is one of the time that the page shows. */
 export const isShownAt = (time) => !moment() || Date.parse(time) <= nowShown();
 
-const past = /^\/v1\/(status|asks|config|catalog|item)(\?|$)/; // what dowel keeps as of earlier moments
+const past = /^\/v1\/(status|asks|config|catalog|item|clients)(\?|$)/; // what dowel keeps as of earlier moments
 const asOf = (path) => (moment() && past.test(path) ? `${path}${path.includes("?") ? "&" : "?"}at=${encodeURIComponent(moment())}` : path);
 
 export const session = {

@@ -94,10 +94,10 @@ function applyFilter() {
 
 // The live pill, the counts of the rail, and errors of the filter.
 function drawTop() {
-  const words = { live: store.paused ? "paused" : "live", waiting: "waiting for dowel", hidden: "asleep", out: "logged out" };
-  const kind = store.connection === "live" && !store.paused ? "ok" : store.connection === "out" ? "bad" : "wait";
+  const words = { live: moment() ? "the past" : store.paused ? "paused" : "live", waiting: "waiting for dowel", hidden: "asleep", out: "logged out" };
+  const kind = store.connection === "live" && !store.paused && !moment() ? "ok" : store.connection === "out" ? "bad" : "wait";
   fill(live, peg(kind === "ok" ? "●" : "◌", kind), " ", words[/** @type {keyof words} */ (store.connection)],
-    store.connection === "live" && store.rate ? el("span", { class: "soft" }, ` ${store.rate}/s`) : null, session.readOnly && store.connection !== "out" ? el("span", { class: "soft" }, " · read only") : null);
+    store.connection === "live" && store.rate && !moment() ? el("span", { class: "soft" }, ` ${store.rate}/s`) : null, session.readOnly && !moment() && store.connection !== "out" ? el("span", { class: "soft" }, " · read only") : null);
   live.title = store.reason || (store.status ? `dowel ${store.status.version}, process ${store.status.pid}, running for ${age(store.status.started)}` : "");
   const error = shown === "wire" ? store.filterError : "";
   at("filter-error").textContent = error;

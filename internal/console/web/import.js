@@ -23,7 +23,7 @@ export const importServers = () => attempt(async () => {
   const trust = el("input", { type: "checkbox" });
   const body = el("div", { class: "imports" }, problems?.map((p) => el("p", { class: "reason" }, reveal(p))),
     servers.length ? el("p", { class: "soft" }, "They are copied to ", el("code", {}, oneLine(file)), ". The files of the other tools stay as they are.") : el("p", {}, "dowel found no servers of other tools."),
-    [...Map.groupBy(servers, (s) => s.path)].map(([path, all]) => el("section", {}, el("h3", {}, oneLine(all[0].tool), el("span", { class: "soft" }, ` ${oneLine(path)}`)), el("ul", {}, all.map((s) => row(s, chosen))))),
+    [...Map.groupBy(servers, (s) => s.path)].map(([path, all]) => el("section", {}, el("h3", {}, oneLine(all[0].tool), el("span", { class: "soft where" }, oneLine(path))), el("ul", {}, all.map((s) => row(s, chosen))))),
     chosen.size ? el("label", { class: "check" }, trust, "Let tools run without asking if their server declares them read-only") : null);
   const cancel = { value: "", text: chosen.size ? "Cancel" : "Close", kind: "quiet" };
   if (!await ask("Import from your other tools", body, chosen.size ? [cancel, { value: "add", text: "Add the chosen servers", kind: "strong" }] : [cancel]) || !chosen.size) return;
