@@ -1,7 +1,6 @@
 package sharedserver
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -9,18 +8,17 @@ import (
 	"sync"
 	"time"
 
-	"github.com/dowel-mcp/dowel/internal/replica"
-	"github.com/dowel-mcp/dowel/internal/timeout"
+	"github.com/dowel-mcp/dowel/internal/rawjson"
+	"github.com/dowel-mcp/dowel/jsonrpc"
 	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/dowel-mcp/dowel/transport"
 )
 
 const (
-	waitingFrames = 256         // of one direction
-	firstPartSize = 512 << 10   // of a frame; halved if the network takes less
-	leastPartSize = 1 << 10     //
-	checkInterval = time.Second // between two signs of life
-	fullPause     = 10 * time.Millisecond
+	// maxFrame leaves room for what a gateway adds to a message of the largest size.
+	maxFrame      = transport.DefaultMaxMessage + 1<<20
+	checkInterval = time.Second     // between two signs of life
+	goodbyeLimit  = 3 * time.Second // for the frames that wait when the connection is closed
 )
 
 // conn is one end of a connection between two pools. It implements [transport.Conn]. Each part of a frame is
@@ -31,65 +29,82 @@ type conn struct {
 	peer string // the instance at the other end
 	id   string
 
-	out, in  chan []byte
-	done     chan struct{} // closed by fail
+	out, in  *frameQueue
+	room     chan struct{}   // holds a token after the peer has said that it has room again
+	ctx      context.Context // ends with the connection
+	cancel   context.CancelFunc
 	failOnce sync.Once
-	err      error // of Read; valid when done is closed
-	tell     bool  // tell the peer; valid when done is closed
+	err      error // of Read; valid after fail
+	tell     bool  // tell the peer; valid after fail
 
-	partSize int    // owned by run
-	sent     uint64 // number of the last part; owned by run
+	isBegun  bool   // owned by run, like the next three; before that, by the caller of newConn
+	rest     []byte // of the frame that is being sent
+	partSize int
+	sent     uint64 // number of the last part
 
-	mu      sync.Mutex
-	got     uint64 // number of the last part
-	partial []byte
+	mu        sync.Mutex // guards the rest
+	got       uint64     // number of the last part
+	partial   []byte
+	peerWaits bool // until this end has room for the last part of a frame
 }
 
 // newConn returns an end of a connection, which receives. The caller must call begin or forget. It returns nil if
 // the pool is closed.
 func (p *Pool) newConn(peer, id string) *conn {
-	c := &conn{pool: p, peer: peer, id: id, partSize: firstPartSize,
-		out: make(chan []byte, waitingFrames), in: make(chan []byte, waitingFrames), done: make(chan struct{})}
+	c := &conn{pool: p, peer: peer, id: id, partSize: firstPartSize, out: newFrameQueue(), in: newFrameQueue(),
+		room: make(chan struct{}, 1)}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.ctx.Err() != nil {
 		return nil
 	}
+	c.ctx, c.cancel = context.WithCancel(p.ctx)
+	context.AfterFunc(c.ctx, func() { c.fail(io.EOF, true) })
 	p.conns[id] = c
 	return c
 }
 
 // begin lets the connection send, until it is closed.
-func (c *conn) begin() { c.pool.start(c.run) }
+func (c *conn) begin() {
+	c.isBegun = true
+	c.pool.start(c.run)
+}
 
 // Read implements [transport.Conn].
 func (c *conn) Read() ([]byte, error) {
-	select {
-	case frame := <-c.in:
-		return frame, nil
-	default:
-	}
-	select {
-	case frame := <-c.in:
-		return frame, nil
-	case <-c.done:
+	frame, ok := c.in.take()
+	if !ok {
 		return nil, c.err
 	}
+	c.offerRoom()
+	return frame, nil
 }
 
-// Write implements [transport.Conn].
+// Write implements [transport.Conn]. A message above maxFrame is answered with an error, or dropped if it is
+// a notification.
 func (c *conn) Write(frame []byte) error {
-	select {
-	case <-c.done:
+	if len(frame) > maxFrame {
+		return c.refuseFrame(frame)
+	}
+	if !c.out.put(frame) {
 		return mcp.ErrClosed
+	}
+	return nil
+}
+
+// refuseFrame answers a request that is too large, and sends an error in place of an answer.
+func (c *conn) refuseFrame(frame []byte) error {
+	why := fmt.Sprintf("a message of %d bytes is over the limit of %d between two replicas", len(frame), maxFrame)
+	id, err := jsonrpc.ParseID(rawjson.Lookup(frame, "id"))
+	switch {
+	case err != nil:
+		c.pool.opts.Logger.Warn("a message for another replica is dropped", "err", why)
+	case rawjson.Lookup(frame, "method") != nil:
+		c.in.force(jsonrpc.AppendError(nil, id, mcp.Errorf(jsonrpc.CodeInvalidRequest, "%s", why)))
 	default:
+		return c.Write(jsonrpc.AppendError(nil, id, mcp.Errorf(jsonrpc.CodeInternal, "the answer was dropped: %s", why)))
 	}
-	select {
-	case c.out <- frame:
-		return nil
-	case <-c.done:
-		return mcp.ErrClosed
-	}
+	return nil
 }
 
 // Close implements [transport.Conn].
@@ -102,7 +117,9 @@ func (c *conn) Close() error {
 func (c *conn) fail(err error, tell bool) {
 	c.failOnce.Do(func() {
 		c.err, c.tell = err, tell
-		close(c.done)
+		c.cancel()
+		c.out.close()
+		c.in.close()
 	})
 }
 
@@ -113,17 +130,17 @@ func (c *conn) run() {
 	defer check.Stop()
 	for {
 		select {
-		case frame := <-c.out:
-			if err := c.sendFrame(frame); err != nil {
+		case <-c.out.ready:
+			c.rest, _ = c.out.tryTake()
+			if err := c.sendRest(c.ctx); err != nil && c.ctx.Err() == nil {
 				c.fail(err, true)
 			}
 		case <-check.C:
-			if _, err := c.send(message{Kind: checkConn}, nil); err != nil {
+			if _, err := c.send(c.ctx, message{Kind: checkConn}, nil); err != nil && c.ctx.Err() == nil {
 				c.fail(err, false)
 			}
-		case <-c.pool.ctx.Done():
-			c.fail(io.EOF, true)
-		case <-c.done:
+		case <-c.ctx.Done():
+			c.fail(io.EOF, true) // waits for a fail in progress
 			c.sayGoodbye()
 			return
 		}
@@ -132,6 +149,7 @@ func (c *conn) run() {
 
 // forget removes the connection from the pool.
 func (c *conn) forget() {
+	c.cancel()
 	c.pool.mu.Lock()
 	defer c.pool.mu.Unlock()
 	delete(c.pool.conns, c.id)
@@ -139,68 +157,19 @@ func (c *conn) forget() {
 
 // sayGoodbye sends the frames that wait, and the end. Errors do not matter: the peer notices the end.
 func (c *conn) sayGoodbye() {
-	for c.tell && errors.Is(c.err, io.EOF) {
-		select {
-		case frame := <-c.out:
-			if c.sendFrame(frame) != nil {
+	if !c.tell {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), goodbyeLimit)
+	defer cancel()
+	if errors.Is(c.err, io.EOF) {
+		for isThere := true; isThere; c.rest, isThere = c.out.tryTake() {
+			if c.sendRest(ctx) != nil {
 				return
 			}
-			continue
-		default:
-		}
-		break
-	}
-	if c.tell {
-		ctx, cancel := context.WithTimeout(context.Background(), checkInterval)
-		defer cancel()
-		_, _ = c.pool.opts.Network.Send(ctx, c.peer, message{Kind: closeConn, Conn: c.id}.encode([]byte(c.err.Error())))
-	}
-}
-
-// sendFrame sends a frame in parts.
-func (c *conn) sendFrame(frame []byte) error {
-	for {
-		size := min(len(frame), c.partSize)
-		answer, err := c.send(message{Kind: framePart, Number: c.sent + 1, More: size < len(frame)}, frame[:size])
-		switch {
-		case errors.Is(err, replica.ErrTooLarge) && c.partSize > leastPartSize:
-			c.partSize /= 2
-			continue
-		case err != nil:
-			return err
-		case bytes.Equal(answer, answerFull):
-			if timeout.Sleep(c.pool.ctx, fullPause) != nil {
-				return io.EOF
-			}
-			continue
-		}
-		c.sent++
-		if frame = frame[size:]; len(frame) == 0 {
-			return nil
 		}
 	}
-}
-
-// send sends a message until it is acknowledged. A peer that is slow has as long as a lease lives.
-func (c *conn) send(m message, data []byte) (answer []byte, err error) {
-	m.Conn = c.id
-	text := m.encode(data)
-	for end := time.Now().Add(replica.LeaseLife); ; {
-		began := time.Now()
-		answer, err = c.pool.opts.Network.Send(context.Background(), c.peer, text)
-		switch {
-		case err == nil, errors.Is(err, replica.ErrTooLarge):
-			return answer, err
-		case errors.Is(err, replica.ErrGone):
-			return nil, fmt.Errorf("%s has ended", describe(c.peer))
-		case !errors.Is(err, replica.ErrUnreachable):
-			return nil, fmt.Errorf("%s: %w", describe(c.peer), err)
-		case time.Since(began) < checkInterval/2: // this process is cut off
-			return nil, err
-		case time.Now().After(end):
-			return nil, fmt.Errorf("%s does not answer", describe(c.peer))
-		}
-	}
+	_, _ = c.pool.opts.Network.Send(ctx, c.peer, message{Kind: closeConn, Conn: c.id}.encode([]byte(c.err.Error())))
 }
 
 // receive takes a message of the peer.
@@ -215,32 +184,13 @@ func (c *conn) receive(m message, data []byte) (answer []byte, err error) {
 		}
 	case framePart:
 		return c.takePart(m, data)
+	case connHasRoom:
+		select {
+		case c.room <- struct{}{}:
+		default:
+		}
 	}
 	return nil, nil
-}
-
-// takePart adds a part to the frame that is being received.
-func (c *conn) takePart(m message, data []byte) (answer []byte, err error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	switch {
-	case m.Number <= c.got: // its acknowledgement was lost
-		return nil, nil
-	case m.Number > c.got+1, len(c.partial)+len(data) > transport.DefaultMaxMessage:
-		err = fmt.Errorf("part %d of a message with %d bytes cannot follow part %d with %d", m.Number, len(data), c.got, len(c.partial))
-		c.fail(err, false)
-		return nil, err
-	case m.More:
-		c.partial, c.got = append(c.partial, data...), m.Number
-		return nil, nil
-	}
-	select {
-	case c.in <- append(c.partial, data...):
-		c.partial, c.got = nil, m.Number
-		return nil, nil
-	default:
-		return answerFull, nil
-	}
 }
 
 // errEnded is the error of a connection that the peer has ended in an orderly way.

@@ -22,6 +22,7 @@ import (
 
 	"github.com/dowel-mcp/dowel/internal/replica"
 	"github.com/dowel-mcp/dowel/mcp"
+	"github.com/dowel-mcp/dowel/transport"
 )
 
 // ErrStarting is the error of [Options.Serve] while the server starts.
@@ -37,12 +38,22 @@ type Options struct {
 	// Redial begins another dial of a server that could not be dialed, because its owner has changed. It
 	// reports false if the last dial has not ended yet.
 	Redial func(server string) (ok bool)
-	Logger *slog.Logger
+	// Restart starts a server again that this process owns, for a user at another replica.
+	Restart func(server string) error
+	Logger  *slog.Logger
 }
+
+// A connection carries the requests of all clients of another replica. So it has no limits of a client; those of
+// the principals apply in the handler. Bytes has its default.
+var manyClients = transport.Limits{ClientBytes: -1, Streams: -1, ClientStreams: -1, Sessions: -1, ClientSessions: -1, Questions: -1, ClientQuestions: -1}
+
+// maxRequests bounds the requests in flight on a connection.
+const maxRequests = 1 << 16
 
 // A Pool knows the owners of servers. It is safe for concurrent use.
 type Pool struct {
 	opts     Options
+	quota    *transport.Quota
 	instance string
 	leave    func()
 	ctx      context.Context
@@ -56,7 +67,7 @@ type Pool struct {
 
 // Join makes this process one of the replicas that share servers. The caller must call Close.
 func Join(o Options) (*Pool, error) {
-	p := &Pool{opts: o, instance: newInstance(), servers: map[string]*server{}, conns: map[string]*conn{}}
+	p := &Pool{opts: o, quota: transport.NewQuota(manyClients), instance: newInstance(), servers: map[string]*server{}, conns: map[string]*conn{}}
 	p.ctx, p.cancel = context.WithCancel(context.Background())
 	leave, err := o.Network.Receive(p.instance, p.receive)
 	if err != nil {
@@ -138,12 +149,18 @@ const (
 	closeConn = "close" // the connection ends; the reason follows
 	checkConn = "check" // whether the connection is there
 	checkPool = "alive" // whether the process is there
+
+	connHasRoom   = "room"    // after answerFull: the part can be sent again
+	checkServer   = "ready"   // whether the receiver serves a server
+	restartServer = "restart" // start a server that the receiver owns again
 )
 
 // Answers to messages.
 var (
 	answerStarting = []byte("starting") // to openConn: ask again
-	answerFull     = []byte("full")     // to framePart: send it again
+	answerFailed   = []byte("failed: ") // to openConn: the server cannot be used; the reason follows
+	answerReady    = []byte("ready")    // to checkServer
+	answerFull     = []byte("full")     // to framePart: send it again after connHasRoom
 )
 
 func (m message) encode(data []byte) []byte {
@@ -161,7 +178,11 @@ func (p *Pool) receive(_ context.Context, text []byte) (answer []byte, err error
 	switch m.Kind {
 	case openConn:
 		return p.server(m.Server).accept(m)
-	case framePart, closeConn, checkConn:
+	case checkServer:
+		return p.server(m.Server).describeReadiness(), nil
+	case restartServer:
+		return nil, p.server(m.Server).restart()
+	case framePart, closeConn, checkConn, connHasRoom:
 		p.mu.Lock()
 		c := p.conns[m.Conn]
 		p.mu.Unlock()

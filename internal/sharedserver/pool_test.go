@@ -1,127 +1,33 @@
 package sharedserver
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
 	"strings"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/dowel-mcp/dowel/client"
 	"github.com/dowel-mcp/dowel/internal/replica"
+	"github.com/dowel-mcp/dowel/internal/replicatest"
 	"github.com/dowel-mcp/dowel/mcp"
 	mcpserver "github.com/dowel-mcp/dowel/server"
 	"github.com/dowel-mcp/dowel/transport"
 	"github.com/dowel-mcp/dowel/transport/memory"
 )
 
-// net is a network and the values of replicas in one process. Messages above payload do not fit, and
-// each third acknowledgement of a message is lost.
-type net struct {
-	payload int
-
-	mu       sync.Mutex
-	handlers map[string]replica.Handler
-	sent     int
-	lossy    bool
-	cut      bool
-	values   map[string]stored
-}
-
-type stored struct {
-	value   []byte
-	version uint64
-	until   time.Time
-}
-
-func newNet() *net {
-	return &net{payload: 1 << 20, handlers: map[string]replica.Handler{}, values: map[string]stored{}}
-}
-
-func (n *net) Receive(instance string, h replica.Handler) (func(), error) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	n.handlers[instance] = h
-	return func() { n.remove(instance) }, nil
-}
-
-func (n *net) remove(instance string) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	delete(n.handlers, instance)
-}
-
-func (n *net) Send(ctx context.Context, instance string, message []byte) ([]byte, error) {
-	n.mu.Lock()
-	h, cut := n.handlers[instance], n.cut
-	n.sent++
-	lost := n.lossy && n.sent%3 == 0
-	n.mu.Unlock()
-	switch {
-	case cut:
-		return nil, replica.ErrUnreachable
-	case h == nil:
-		return nil, replica.ErrGone
-	case len(message) > n.payload:
-		return nil, replica.ErrTooLarge
-	}
-	answer, err := h(ctx, bytes.Clone(message))
-	if lost {
-		time.Sleep(time.Second)
-		return nil, replica.ErrUnreachable
-	}
-	return answer, err
-}
-
-func (n *net) SendAll([]byte) error { return nil }
-
-func (n *net) Get(_ context.Context, key string) ([]byte, uint64, error) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if n.cut {
-		return nil, 0, replica.ErrUnreachable
-	}
-	v := n.values[key]
-	if !time.Now().Before(v.until) {
-		v.value = nil
-	}
-	return v.value, v.version, nil
-}
-
-func (n *net) Put(_ context.Context, key string, value []byte, version uint64, life time.Duration) (uint64, error) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	switch {
-	case n.cut:
-		return 0, replica.ErrUnreachable
-	case n.values[key].version != version:
-		return 0, replica.ErrStale
-	}
-	n.values[key] = stored{value, version + 1, time.Now().Add(life)}
-	return version + 1, nil
-}
-
-func (n *net) Watch(string, func(string)) (func(), error) { return func() {}, nil }
-
-func (n *net) setCut(cut bool) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	n.cut = cut
-}
-
 var discard = slog.New(slog.DiscardHandler)
 
 // join returns a pool and its target of the server. redialed gets a value at each call of Redial.
-func join(t *testing.T, n *net, h mcp.Handler) (p *Pool, target *Target, redialed chan struct{}) {
+func join(t *testing.T, n *replicatest.Net, h mcp.Handler) (p *Pool, target *Target, redialed chan struct{}) {
 	redialed = make(chan struct{}, 1)
 	p, err := Join(Options{Network: n, Values: n, Logger: discard,
-		Serve:  func(string) (mcp.Handler, error) { return h, nil },
-		Redial: func(string) bool { redialed <- struct{}{}; return true }})
+		Serve:   func(string) (mcp.Handler, error) { return h, nil },
+		Redial:  func(string) bool { redialed <- struct{}{}; return true },
+		Restart: func(string) error { return errors.New("it was asked to start again") }})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -154,14 +60,12 @@ func newServer() *mcpserver.Server {
 // Messages of any size arrive once and in order, also if acknowledgements are lost and little fits.
 func TestMessagesBetweenReplicas(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		n, s := newNet(), newServer()
-		n.payload = 40 << 10
+		n, s := replicatest.New(), newServer()
+		n.Payload = 40 << 10
 		a, own, _ := join(t, n, s)
 		b, other, _ := join(t, n, s)
 		first, second := dial(t, own), dial(t, other)
-		n.mu.Lock()
-		n.lossy = true
-		n.mu.Unlock()
+		n.SetLossy(true)
 		if own.Owner() != "this replica" || other.Owner() != describe(a.instance) {
 			t.Errorf("the owners are %q and %q", own.Owner(), other.Owner())
 		}
@@ -183,7 +87,7 @@ func TestMessagesBetweenReplicas(t *testing.T) {
 // pool asks for another dial then.
 func TestOwnerIsGone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		n, s := newNet(), newServer()
+		n, s := replicatest.New(), newServer()
 		a, own, _ := join(t, n, s)
 		b, other, redialed := join(t, n, s)
 		first, second := dial(t, own), dial(t, other)
@@ -195,10 +99,8 @@ func TestOwnerIsGone(t *testing.T) {
 		synctest.Wait()
 		lease := a.server("kv").lease
 		began := time.Now()
-		n.remove(a.instance) // as if it was killed
-		n.mu.Lock()
-		n.values[a.server("kv").key()] = stored{[]byte(a.instance + " killed"), 99, began.Add(5 * time.Second)} // renewed by no one
-		n.mu.Unlock()
+		n.Remove(a.instance)
+		n.Replace(a.server("kv").key(), []byte(a.instance+" killed"), 5*time.Second) // renewed by no one
 		if err := <-ended; err == nil || !strings.Contains(err.Error(), "has ended") || time.Since(began) > 2*checkInterval {
 			t.Errorf("the call: %v after %v", err, time.Since(began))
 		}
@@ -226,7 +128,7 @@ func TestOwnerIsGone(t *testing.T) {
 // at once.
 func TestOwnerIsCutOff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		n, s := newNet(), newServer()
+		n, s := replicatest.New(), newServer()
 		a, own, redialed := join(t, n, s)
 		down := make(chan error, 1)
 		in := inbound{down}
@@ -235,7 +137,7 @@ func TestOwnerIsCutOff(t *testing.T) {
 			t.Fatal(err)
 		}
 		began := time.Now()
-		n.setCut(true)
+		n.SetCut(true)
 		if err := <-down; !strings.Contains(fmt.Sprint(err), "lost its lease") || time.Since(began) >= replica.LeaseLife {
 			t.Errorf("down with %v after %v", err, time.Since(began))
 		}
@@ -247,7 +149,7 @@ func TestOwnerIsCutOff(t *testing.T) {
 		if own.Owner() != "" {
 			t.Errorf("the owner is %q", own.Owner())
 		}
-		n.setCut(false)
+		n.SetCut(false)
 		<-redialed
 		a.Close()
 		s.Close()

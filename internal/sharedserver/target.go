@@ -2,6 +2,7 @@ package sharedserver
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -72,11 +73,20 @@ type server struct {
 	name      string
 	owner     atomic.Value // string: the instance of the owner, or "" if it is not known
 	dialedOwn atomic.Bool
-	awaiting  atomic.Bool // awaitOwner runs
 
-	mu    sync.Mutex
-	lease *replica.Lease // nil unless this process owns the server; guarded by mu
-	conns []*conn        // of other replicas; guarded by mu
+	mu         sync.Mutex     // guards the rest
+	taking     int            // tries to take the lease that run
+	lease      *replica.Lease // nil unless this process owns the server
+	failure    error          // of the last dial of the server itself; nil if it succeeded
+	conns      []*conn        // of other replicas
+	awaited    ownerFailure   // of the last dial
+	isAwaiting bool           // awaitOwner runs
+}
+
+// ownerFailure says why the owner could not be dialed.
+type ownerFailure struct {
+	holder string // the owner; "" if it is not known
+	failed bool   // the server could not be used there
 }
 
 func (s *server) key() string { return replica.KeyOf("server", s.name) }
@@ -90,29 +100,56 @@ func (t *Target) Dial(ctx context.Context, in mcp.Inbound, opts transport.Client
 	s.dialedOwn.Store(lease != nil)
 	switch {
 	case err != nil:
-		s.awaitOwner("")
-		return nil, fmt.Errorf("%w: which replica runs the server %s is not known: %w", mcp.ErrConnection, s.name, err)
+		s.awaitOwner(ownerFailure{})
+		return nil, fmt.Errorf("%w: which replica runs the server %s is not known: %w", mcp.ErrConnection, s.name, errNoOwner{err})
 	case lease != nil:
 		return t.dialOwn(ctx, lease, in, opts)
 	}
 	made, err := s.dialOwner(ctx, holder, in, opts)
 	if err != nil {
 		s.owner.Store("")
-		s.awaitOwner(holder)
+		_, failed := errors.AsType[errServerFailed](err)
+		if !failed {
+			err = errNoOwner{err}
+		}
+		s.awaitOwner(ownerFailure{holder, failed})
 		return nil, fmt.Errorf("%w: %w", mcp.ErrConnection, err)
 	}
 	return made, nil
 }
 
+// errNoOwner is the error of a dial that has tried to use no server, because its owner was not there.
+type errNoOwner struct{ error }
+
+func (e errNoOwner) Unwrap() error { return e.error }
+
+// HasNoOwner reports whether a dial has failed because the owner of the server was not there. It says nothing about
+// the server.
+func HasNoOwner(err error) bool {
+	_, ok := errors.AsType[errNoOwner](err)
+	return ok
+}
+
 // takeLease takes the lease if it is free.
 func (s *server) takeLease(ctx context.Context) (lease *replica.Lease, holder string, err error) {
 	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.taking++
+	s.mu.Unlock()
 	lease, holder, err = replica.TryHold(ctx, s.pool.opts.Values, s.key(), s.pool.instance)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.taking--
 	if lease != nil {
-		s.lease = lease
+		s.lease, s.failure = lease, nil
 	}
 	return lease, holder, err
+}
+
+// noteFailure notes that the server itself could not be dialed.
+func (s *server) noteFailure(err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.failure = err
 }
 
 // release ends the connections of other replicas and the lease.
@@ -160,6 +197,7 @@ func (t *Target) dialOwn(ctx context.Context, lease *replica.Lease, in mcp.Inbou
 	made, err := t.inner.Dial(ctx, own, opts)
 	if err != nil {
 		process.AwaitEnd(err) // it must not run twice
+		s.noteFailure(err)
 		s.release(lease)
 		return nil, err
 	}
@@ -207,10 +245,14 @@ func (s *server) dialOwner(ctx context.Context, owner string, in mcp.Inbound, op
 		return nil, errors.New("dowel ends")
 	}
 	for {
-		answer, err := c.send(message{Kind: openConn, From: s.pool.instance, Server: s.name}, nil)
+		answer, err := c.send(ctx, message{Kind: openConn, From: s.pool.instance, Server: s.name}, nil)
 		if err != nil {
 			c.forget()
 			return nil, fmt.Errorf("the server %s has no owner at the moment: %w; a replica starts it within %v", s.name, err, replica.LeaseLife)
+		}
+		if why, failed := bytes.CutPrefix(answer, answerFailed); failed {
+			c.forget()
+			return nil, errServerFailed{s.name, owner, string(why)}
 		}
 		if !bytes.Equal(answer, answerStarting) {
 			break
@@ -224,25 +266,30 @@ func (s *server) dialOwner(ctx context.Context, owner string, in mcp.Inbound, op
 	startphase.Report(ctx, startphase.Phase{})
 	c.begin()
 	opts.Revision, opts.SerializeAsks = mcp.LatestRevision, false // the owner translates
-	return overconn.Connect(ctx, c, in, "", opts)
+	made, err := overconn.Connect(ctx, c, in, "", opts)
+	if err != nil {
+		return nil, err
+	}
+	return &remoteTransport{made.(connTransport)}, nil
+}
+
+// errServerFailed says that the owner has tried to start a server.
+type errServerFailed struct{ server, owner, why string }
+
+func (e errServerFailed) Error() string {
+	return fmt.Sprintf("the server %s cannot be used at its owner, %s: %s", e.server, describe(e.owner), e.why)
 }
 
 // accept connects another replica to a server that this process owns.
 func (s *server) accept(m message) (answer []byte, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.lease == nil {
-		return nil, fmt.Errorf("it does not run the server %s", s.name)
-	}
-	if s.pool.hasConn(m.Conn) { // the acknowledgement was lost
+	if s.lease != nil && s.pool.hasConn(m.Conn) { // the acknowledgement was lost
 		return nil, nil
 	}
-	h, err := s.pool.opts.Serve(s.name)
-	if errors.Is(err, ErrStarting) {
-		return answerStarting, nil
-	}
-	if err != nil {
-		return nil, err
+	h, refusal, err := s.handler()
+	if h == nil {
+		return refusal, err
 	}
 	c := s.pool.newConn(m.From, m.Conn)
 	if c == nil {
@@ -250,12 +297,67 @@ func (s *server) accept(m message) (answer []byte, err error) {
 	}
 	c.begin()
 	s.conns = append(s.conns, c)
-	ctx := s.lease.Context()
+	ctx, h := s.lease.Context(), mcp.Chain(h, readPrincipals)
+	o := transport.ServerOptions{Logger: s.pool.opts.Logger, Quota: s.pool.quota, MaxConcurrent: maxRequests}
 	s.pool.start(func() {
-		_ = overconn.Serve(ctx, c, h, transport.ServerOptions{Logger: s.pool.opts.Logger}) // the other replica reports how it ended
+		_ = overconn.Serve(ctx, c, h, o) // the other replica reports how it ended
 		s.forget(c)
 	})
 	return nil, nil
+}
+
+// handler returns the handler of the server, if this process owns it and it can be used. Otherwise, h is nil, and
+// the answer or the error says why. s.mu is held.
+func (s *server) handler() (h mcp.Handler, refusal []byte, err error) {
+	h, err = s.pool.opts.Serve(s.name)
+	switch {
+	case s.taking > 0, errors.Is(err, ErrStarting): // the lease may be here already, or soon
+		return nil, answerStarting, nil
+	case s.lease != nil && err == nil:
+		return h, nil, nil
+	case s.lease == nil && s.failure == nil:
+		return nil, nil, fmt.Errorf("it does not run the server %s", s.name)
+	}
+	return nil, fmt.Appendf(nil, "%s%v", answerFailed, cmp.Or(err, s.failure)), nil
+}
+
+// describeReadiness returns answerReady if other replicas can use the server here.
+func (s *server) describeReadiness() (answer []byte) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if h, _, _ := s.handler(); h != nil {
+		return answerReady
+	}
+	return nil
+}
+
+// restart starts the server again, which this process owns.
+func (s *server) restart() error {
+	s.mu.Lock()
+	isOwner := s.lease != nil
+	s.mu.Unlock()
+	if !isOwner {
+		return fmt.Errorf("it does not run the server %s", s.name)
+	}
+	return s.pool.opts.Restart(s.name)
+}
+
+// RestartAtOwner lets the replica that runs the server start it again. It reports false if no other replica is
+// known to run it.
+func (t *Target) RestartAtOwner(ctx context.Context) (isRemote bool, err error) {
+	s := t.server
+	owner, _ := s.owner.Load().(string)
+	if owner == "" || owner == s.pool.instance {
+		return false, nil
+	}
+	_, err = s.pool.opts.Network.Send(ctx, owner, message{Kind: restartServer, Server: s.name}.encode(nil))
+	if errors.Is(err, replica.ErrGone) {
+		return false, nil
+	}
+	if err != nil {
+		return true, fmt.Errorf("%s cannot start the server again: %w", describe(owner), err)
+	}
+	return true, nil
 }
 
 // forget removes the connection of another replica.
@@ -265,33 +367,48 @@ func (s *server) forget(c *conn) {
 	s.conns = slices.DeleteFunc(s.conns, func(other *conn) bool { return other == c })
 }
 
-// awaitOwner begins another dial as soon as the lease is free, or its holder answers. holder is "" if it is not
-// known.
-func (s *server) awaitOwner(holder string) {
-	if !s.awaiting.CompareAndSwap(false, true) {
+// awaitOwner begins another dial as soon as the lease is free or the owner can be used. If the server has failed
+// at its owner, it only waits for the owner: this process waits as long as after a failure of its own.
+func (s *server) awaitOwner(f ownerFailure) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.awaited = f
+	if s.isAwaiting {
 		return
 	}
+	s.isAwaiting = true
 	s.pool.start(func() {
-		defer s.awaiting.Store(false)
 		for timeout.Sleep(s.pool.ctx, startPause) == nil {
-			if s.mayDial(holder) && s.pool.opts.Redial(s.name) {
-				return
+			if s.mayDial() && s.pool.opts.Redial(s.name) {
+				break
 			}
 		}
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.isAwaiting = false
 	})
 }
 
 // mayDial reports whether another dial may succeed.
-func (s *server) mayDial(holder string) bool {
-	lease, err := replica.Holder(s.pool.ctx, s.pool.opts.Values, s.key())
+func (s *server) mayDial() bool {
+	s.mu.Lock()
+	last := s.awaited
+	s.mu.Unlock()
+	holder, err := replica.Holder(s.pool.ctx, s.pool.opts.Values, s.key())
 	switch {
-	case err != nil:
+	case err != nil, holder == s.pool.instance:
 		return false
-	case lease == "", lease != holder:
+	case last.failed:
+		return holder != "" && s.isReadyAt(holder)
+	case holder == "", holder != last.holder:
 		return true
-	case lease == s.pool.instance:
-		return false
 	}
-	_, err = s.pool.opts.Network.Send(s.pool.ctx, lease, message{Kind: checkPool}.encode(nil))
+	_, err = s.pool.opts.Network.Send(s.pool.ctx, holder, message{Kind: checkPool}.encode(nil))
 	return err == nil
+}
+
+// isReadyAt reports whether the server can be used at its owner.
+func (s *server) isReadyAt(owner string) bool {
+	answer, err := s.pool.opts.Network.Send(s.pool.ctx, owner, message{Kind: checkServer, Server: s.name}.encode(nil))
+	return err == nil && bytes.Equal(answer, answerReady)
 }
