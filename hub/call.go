@@ -29,6 +29,11 @@ func (u *Upstream) RoundTrip(ctx context.Context, caller Caller, req *mcp.Reques
 		return nil, err
 	}
 	defer conn.startCall()()
+	if conn.isCluster {
+		own := *req
+		own.Principal = mcp.Principal{ID: caller.Principal}
+		req = &own
+	}
 	if conn.router != nil && req.Method == mcpwire.MethodTaskResult {
 		call := newTaskCall(ctx, caller, req)
 		defer call.end()

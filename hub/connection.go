@@ -27,6 +27,7 @@ type connection struct {
 	rootsNote   sync.Once       // notes that all clients may share one client's folders
 	lost        chan error      // has room for one; receives the reason of the loss
 	fingerprint string          // of the definition that it was opened for
+	isCluster   bool            // another replica may run the server, which gets the principals of calls
 	router      *questionRouter // of a legacy server on a shared channel; nil if questions name their call
 
 	// Only for a client's own connection:
@@ -62,6 +63,7 @@ func (u *Upstream) openConn(ctx context.Context, login *http.Client) (*connectio
 	options := u.clientOptions(d)
 	options.OnState, options.Answers.Handler = conn.handleState, mcp.HandlerFunc(conn.answerQuestion)
 	target := u.dialTarget(d)
+	_, conn.isCluster = target.(*sharedserver.Target)
 	if login != nil {
 		target, options.HTTP.Client = withLogin(target, login), login
 	}

@@ -6,7 +6,13 @@ import (
 	"time"
 
 	"github.com/dowel-mcp/dowel/internal/doctor"
+	"github.com/dowel-mcp/dowel/internal/hublink"
+	"github.com/dowel-mcp/dowel/internal/sharedserver"
 )
+
+func init() {
+	hublink.Redial = func(u any, cause string) bool { return u.(*Upstream).redial(cause) }
+}
 
 // awaitNextStart waits in a state without a connection, until a restart is requested or the next
 // attempt is due.
@@ -31,6 +37,8 @@ func (u *Upstream) awaitNextStart(ctx context.Context) {
 	case <-changed:
 		u.enterRetry("its program or folder has changed")
 		return
+	case <-u.redialed: // which has entered Starting
+		return
 	case <-u.wake:
 	}
 	u.mu.Lock()
@@ -46,14 +54,35 @@ func (u *Upstream) enterRetry(cause string) {
 	u.setState(State{Status: Starting, Cause: cause, Err: s.Err, Diagnosis: s.Diagnosis, Attempt: s.Attempt})
 }
 
+// redial begins another attempt at once after a failure, which does not change how long the next failures wait. It
+// reports false while the server starts.
+func (u *Upstream) redial(cause string) bool {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	switch s := u.state; s.Status {
+	case Starting:
+		return false
+	case Failed:
+		u.setState(State{Status: Starting, Cause: cause, Err: s.Err, Diagnosis: s.Diagnosis, Attempt: s.Attempt})
+		select {
+		case u.redialed <- struct{}{}:
+		default:
+		}
+	}
+	return true
+}
+
 // enterFailure enters the state after a failed attempt or a lost connection. steady says that the
 // connection had lasted for stableAfter. The first loss is followed by an attempt at once. If two
 // attempts fail in a way that time does not mend, none follows before a change. u.mu is held.
 func (u *Upstream) enterFailure(err error, diagnosis *doctor.Diagnosis, steady bool) {
 	s := State{Err: err, Diagnosis: diagnosis, Attempt: u.state.Attempt + 1, Cause: "it could not be started"}
 	old := u.state.Status
-	if steady {
+	switch {
+	case steady:
 		s.Attempt = 1
+	case sharedserver.HasNoOwner(err): // the server was not tried
+		s.Attempt = max(u.state.Attempt, 1)
 	}
 	if old == Ready && (steady || s.Attempt == 1) {
 		s.Status, s.Cause = Starting, "the connection was lost" // the next attempt follows at once

@@ -30,6 +30,7 @@ type Upstream struct {
 	changed         chan struct{}           // closed and replaced at each change of state
 	endAttempt      context.CancelCauseFunc // ends the current attempt or connection; nil without one
 	wake            chan struct{}           // holds a token when run must look at the state
+	redialed        chan struct{}           // holds a token after redial
 	nextCause       string                  // cause of the next state
 	neededByCall    bool                    // a call waits for a stopped server
 	fileCause       string                  // a file change during the start, which restarts the server afterwards
@@ -51,7 +52,7 @@ func (o *restartRequest) Error() string { return o.cause }
 
 func newUpstream(h *Hub, d Definition) *Upstream {
 	u := &Upstream{
-		hub: h, name: d.Name, def: d, done: make(chan struct{}), changed: make(chan struct{}), wake: make(chan struct{}, 1),
+		hub: h, name: d.Name, def: d, done: make(chan struct{}), changed: make(chan struct{}), wake: make(chan struct{}, 1), redialed: make(chan struct{}, 1),
 		clientConns: map[string]*connection{}, lastUsed: time.Now(),
 	}
 	u.history.upstream = u
@@ -147,6 +148,10 @@ func (u *Upstream) runAttempt(ctx context.Context) {
 func (u *Upstream) registerAttempt(end context.CancelCauseFunc) bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()
+	select {
+	case <-u.redialed: // this attempt is the one
+	default:
+	}
 	select {
 	case <-u.wake:
 		u.enterStartState()

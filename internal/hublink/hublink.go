@@ -16,3 +16,7 @@ var CompareDefinitions func(upstream any)
 // serves itself, under its own names and with its own capabilities. The hub of another replica is its
 // client. Package gateway sets it.
 var ServeUpstream func(gateway any, name string) (handler any)
+
+// Redial begins another attempt of a *hub.Upstream that has failed, at once, and does not count it as the first
+// one. It does nothing in other states, and reports false while the server starts. Package hub sets it.
+var Redial func(upstream any, cause string) (ok bool)
