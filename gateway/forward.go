@@ -34,6 +34,9 @@ func (g *Gateway) forwardToUpstream(ctx context.Context, u *hub.Upstream, req *m
 		resp, err := u.RoundTrip(ctx, callerOf(req), upstreamRequest(req, params, notifier(ctx, req)))
 		return clientResult(resp, err)
 	}
+	if res, err, isRetry := g.continueOwned(ctx, u, req, params); isRetry {
+		return res, err
+	}
 	modern := u.Server().Revision.Modern()
 	if modern && !asksForTask(req) && !g.parked.ownsState(u, req) {
 		if g.opts.TaskAfter > 0 && mayGetTask(req) {
@@ -115,7 +118,7 @@ func (g *Gateway) forwardSlowRound(ctx context.Context, u *hub.Upstream, req *mc
 // openRound returns the params of a request of [Gateway.forwardRound] with the upstream's state.
 func (g *Gateway) openRound(u *hub.Upstream, req *mcp.Request, params json.RawMessage) (json.RawMessage, error) {
 	raw := rawjson.Lookup(params, "requestState")
-	if req.Principal.ID == "" || raw == nil {
+	if req.Principal.ID == "" || raw == nil || g.isOwner {
 		return params, nil
 	}
 	text, _ := rawjson.String(raw)
@@ -131,7 +134,7 @@ func (g *Gateway) sealRound(u *hub.Upstream, req *mcp.Request, params json.RawMe
 	if err == nil && res.Type == mcpwire.ResultTask {
 		return g.shareTask(u, req, nameOf(params), res)
 	}
-	if err != nil || req.Principal.ID == "" || res.Type != mcp.ResultInputRequired {
+	if err != nil || req.Principal.ID == "" || g.isOwner || res.Type != mcp.ResultInputRequired {
 		return res, err
 	}
 	if raw := rawjson.Lookup(res.Raw, "requestState"); raw != nil {

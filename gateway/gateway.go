@@ -100,6 +100,7 @@ type Gateway struct {
 
 	upstreamName string      // the only upstream that it shows; "" shows all
 	relays       bool        // the upstream is a gateway, which knows its own names
+	isOwner      bool        // it serves the gateways of other replicas, which seal the states of requests
 	search       *toolSearch // replaces the list of tools; nil lists all
 	pages        [4]perCatalog[[]page]
 	taskPages    perCatalog[[]page] // of tools, for clients of 2025-11-25

@@ -8,7 +8,6 @@ import (
 
 	"github.com/dowel-mcp/dowel/hub"
 	"github.com/dowel-mcp/dowel/internal/rawjson"
-	"github.com/dowel-mcp/dowel/internal/tasks"
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
@@ -65,9 +64,9 @@ type subscription struct {
 	work         sync.WaitGroup
 	filter       mcp.SubscriptionFilter // the client's wish; after the acknowledgement, the honoured part of it
 	tasks        []*taskFollower
-	hosted       []*hostedTask   // tasks of the gateway's own that the client follows
-	stored       []*tasks.Record // those of an earlier process, which have ended
-	remote       []*tasks.Record // tasks of other replicas, which run
+	hosted       []followedHosted // tasks of the gateway's own that the client follows
+	stored       []followedRecord // those of an earlier process, which have ended
+	remote       []followedRecord // tasks of other replicas, which run
 
 	mu        sync.Mutex
 	changed   map[string]bool // methods of notifications that were not sent to the client yet

@@ -135,29 +135,44 @@ func (g *Gateway) serveTask(ctx context.Context, req *mcp.Request) (*mcp.Result,
 	if err != nil {
 		return nil, err
 	}
-	if t := g.hosted.findTask(req.Principal.ID, id); t != nil && g.showsUpstream(t.bridge.upstream.Name()) {
-		noteTarget(ctx, audit.Target{Server: t.bridge.upstream.Name(), Name: t.tool})
-		if err := g.checkScopes(ctx, t.bridge.upstream.Name(), req); err != nil {
-			return nil, err
-		}
-		return g.serveHosted(ctx, req, t)
-	}
-	r, loading := g.hosted.findRecord(ctx, req.Principal.ID, id)
-	if r != nil && g.showsUpstream(storedUpstream(r)) {
-		if !r.Status.IsTerminal() {
-			return g.serveRemote(ctx, req, r)
-		}
-		return g.serveStored(ctx, req, r)
+	res, loading, isKept := g.serveKeptTask(ctx, req, id)
+	if isKept {
+		return res, loading
 	}
 	t, err := g.openTask(req.Principal, id)
 	if err != nil {
 		return nil, cmp.Or(loading, err)
+	}
+	if res, err, isOwned := g.serveOwnedTask(ctx, req, t, id); isOwned || err != nil {
+		return res, err
 	}
 	noteTarget(ctx, audit.Target{Server: t.Upstream, Name: t.Tool})
 	if err := g.checkScopes(ctx, t.Upstream, req); err != nil {
 		return nil, err
 	}
 	return g.serveSealed(ctx, req, t, id)
+}
+
+// serveKeptTask answers a request about a task of the gateway's own, of this process, another replica or an earlier
+// process. isKept is false if there is none with this id, or err says why that is not known.
+func (g *Gateway) serveKeptTask(ctx context.Context, req *mcp.Request, id string) (res *mcp.Result, err error, isKept bool) {
+	if t := g.hosted.findTask(req.Principal.ID, id); t != nil && g.showsUpstream(t.bridge.upstream.Name()) {
+		noteTarget(ctx, audit.Target{Server: t.bridge.upstream.Name(), Name: t.tool})
+		if err = g.checkScopes(ctx, t.bridge.upstream.Name(), req); err == nil {
+			res, err = g.serveHosted(ctx, req, t)
+		}
+		return res, err, true
+	}
+	r, err := g.hosted.findRecord(ctx, req.Principal.ID, id)
+	switch {
+	case r == nil || !g.showsUpstream(storedUpstream(r)):
+		return nil, err, false
+	case !r.Status.IsTerminal():
+		res, err = g.serveRemote(ctx, req, r)
+	default:
+		res, err = g.serveStored(ctx, req, r)
+	}
+	return res, err, true
 }
 
 // serveSealed answers a request about the task of an upstream. A task that has ended there keeps its

@@ -10,6 +10,7 @@ import (
 	"github.com/dowel-mcp/dowel/hub"
 	"github.com/dowel-mcp/dowel/internal/mcpwire"
 	"github.com/dowel-mcp/dowel/internal/rawjson"
+	"github.com/dowel-mcp/dowel/internal/tasks"
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
@@ -52,27 +53,52 @@ func (s *subscription) readTasks(ctx context.Context) error {
 	}
 	s.tasks = []*taskFollower{}
 	for _, id := range wanted[:min(len(wanted), maxListenTasks)] {
-		if t := s.gateway.hosted.findTask(s.req.Principal.ID, id); t != nil && s.gateway.showsUpstream(t.bridge.upstream.Name()) {
-			s.hosted = append(s.hosted, t)
-			continue
-		}
-		if r, _ := s.gateway.hosted.findRecord(ctx, s.req.Principal.ID, id); r != nil && s.gateway.showsUpstream(storedUpstream(r)) { // after an error the client asks itself
-			if r.Status.IsTerminal() {
-				s.stored = append(s.stored, r)
-			} else {
-				s.remote = append(s.remote, r)
-			}
+		if s.addKeptTask(ctx, id, id) {
 			continue
 		}
 		t, err := s.gateway.openTask(s.req.Principal, id)
 		if err != nil {
 			continue
 		}
-		if u := s.gateway.hub.Upstream(t.Upstream); u != nil {
-			s.taskFollowerOf(u).tasks[t.ID] = followedTask{t, id}
+		u := s.gateway.hub.Upstream(t.Upstream)
+		if u == nil || !s.gateway.isOwner && runsInCluster(u) && s.addKeptTask(ctx, t.ID, id) {
+			continue
 		}
+		s.taskFollowerOf(u).tasks[t.ID] = followedTask{t, id}
 	}
 	return nil
+}
+
+// addKeptTask follows a task of the gateway's own, of this process, another replica or an earlier process. It reports
+// false if there is none with this id. shown is the client's id.
+func (s *subscription) addKeptTask(ctx context.Context, id, shown string) bool {
+	principal := s.req.Principal.ID
+	if t := s.gateway.hosted.findTask(principal, id); t != nil && s.gateway.showsUpstream(t.bridge.upstream.Name()) {
+		s.hosted = append(s.hosted, followedHosted{t, shown})
+		return true
+	}
+	r, _ := s.gateway.hosted.findRecord(ctx, principal, id) // after an error the client asks itself
+	if r == nil || !s.gateway.showsUpstream(storedUpstream(r)) {
+		return false
+	}
+	if r.Status.IsTerminal() {
+		s.stored = append(s.stored, followedRecord{r, shown})
+	} else {
+		s.remote = append(s.remote, followedRecord{r, shown})
+	}
+	return true
+}
+
+// followedHosted is a task of the gateway's own that a subscription follows.
+type followedHosted struct {
+	*hostedTask
+	shown string // the client's id
+}
+
+// followedRecord is a stored task that a subscription follows.
+type followedRecord struct {
+	*tasks.Record
+	shown string // the client's id
 }
 
 // taskFollowerOf returns the follower of an upstream's tasks, and makes it if there is none.
@@ -240,7 +266,7 @@ func (s *subscription) followHosted(ctx context.Context) []string {
 		if s.gateway.checkScopes(ctx, upstream.Name(), s.req) != nil {
 			continue
 		}
-		ids = append(ids, t.id)
+		ids = append(ids, t.shown)
 		s.work.Go(func() {
 			if !s.awaitAcknowledgement(ctx) {
 				return
@@ -250,7 +276,7 @@ func (s *subscription) followHosted(ctx context.Context) []string {
 				if err != nil {
 					return
 				}
-				s.sendChange(ctx, mcp.Notification{Method: mcpwire.NotificationTask, Params: s.gateway.showTask(upstream, raw, t.id)})
+				s.sendChange(ctx, mcp.Notification{Method: mcpwire.NotificationTask, Params: s.gateway.showTask(upstream, raw, t.shown)})
 				if task.Result != nil {
 					t.bridge.noteShown(showsResults(s.req))
 				}

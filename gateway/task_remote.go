@@ -150,10 +150,10 @@ func (g *Gateway) showRemote(r *tasks.Record, state json.RawMessage) json.RawMes
 // followRemote follows the tasks that other replicas run, and returns their ids.
 func (s *subscription) followRemote(ctx context.Context) (ids []string) {
 	for _, r := range s.remote {
-		if s.gateway.checkScopes(ctx, storedUpstream(r), s.req) != nil {
+		if s.gateway.checkScopes(ctx, storedUpstream(r.Record), s.req) != nil {
 			continue
 		}
-		ids = append(ids, r.ID)
+		ids = append(ids, r.shown)
 		s.work.Go(func() {
 			if s.awaitAcknowledgement(ctx) {
 				s.pollRemote(ctx, r)
@@ -164,20 +164,20 @@ func (s *subscription) followRemote(ctx context.Context) (ids []string) {
 }
 
 // pollRemote tells the client each new state of a task that another replica runs, until its end.
-func (s *subscription) pollRemote(ctx context.Context, r *tasks.Record) {
+func (s *subscription) pollRemote(ctx context.Context, r followedRecord) {
 	params, err := mcp.Encode(map[string]string{"taskId": r.ID})
 	if err != nil {
 		return
 	}
 	req := &mcp.Request{Method: mcpwire.MethodGetTask, Params: params, Revision: s.req.Revision, Principal: s.req.Principal}
 	for last := ""; ; {
-		state, err := s.gateway.askOwner(ctx, req, r)
+		state, err := s.gateway.askOwner(ctx, req, r.Record)
 		if errors.Is(err, errUnknownTask) {
 			return // it has expired
 		}
 		if err == nil && string(state) != last {
 			last = string(state)
-			s.sendChange(ctx, mcp.Notification{Method: mcpwire.NotificationTask, Params: s.gateway.showRemote(r, state)})
+			s.sendChange(ctx, mcp.Notification{Method: mcpwire.NotificationTask, Params: showTaskAs(s.gateway.showRemote(r.Record, state), r.shown)})
 		}
 		if err == nil && hasEnded(state) || timeout.Sleep(ctx, hostedTaskPoll) != nil {
 			return

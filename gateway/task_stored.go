@@ -152,14 +152,14 @@ func (g *Gateway) encodeStored(r *tasks.Record) (json.RawMessage, error) {
 // showStored tells the client the ends of tasks of an earlier process, and returns their ids.
 func (s *subscription) showStored(ctx context.Context) (ids []string) {
 	for _, r := range s.stored {
-		if s.gateway.checkScopes(ctx, storedUpstream(r), s.req) != nil {
+		if s.gateway.checkScopes(ctx, storedUpstream(r.Record), s.req) != nil {
 			continue
 		}
-		ids = append(ids, r.ID)
+		ids = append(ids, r.shown)
 		s.work.Go(func() {
-			raw, err := s.gateway.encodeStored(r)
+			raw, err := s.gateway.encodeStored(r.Record)
 			if err == nil && s.awaitAcknowledgement(ctx) {
-				s.sendChange(ctx, mcp.Notification{Method: mcpwire.NotificationTask, Params: raw})
+				s.sendChange(ctx, mcp.Notification{Method: mcpwire.NotificationTask, Params: showTaskAs(raw, r.shown)})
 			}
 		})
 	}
