@@ -8,10 +8,12 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -32,17 +34,26 @@ type sharedServers struct {
 
 func startSharedServers(t *testing.T, n int) *sharedServers {
 	t.Helper()
+	return startSharing(t, make([]string, n)...)
+}
+
+// startSharing starts a replica for each of the settings of gateway, which begin with a comma if they are not empty.
+func startSharing(t *testing.T, settings ...string) *sharedServers {
+	t.Helper()
 	cluster := natstest.Start(t, nil).ClientURL()
 	s := &sharedServers{t: t, log: filepath.Join(t.TempDir(), "starts")}
 	const script = `echo $$ >> "$LOG"; exec "$DOWEL" serve everything`
-	for range n {
+	for _, more := range settings {
 		u := newTestUser(t)
 		entry := func(log, more string) string {
 			return fmt.Sprintf(`{"command": "/bin/sh", "args": ["-c", %q], "env": {"DOWEL": %q, "LOG": %q}, "sharing": "cluster"%s}`, script, testBinary(t), log, more)
 		}
-		u.writeFile(u.userFile(), fmt.Sprintf(`{"gateway": {"token": "a-token-of-all-replicas"}, "mcpServers": {"new": %s, "old": %s}}`,
-			entry(s.log, ""), entry(s.log+"-old", `, "revision": "2025-11-25"`)))
+		u.writeFile(u.userFile(), fmt.Sprintf(`{"gateway": {"token": "a-token-of-all-replicas"%s}, "mcpServers": {"new": %s, "old": %s}}`,
+			more, entry(s.log, ""), entry(s.log+"-old", `, "revision": "2025-11-25"`)))
 		s.users, s.urls = append(s.users, u), append(s.urls, u.startDaemon("--cluster", cluster))
+		if more != "" { // the first one is the owner
+			u.awaitStates(map[string]hub.Status{"new": hub.Ready, "old": hub.Ready})
+		}
 	}
 	for _, u := range s.users {
 		u.awaitStates(map[string]hub.Status{"new": hub.Ready, "old": hub.Ready})
@@ -85,13 +96,40 @@ func (s *sharedServers) owner(server string) (owner int) {
 // dial connects to a replica. The client answers questions.
 func (s *sharedServers) dial(replica int, revision mcp.Revision) *client.Client {
 	s.t.Helper()
-	own := &http.Client{Transport: &http.Transport{}}
+	return s.dialMoving(replica, revision, replica)
+}
+
+// movingTransport sends requests to another host once hasMoved is set.
+type movingTransport struct {
+	http.Transport
+	to       *url.URL
+	hasMoved atomic.Bool
+}
+
+func (m *movingTransport) RoundTrip(r *http.Request) (*http.Response, error) {
+	if m.hasMoved.Load() {
+		r = r.Clone(r.Context())
+		r.URL.Host, r.Host = m.to.Host, m.to.Host
+	}
+	return m.Transport.RoundTrip(r)
+}
+
+// dialMoving is dial for a client whose requests reach another replica after its first answer to a question.
+func (s *sharedServers) dialMoving(replica int, revision mcp.Revision, next int) *client.Client {
+	s.t.Helper()
+	at, err := url.Parse(s.urls[next])
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	moving := &movingTransport{to: at}
+	own := &http.Client{Transport: moving}
 	c, err := client.Dial(s.t.Context(), s.urls[replica]+"/mcp", &client.Options{
 		Wire: client.Wire{Revision: revision}, Logger: slog.New(slog.DiscardHandler), LogLevel: "info",
 		HTTP: client.HTTP{Client: own, Header: func(context.Context) (http.Header, error) {
 			return http.Header{"Authorization": {"Bearer a-token-of-all-replicas"}}, nil
 		}},
 		Answers: client.Answers{Elicit: func(context.Context, *client.ElicitRequest) (*mcp.ElicitResult, error) {
+			moving.hasMoved.Store(true)
 			return &mcp.ElicitResult{Action: mcp.ElicitAccept, Content: json.RawMessage(`{"username": "ann", "email": "ann@example.com"}`)}, nil
 		}},
 	})
@@ -117,7 +155,66 @@ func TestServerOncePerCluster(t *testing.T) {
 			s.useServer(s.dial(other, revision), server, fmt.Sprintf("%s for a client of %s", server, revision))
 		}
 	}
+	s.continueElsewhere()
+	s.restartElsewhere()
 	s.killOwner("new", "")
+}
+
+// continueElsewhere begins calls at each replica, and answers their questions at each other one.
+func (s *sharedServers) continueElsewhere() {
+	t := s.t
+	for _, server := range []string{"new", "old"} {
+		for from := range s.users {
+			for to := range s.users {
+				c := s.dialMoving(from, mcp.LatestRevision, to)
+				got, err := client.Call[string](t.Context(), c, server+"__test_elicitation", map[string]string{"message": "who?"})
+				if err != nil || !strings.Contains(got, "ann@example.com") {
+					t.Errorf("%s, owner %d, a question at %d and the answer at %d: %q, %v", server, s.owner(server), from, to, got, err)
+				}
+			}
+		}
+	}
+}
+
+// restartElsewhere restarts a server by a replica that does not run it.
+func (s *sharedServers) restartElsewhere() {
+	t := s.t
+	before := s.starts("-old")
+	s.users[(s.owner("old")+1)%len(s.users)].expectSuccess("", "servers", "restart", "old")
+	polltest.Until(t, "the server is started again", func() bool { return s.starts("-old") > before })
+	for _, u := range s.users {
+		u.awaitStates(map[string]hub.Status{"new": hub.Ready, "old": hub.Ready})
+	}
+	if n := s.starts("-old"); n != before+1 {
+		t.Errorf("it was started %d times, want %d", n, before+1)
+	}
+}
+
+// A slow call of a client of one replica becomes a task at the owner of the server. The client asks the owner for it.
+func TestTaskAtOwnerOfSharedServer(t *testing.T) {
+	s := startSharing(t, `, "tasks": {"after": "100ms"}`, `, "tasks": {"after": "1h"}`)
+	if owner := s.owner("new"); owner != 0 {
+		t.Fatalf("the owner is replica %d, want the first", owner)
+	}
+	task, _, err := s.dial(1, mcp.LatestRevision).StartTool(t.Context(), mcp.CallToolParams{Name: "new__slow", Arguments: json.RawMessage(`{"seconds": 600}`)})
+	if err != nil || task == nil {
+		t.Fatalf("%v, %v", task, err)
+	}
+	for replica := range s.users {
+		state, err := s.dial(replica, mcp.LatestRevision).Resume(task.ID()).State(t.Context())
+		if err != nil || state.Status != "working" {
+			t.Errorf("at replica %d: %+v, %v", replica, state, err)
+		}
+	}
+	if err := s.dial(0, mcp.LatestRevision).Resume(task.ID()).Cancel(t.Context()); err != nil {
+		t.Error(err)
+	}
+	for replica := range s.users {
+		state, err := s.dial(replica, mcp.LatestRevision).Resume(task.ID()).State(t.Context())
+		if err != nil || state.Status != "cancelled" {
+			t.Errorf("at replica %d after the end: %+v, %v", replica, state, err)
+		}
+	}
 }
 
 // useServer uses everything that crosses from the owner to another replica.

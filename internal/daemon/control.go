@@ -90,7 +90,7 @@ func (d *Daemon) RequestStop(context.Context) error {
 func (d *Daemon) StopRequested() <-chan struct{} { return d.stopRequested }
 
 // Do implements [control.Controller].
-func (d *Daemon) Do(_ context.Context, name, verb string) error {
+func (d *Daemon) Do(ctx context.Context, name, verb string) error {
 	u := d.Hub.Upstream(name)
 	if u == nil {
 		return fmt.Errorf("%w: %s%s", control.ErrNoServer, name, suggest.Hint(name, d.serverNames()))
@@ -101,15 +101,7 @@ func (d *Daemon) Do(_ context.Context, name, verb string) error {
 	case "disable":
 		return d.source.Enable(name, false)
 	case "restart":
-		if s := u.State(); s.Status.Held() {
-			return fmt.Errorf("%s is %s: %s", name, s.Status, s.Cause)
-		}
-		before := u.Definition().Fingerprint
-		d.source.Load("requested by the user") // the values of its variables and files may have changed
-		if u.Definition().Fingerprint == before {
-			u.Restart("requested by the user")
-		}
-		return nil
+		return d.restartEverywhere(ctx, u)
 	}
 	return fmt.Errorf("unknown action %q: want enable, disable or restart", verb)
 }

@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"context"
 	"errors"
 	"fmt"
 
@@ -17,7 +18,7 @@ func (d *Daemon) joinSharedServers() (err error) {
 		return nil
 	}
 	d.shared, err = sharedserver.Join(sharedserver.Options{
-		Network: d.cluster, Values: d.cluster.Values(), Serve: d.serveShared, Redial: d.redialShared, Logger: d.options.Logger,
+		Network: d.cluster, Values: d.cluster.Values(), Serve: d.serveShared, Redial: d.redialShared, Restart: d.restartShared, Logger: d.options.Logger,
 	})
 	return err
 }
@@ -45,22 +46,47 @@ func (d *Daemon) serveShared(server string) (mcp.Handler, error) {
 	case hub.Starting:
 		return nil, sharedserver.ErrStarting
 	default:
-		return nil, fmt.Errorf("the server %s there", state.Status)
+		return nil, &hub.DownError{Upstream: server, State: state}
 	}
 }
 
-// redialShared starts a server again that could not reach its owner. It reports false while the server
-// starts.
+// redialShared begins another attempt of a server that could not reach its owner. It reports false while the
+// server starts.
 func (d *Daemon) redialShared(server string) bool {
 	u := d.Hub.Upstream(server)
+	return u == nil || hublink.Redial(u, "another replica has run it before")
+}
+
+// restartShared starts a server again that this replica runs, for a user at another one.
+func (d *Daemon) restartShared(server string) error {
+	u := d.Hub.Upstream(server)
 	if u == nil {
-		return true
+		return errors.New("it has no such server any more")
 	}
-	switch u.State().Status {
-	case hub.Starting:
-		return false
-	case hub.Failed:
-		u.Restart("another replica has run it before")
+	return d.restart(u, "requested by the user of another replica")
+}
+
+// restart starts a server again, with what its variables and files contain now.
+func (d *Daemon) restart(u *hub.Upstream, cause string) error {
+	if s := u.State(); s.Status.Held() {
+		return fmt.Errorf("%s is %s: %s", u.Name(), s.Status, s.Cause)
 	}
-	return true
+	before := u.Definition().Fingerprint
+	d.source.Load(cause)
+	if u.Definition().Fingerprint == before {
+		u.Restart(cause)
+	}
+	return nil
+}
+
+// restartEverywhere is restart. If another replica runs the server, that one starts it again, and this one
+// connects to it again.
+func (d *Daemon) restartEverywhere(ctx context.Context, u *hub.Upstream) error {
+	const cause = "requested by the user"
+	if shared, ok := u.Definition().Target.(*sharedserver.Target); ok && !u.State().Status.Held() {
+		if _, err := shared.RestartAtOwner(ctx); err != nil {
+			return err
+		}
+	}
+	return d.restart(u, cause)
 }
