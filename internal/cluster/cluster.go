@@ -57,7 +57,8 @@ type Cluster struct {
 	members       map[string]member         // all replicas, also this one
 	followedSince time.Time                 // every renewal of this process has come back since; zero after a failure
 	definitions   map[string]*definitionLog // by key
-	copies        int                       // of each stream; 1 without redundancy
+	copies        int                       // of the stream with the fewest; 1 without redundancy
+	wantedCopies  int                       // of new streams
 	halved        int                       // how often the streams were made half as large
 	hasSmall      bool                      // a stream is smaller than it should be
 	healed        map[int]func()            // called when the connection is there again

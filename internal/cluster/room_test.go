@@ -11,6 +11,7 @@ import (
 	"github.com/dowel-mcp/dowel/internal/polltest"
 	"github.com/dowel-mcp/dowel/internal/replica"
 	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go/jetstream"
 )
 
 // A cluster fits into a NATS server with little room, and doctor warns. When a stream is full, the error
@@ -85,4 +86,24 @@ func TestJetStreamDisabled(t *testing.T) {
 	polltest.Until(t, "the keys are exchanged", func() bool {
 		return strings.HasSuffix(one.State().Keys, "older accepted") && one.State().Keys == two.State().Keys
 	})
+}
+
+// A process that has ended before it could remove the stream that measures the room leaves no stream behind.
+func TestProbeIsRemoved(t *testing.T) {
+	t.Parallel()
+	nats := natstest.Start(t, func(o *server.Options) { o.JetStreamMaxStore = 600 << 20 })
+	_, js := natstest.Connect(t, nats)
+	if _, err := js.CreateStream(t.Context(), jetstream.StreamConfig{Name: "DOWEL_dowel_probe", Subjects: []string{"dowel.dowel.probe"}, MaxBytes: 256 << 20}); err != nil {
+		t.Fatal(err)
+	}
+	c := open(t, nats.ClientURL())
+	if _, err := js.Stream(t.Context(), "DOWEL_dowel_probe"); !errors.Is(err, jetstream.ErrStreamNotFound) {
+		t.Errorf("the stream is there: %v", err)
+	}
+	if err := c.Tasks().Prepare(); err != nil {
+		t.Error(err)
+	}
+	if _, err := c.ShareAudit(t.Context(), func(string, []byte) {}); err != nil {
+		t.Error(err)
+	}
 }

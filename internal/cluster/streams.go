@@ -31,8 +31,8 @@ const (
 // openStreams opens the streams, and creates the missing ones. Direct reads are off, because
 // they may miss a write that was acknowledged.
 func (c *Cluster) openStreams(ctx context.Context) error {
-	if c.setCopies(1); c.conn.ConnectedClusterName() != "" {
-		c.setCopies(3)
+	if c.setWantedCopies(1); c.conn.ConnectedClusterName() != "" {
+		c.setWantedCopies(3)
 	}
 	if _, err := c.js.AccountInfo(ctx); err != nil {
 		return err
@@ -93,17 +93,24 @@ func (c *Cluster) openStream(ctx context.Context, config jetstream.StreamConfig)
 
 // fitStreams finds out by a stream that it removes again which part of allBytes the servers have room for,
 // so that the first streams leave room for the others. It does nothing in a cluster that has its streams.
-// Other replicas may do the same; the streams report errors that stay.
+// Other replicas may do the same. A replica that finds the stream of another one, which may also have ended before it
+// could remove it, takes over its size. The streams report errors that stay.
 func (c *Cluster) fitStreams(ctx context.Context) {
 	if _, err := c.js.Stream(ctx, c.streamName("sessions")); !errors.Is(err, jetstream.ErrStreamNotFound) {
 		return
 	}
 	name := c.streamName("probe")
-	if _, err := c.createStream(ctx, jetstream.StreamConfig{Name: name, Subjects: []string{c.subject("probe")}, MaxBytes: allBytes}); err == nil {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), probeLimit)
-		defer cancel()
-		_ = c.js.DeleteStream(ctx, name) // another replica may have removed it
+	_, err := c.createStream(ctx, jetstream.StreamConfig{Name: name, Subjects: []string{c.subject("probe")}, MaxBytes: allBytes})
+	if errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) {
+		if other, err := c.js.Stream(ctx, name); err == nil {
+			c.halveStreamsTo(other.CachedInfo().Config.MaxBytes)
+		}
+	} else if err != nil {
+		return
 	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), probeLimit)
+	defer cancel()
+	_ = c.js.DeleteStream(ctx, name) // another replica may have removed it
 }
 
 // probeLimit bounds the removal of the stream of fitStreams, which would keep its reservation.
@@ -112,7 +119,7 @@ const probeLimit = 10 * time.Second
 // createStream creates a stream. If the servers are too few for the copies, it makes one. If they have no
 // room for the bytes, it takes half of them, again and again; later streams begin with the same part.
 func (c *Cluster) createStream(ctx context.Context, config jetstream.StreamConfig) (stream jetstream.Stream, err error) {
-	config.Replicas = c.copiesSeen()
+	config.Replicas = c.copiesWanted()
 	full := config.MaxBytes
 	for {
 		config.MaxBytes = max(full>>c.halvings(), min(full, minStreamBytes))
@@ -121,6 +128,7 @@ func (c *Cluster) createStream(ctx context.Context, config jetstream.StreamConfi
 		switch {
 		case api != nil && config.Replicas > 1 && !hasNoRoom(err) && (api.ErrorCode == errTooFewPeers || api.ErrorCode == errNoReplicas):
 			config.Replicas = 1
+			c.setWantedCopies(1)
 		case hasNoRoom(err) && config.MaxBytes > minStreamBytes:
 			c.halveStreams()
 		default:
@@ -129,11 +137,14 @@ func (c *Cluster) createStream(ctx context.Context, config jetstream.StreamConfi
 	}
 }
 
-// noteStream notes how many copies of each stream there are, and whether one is smaller than it should be.
+// noteStream notes how many copies of a stream there are, and whether it is smaller than it should be.
 func (c *Cluster) noteStream(copies int, isSmall bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.copies, c.hasSmall = copies, c.hasSmall || isSmall
+	if c.copies == 0 || copies < c.copies {
+		c.copies = copies
+	}
+	c.hasSmall = c.hasSmall || isSmall
 }
 
 func (c *Cluster) halvings() int {
@@ -148,17 +159,24 @@ func (c *Cluster) halveStreams() {
 	c.halved++
 }
 
-// setCopies notes how many copies of each stream there are.
-func (c *Cluster) setCopies(n int) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.copies = n
+// halveStreamsTo is halveStreams until all streams together have a number of bytes.
+func (c *Cluster) halveStreamsTo(bytes int64) {
+	for bytes > 0 && int64(allBytes)>>c.halvings() > bytes {
+		c.halveStreams()
+	}
 }
 
-func (c *Cluster) copiesSeen() int {
+// setWantedCopies says how many copies new streams get.
+func (c *Cluster) setWantedCopies(n int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.copies
+	c.wantedCopies = n
+}
+
+func (c *Cluster) copiesWanted() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.wantedCopies
 }
 
 // Codes of errors of JetStream.
