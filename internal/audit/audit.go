@@ -22,8 +22,8 @@ type Record struct {
 	Client string `json:"client,omitzero"`
 	// Replica is the replica that has written the line, if it is another one.
 	Replica string `json:"replica,omitzero"`
-	// Method is the method of the request, or of the user's action: servers/enable, disable, restart
-	// or trust, definitions/accept. definitions/change and config/change have no sender.
+	// Method is the method of the request, or of the user's action: servers/enable, disable, restart,
+	// trust or logout, definitions/accept. definitions/change and config/change have no sender.
 	Method string `json:"method"`
 	// Server is the upstream. Name is the upstream's tool, prompt or URI.
 	Server string `json:"server,omitzero"`

@@ -3,13 +3,16 @@
 package cli
 
 import (
+	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/dowel-mcp/dowel/hub"
 	"github.com/dowel-mcp/dowel/internal/control"
 	"github.com/dowel-mcp/dowel/internal/natstest"
+	"github.com/dowel-mcp/dowel/internal/polltest"
 	"github.com/dowel-mcp/dowel/mcptest/authtest"
 )
 
@@ -23,7 +26,7 @@ func TestLogoutOfReplicas(t *testing.T) {
 	var users []*testUser
 	for range 2 {
 		u := newTestUser(t)
-		u.writeFile(u.userFile(), `{"gateway": {"token": "a-token-of-all-replicas"}, "mcpServers": {"notes": {"url": "`+resource.URL+`"}}}`)
+		u.writeFile(u.userFile(), `{"gateway": {"token": "a-token-of-all-replicas", "audit": "`+filepath.Join(u.home, "audit.jsonl")+`"}, "mcpServers": {"notes": {"url": "`+resource.URL+`"}}}`)
 		u.startDaemon("--cluster", cluster)
 		u.awaitStates(map[string]hub.Status{"notes": hub.NeedsLogin})
 		users = append(users, u)
@@ -36,6 +39,10 @@ func TestLogoutOfReplicas(t *testing.T) {
 	users[1].expectSuccess("hello", "call", "notes.echo", "message=hello") // refreshes the token of the cluster
 	users[1].expectSuccess("You are logged out at notes. The running dowel restarts the server", "logout", "notes")
 	users[1].awaitStates(map[string]hub.Status{"notes": hub.NeedsLogin})
+	polltest.Until(t, "the audit log of the other replica has the logout", func() bool {
+		log, err := os.ReadFile(filepath.Join(users[0].home, "audit.jsonl"))
+		return err == nil && strings.Contains(string(log), `"method":"servers/logout","server":"notes"`)
+	})
 	refreshed := as.Requests("refresh_token")[0].Form.Get("refresh_token")
 	revoked := as.Requests("revoke")
 	if len(revoked) != 2 || revoked[0].Form.Get("token") == refreshed {

@@ -1,6 +1,7 @@
 package control
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -87,7 +88,7 @@ func Handler(d Running, gateway http.Handler) http.Handler {
 		var l Login
 		err := json.NewDecoder(r.Body).Decode(&l)
 		if err == nil {
-			err = c.Logout(r.Context(), l)
+			err = d.record("servers/logout", cmp.Or(l.Name, l.URL), l.Account, c.Logout(r.Context(), l))
 		}
 		writeOutcome(w, err)
 	}))
