@@ -231,8 +231,9 @@ keyring:
 bubblewrap:
 	@command -v bwrap >/dev/null || { echo "installing bubblewrap"; apt-get update -qq && apt-get install -y -qq bubblewrap >/dev/null; }
 
-bench: ## dowel compared with other implementations and a floor: writes docs/performance.md in about half an hour. BENCH='-only ^call/memory' for less
+bench: browser-deps ## dowel compared with other implementations and a floor, and the console's budgets: writes docs/performance.md in about half an hour. BENCH='-only ^call/memory' for less
 	@cd bench && go run . -o ../docs/performance.md -svg ../docs/performance.svg $(BENCH)
+	[ -n "$(BENCH)" ] || (cd ../browser && go test -count=1 -tags budgets -run TestBudgets . -budgets ../docs/performance.md)
 
 floor: ## dowel beside its floor alone, as ratios
 	@go test -run '^$$' -bench . -benchmem ./mcptest/... ./auth/...

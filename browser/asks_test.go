@@ -30,7 +30,7 @@ func (u *user) ask(name string, revision mcp.Revision, tool, message string, can
 	a := &asked{answer: make(chan *mcp.ElicitResult, 1), result: make(chan string, 1)}
 	shown := make(chan struct{}, 1)
 	options := &client.Options{Info: mcp.Implementation{Name: name, Version: "1"}, Wire: client.Wire{Revision: revision}}
-	_, token, _ := strings.Cut(strings.TrimSpace(u.run(false, "status", "--token")), ": ")
+	token := u.token()
 	options.HTTP.Header = func(context.Context) (http.Header, error) {
 		return http.Header{"Authorization": {token}}, nil
 	}

@@ -8,7 +8,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
 	"sync"
 	"testing"
 
@@ -55,7 +54,7 @@ func TestCrowd(t *testing.T) {
 		p.do(chromedp.Navigate(u.url + "/console/wire"))
 	}
 
-	_, token, _ := strings.Cut(strings.TrimSpace(u.run(false, "status", "--token")), ": ")
+	token := u.token()
 	var programs sync.WaitGroup
 	run := func(cmd *exec.Cmd) {
 		programs.Go(func() {

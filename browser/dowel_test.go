@@ -156,6 +156,13 @@ func (u *user) loginURL() string {
 	return strings.TrimSpace(u.run(false, "console", "--print"))
 }
 
+// token returns the value of the Authorization field for the gateway.
+func (u *user) token() string {
+	u.t.Helper()
+	_, value, _ := strings.Cut(strings.TrimSpace(u.run(false, "status", "--token")), ": ")
+	return value
+}
+
 // login opens the console and waits until the page has its token.
 func (p *tab) login(u *user) {
 	p.t.Helper()

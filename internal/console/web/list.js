@@ -19,6 +19,7 @@ export class List {
   #space = el("div", { class: "space", role: "presentation" }, this.#rowsNode);
   #pool = [];
   #pending = false;
+  #columns = 0; // 0 until it is measured
 
   /**
    * @param {string} label
@@ -32,14 +33,17 @@ export class List {
     this.node.addEventListener("click", (e) => this.#onClick(e));
     this.probe = el("span", { class: "probe", "aria-hidden": "true" }, "0".repeat(100));
     this.node.append(this.probe);
-    this.resized = new ResizeObserver(() => this.refresh());
+    this.resized = new ResizeObserver(() => { this.#columns = 0; this.refresh(); });
     this.resized.observe(this.node);
   }
 
-  /** The characters in a line. */
+  /** The characters in a line. Measured once for a size, since to measure is to lay out. */
   get columns() {
-    const width = this.probe.getBoundingClientRect().width / 100 || 7.5;
-    return Math.max(20, Math.floor((this.node.clientWidth - 20) / width));
+    if (!this.#columns) {
+      const width = this.probe.getBoundingClientRect().width / 100 || 7.5;
+      this.#columns = Math.max(20, Math.floor((this.node.clientWidth - 20) / width));
+    }
+    return this.#columns;
   }
 
   /** Draws the rows again, soon. */

@@ -14,6 +14,7 @@ class Store extends EventTarget {
   connection = "waiting";
   reason = "";
   /** Rows in the order of their first record. @type {any[]} */ rows = [];
+  gaps = 0; // rows that stand for lost records
   operations = new Map();
   dropped = 0;
   filter = "";
@@ -76,6 +77,7 @@ class Store extends EventTarget {
 
   #clear() {
     this.rows = [];
+    this.gaps = 0;
     this.operations.clear();
     this.held = [];
     this.seq = 0;
@@ -176,6 +178,7 @@ class Store extends EventTarget {
         if (line.seq > this.seq) this.rows.push(line);
       } else if (line.k === "gap" && line.to > this.seq) {
         this.rows.push({ ...line, from: Math.max(line.from, this.seq + 1) });
+        this.gaps++;
       }
     }
     if (this.rows.length > maxRows + dropStep) this.#dropOldest();
@@ -193,7 +196,10 @@ class Store extends EventTarget {
   }
 
   #dropOldest() {
-    for (const row of this.rows.slice(0, dropStep)) if (row.k === "op") this.operations.delete(row.op);
+    for (const row of this.rows.slice(0, dropStep)) {
+      if (row.k === "op") this.operations.delete(row.op);
+      else if (row.k === "gap") this.gaps--;
+    }
     this.rows = this.rows.slice(dropStep);
     this.dropped += dropStep;
     this.emit("dropped", dropStep);

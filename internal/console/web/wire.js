@@ -93,7 +93,7 @@ export class WireScreen extends Screen {
     this.on("rows", () => this.#draw());
     this.on("connection", () => this.#drawBar());
     this.on("cleared", () => { this.#reset(); this.#draw(); });
-    this.on("dropped", () => this.#reset());
+    this.on("dropped", (e) => this.#dropOldest(e.detail));
     this.#reset();
   }
 
@@ -108,6 +108,14 @@ export class WireScreen extends Screen {
     this.#seen = 0;
     for (const row of store.rows) row.open = false;
     this.list.selected = store.rows.includes(this.list.selected) ? this.list.selected : null;
+  }
+
+  /** Follows the store, which has dropped its first n rows. */
+  #dropOldest(n) {
+    const first = this.list?.rows.indexOf(store.rows[0]) ?? -1;
+    if (first < 0 || this.#seen < n) return this.#reset();
+    this.list?.rows.splice(0, first);
+    this.#seen -= n;
   }
 
   show(_, query) {
@@ -156,7 +164,7 @@ export class WireScreen extends Screen {
 
   // The bar keeps its elements: a click is lost if its button is replaced meanwhile.
   #drawBar() {
-    const n = (moment() ? this.list?.rows ?? [] : store.rows).filter((r) => r.k !== "gap" && !r.parent).length;
+    const n = moment() ? this.list?.rows.filter((r) => r.k !== "gap" && !r.parent).length ?? 0 : store.rows.length - store.gaps;
     const paused = store.paused;
     const held = store.held.filter((r) => r.k === "op" || r.k === "frame").length;
     this.#modes.forEach((button, i) => button.setAttribute("aria-pressed", String(store.frames === (i === 1))));
