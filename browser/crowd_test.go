@@ -14,8 +14,9 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// npmServer returns the entry of a server that npm has installed here.
-func npmServer(t *testing.T, program string, words ...string) json.RawMessage {
+// npmServer returns the entry of a server that npm has installed here. It may keep its memory in a
+// folder.
+func npmServer(t *testing.T, folder, program string, words ...string) json.RawMessage {
 	t.Helper()
 	path, err := filepath.Abs(filepath.Join("node_modules", ".bin", program))
 	if err == nil {
@@ -24,7 +25,7 @@ func npmServer(t *testing.T, program string, words ...string) json.RawMessage {
 	if err != nil {
 		t.Fatalf("%v: run make browser-deps", err)
 	}
-	text, err := json.Marshal(map[string]any{"command": path, "args": append([]string{}, words...)})
+	text, err := json.Marshal(map[string]any{"command": path, "args": append([]string{}, words...), "env": map[string]string{"MEMORY_FILE_PATH": filepath.Join(folder, "memory.jsonl")}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -38,8 +39,8 @@ func TestCrowd(t *testing.T) {
 	const rounds = 25
 	u := newUser(t)
 	u.configureServers(map[string]json.RawMessage{
-		"reference": npmServer(t, "mcp-server-everything"), "memory": npmServer(t, "mcp-server-memory"), "files": npmServer(t, "mcp-server-filesystem", u.project),
-		"thinking": npmServer(t, "mcp-server-sequential-thinking"), "github": npmServer(t, "mcp-server-github"),
+		"reference": npmServer(t, u.project, "mcp-server-everything"), "memory": npmServer(t, u.project, "mcp-server-memory"), "files": npmServer(t, u.project, "mcp-server-filesystem", u.project),
+		"thinking": npmServer(t, u.project, "mcp-server-sequential-thinking"), "github": npmServer(t, u.project, "mcp-server-github"),
 	})
 	u.configureModel(`{"turns": [{"calls": [{"name": "reference__echo", "arguments": {"message": "agent-of-the-crowd"}}, {"name": "reference__get-sum", "arguments": {"a": 19, "b": 23}}]},
 		{"expect": ["agent-of-the-crowd", "42"], "text": "Both worked."}]}`)

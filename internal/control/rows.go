@@ -21,6 +21,8 @@ type rowLine struct {
 	// What holds the arguments of an operation, or the part of a message that tells it from others.
 	// Long values are cut.
 	What string `json:"what,omitzero"`
+	// Gone means that the filter no longer accepts an operation which is shown.
+	Gone bool `json:"gone,omitzero"`
 }
 
 // maxWhat limits What, in bytes.
@@ -140,7 +142,7 @@ func (d Running) serveOperation(w http.ResponseWriter, r *http.Request) {
 				what = describeRequest(record.Frame)
 			}
 		case record.Operation != nil && record.Operation.ID == id:
-			detail.Operation = &rowLine{journal.LineOf(record), what}
+			detail.Operation = &rowLine{Line: journal.LineOf(record), What: what}
 		}
 	}
 	if detail.Operation == nil && len(detail.Frames) == 0 {

@@ -46,7 +46,7 @@ type noteLine struct {
 //	chats   an agent has come or gone
 //	config  the configuration was loaded again
 //	log     a server has an entry more in its logs
-//	op      an operation, again when it has changed
+//	op      an operation, again when it has changed, and with gone when ?filter no longer accepts it
 //	frame   a frame, with ?rows=frames instead of operations
 //	gap     records are lost
 //	seq     the rows so far are complete up to a number
@@ -232,11 +232,9 @@ func (rr *rowReader) row(r journal.Record) (line rowLine, ok bool) {
 	if !r.Operation.IsOpen() {
 		delete(rr.open, r.Operation.ID)
 	}
-	if rr.frames || !o.shown && rr.filters && !rr.accept.MatchOperation(r.Operation, o.frames) {
-		return rowLine{}, false
-	}
-	o.shown = true
-	return rowLine{Line: journal.LineOf(r), What: o.what}, true
+	wasShown := o.shown
+	o.shown = !rr.frames && (!rr.filters || rr.accept.MatchOperation(r.Operation, o.frames))
+	return rowLine{Line: journal.LineOf(r), What: o.what, Gone: !o.shown}, o.shown || wasShown
 }
 
 // frameRow returns the line of a frame: in a stream of operations only if it belongs to none.

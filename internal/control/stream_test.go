@@ -48,6 +48,7 @@ func serveConsoleAPI(t *testing.T) *consoleAPI {
 
 // line is a line of a stream.
 type line struct {
+	Gone                                               bool
 	K, Boot, Server, Client, Name, What, Error, Status string
 	Seq, Op, From, To                                  uint64
 }
@@ -134,6 +135,27 @@ func (a *consoleAPI) get(path string, into any) int {
 		a.t.Fatal(err)
 	}
 	return resp.StatusCode
+}
+
+// An operation that the filter accepts while it waits is shown, and is gone when its end is refused.
+func TestStreamOfChangingOperation(t *testing.T) {
+	t.Parallel()
+	a := serveConsoleAPI(t)
+	c := a.recorder.ClientConn()
+	c.AddFrame(framesink.Received, []byte(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"read"}}`), nil)
+	next := a.follow(url.Values{"filter": {"-status:ok"}})
+	waits := rowsUntil(next, 1)
+	if len(waits) != 1 || waits[0].Status != "pending" || waits[0].Gone {
+		t.Fatalf("%+v", waits)
+	}
+	c.AddFrame(framesink.Sent, []byte(`{"jsonrpc":"2.0","id":1,"result":{"content":[]}}`), nil)
+	ended := rowsUntil(next, a.newest())
+	for len(ended) == 0 {
+		ended = rowsUntil(next, a.newest())
+	}
+	if last := ended[len(ended)-1]; last.Op != waits[0].Op || !last.Gone {
+		t.Errorf("%+v", ended)
+	}
 }
 
 // A stream has the status, the operations that the filter accepts, and continues where it was left.

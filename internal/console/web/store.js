@@ -170,7 +170,8 @@ class Store extends EventTarget {
 
   #take(lines) {
     for (const line of lines) {
-      if (line.k === "seq") {
+      if (line.gone) this.#removeOperation(line.op);
+      else if (line.k === "seq") {
         this.seq = Math.max(this.seq, line.seq);
         this.complete = true;
       } else if (line.k === "op") this.#takeOperation(line);
@@ -193,6 +194,15 @@ class Store extends EventTarget {
     }
     this.operations.set(line.op, line);
     this.rows.push(line);
+  }
+
+  /** Removes an operation that the filter no longer accepts. */
+  #removeOperation(id) {
+    const row = this.operations.get(id);
+    if (!row) return;
+    this.operations.delete(id);
+    this.rows.splice(this.rows.lastIndexOf(row), 1);
+    this.emit("removed", row);
   }
 
   #dropOldest() {

@@ -94,6 +94,7 @@ export class WireScreen extends Screen {
     this.on("connection", () => this.#drawBar());
     this.on("cleared", () => { this.#reset(); this.#draw(); });
     this.on("dropped", (e) => this.#dropOldest(e.detail));
+    this.on("removed", (e) => this.#remove(e.detail));
     this.#reset();
   }
 
@@ -116,6 +117,14 @@ export class WireScreen extends Screen {
     if (first < 0 || this.#seen < n) return this.#reset();
     this.list?.rows.splice(0, first);
     this.#seen -= n;
+  }
+
+  /** Follows the store, which has removed a row. */
+  #remove(row) {
+    const rows = this.list?.rows ?? [], at = rows.lastIndexOf(row);
+    if (at < 0) return; // not in the list yet, or of another time
+    rows.splice(at, 1 + (row.open ? rows.filter((r) => r.parent === row).length : 0));
+    this.#seen--;
   }
 
   show(_, query) {
