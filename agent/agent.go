@@ -8,6 +8,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/dowel-mcp/dowel/internal/opentask"
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
@@ -117,7 +118,7 @@ type Agent struct {
 	factor       float64 // provider's tokens for one estimated token; 0: unknown
 	spent        Usage
 	sampleUsage  usageMeter
-	tasks        []openTask
+	tasks        []opentask.Task
 	compactAbove int // compacting is not tried again below this size, since it did not help; 0: no bound
 }
 

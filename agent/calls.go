@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/dowel-mcp/dowel/client"
+	"github.com/dowel-mcp/dowel/internal/opentask"
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
@@ -24,7 +25,7 @@ type toolCall struct {
 	refusal   string                                      // why the call is not made; "" if it is
 	edited    bool                                        // the user has changed the arguments
 	result    mcp.ToolResultContent
-	open      *openTask       // the task of the call that its result names; nil for none
+	open      *opentask.Task  // the task of the call that its result names; nil for none
 	end       <-chan *taskEnd // of open
 }
 

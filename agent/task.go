@@ -2,7 +2,6 @@ package agent
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -13,6 +12,7 @@ import (
 
 	"github.com/dowel-mcp/dowel/client"
 	"github.com/dowel-mcp/dowel/internal/mcpwire"
+	"github.com/dowel-mcp/dowel/internal/opentask"
 	"github.com/dowel-mcp/dowel/internal/timeout"
 	"github.com/dowel-mcp/dowel/mcp"
 )
@@ -31,30 +31,13 @@ const taskGrace = 3 * time.Second
 // cancelLimit bounds the request that cancels a task.
 const cancelLimit = 5 * time.Second
 
-// Keys of the _meta of blocks.
-const (
-	metaTask      = "dowel/task"       // a task has begun; the value is an openTask
-	metaTaskEnded = "dowel/task-ended" // a task has ended; the value is its ID
-	metaTasks     = "dowel/tasks"      // the tasks that were open when this summary was written
-
-	metaTaskResult = "dowel/task-result" // the block is of a task's result; the value is true
-)
-
-// openTask is a task that has no end in the conversation yet.
-type openTask struct {
-	ID   string `json:"id"`
-	Call string `json:"call"`
-	Tool string `json:"tool"`
-}
-
-// metaValue returns the value for a _meta in the form that JSON is decoded to.
-func (o openTask) metaValue() any {
-	return map[string]any{"id": o.ID, "call": o.Call, "tool": o.Tool}
-}
+// metaTaskResult is a key of the _meta of blocks: the block is of a task's result. The value is true.
+// Package opentask has the other keys.
+const metaTaskResult = "dowel/task-result"
 
 // taskEnd is the end of the wait for a task.
 type taskEnd struct {
-	open   openTask
+	open   opentask.Task
 	result *mcp.CallToolResult
 	err    error
 }
@@ -84,7 +67,7 @@ func isQuestionRefused(err error) bool {
 
 // startWait waits for a task on another goroutine, until the run ends. The server's questions come
 // through the background inbox. A task without an answer to its question is cancelled.
-func (r *run) startWait(open openTask, server string, task *client.Task, o client.CallOptions) <-chan *taskEnd {
+func (r *run) startWait(open opentask.Task, server string, task *client.Task, o client.CallOptions) <-chan *taskEnd {
 	ctx := context.WithValue(r.ctx, targetKey{}, &questionTarget{inbox: r.background, ctx: r.ctx, server: server, sampled: &r.sampleUsage})
 	end := make(chan *taskEnd, 1)
 	r.calls.Go(func() {
@@ -109,7 +92,7 @@ const (
 )
 
 // pollTask waits for a task, also while its server cannot tell the state.
-func (r *run) pollTask(ctx context.Context, open openTask, task *client.Task, o client.CallOptions) (*mcp.CallToolResult, error) {
+func (r *run) pollTask(ctx context.Context, open opentask.Task, task *client.Task, o client.CallOptions) (*mcp.CallToolResult, error) {
 	var failing time.Time // since when
 	pause := firstPollPause
 	for {
@@ -138,7 +121,7 @@ func (r *run) pollTask(ctx context.Context, open openTask, task *client.Task, o 
 // goroutine.
 func (r *run) holdTask(ctx context.Context, t *toolCall, task *client.Task, progress func(mcp.ProgressParams)) (*mcp.CallToolResult, error) {
 	var isCallOver atomic.Bool
-	open := openTask{task.ID(), t.use.ID, t.use.Name}
+	open := opentask.Task{ID: task.ID(), Call: t.use.ID, Tool: t.use.Name}
 	end := r.startWait(open, t.server, task, client.CallOptions{OnProgress: func(p mcp.ProgressParams) {
 		if !isCallOver.Load() {
 			progress(p)
@@ -176,7 +159,7 @@ func (r *run) addTask(t *toolCall, result *mcp.ToolResultContent) {
 	if t.open == nil {
 		return
 	}
-	result.Content[0].Meta = mcp.Meta{metaTask: t.open.metaValue()}
+	result.Content[0].Meta = mcp.Meta{opentask.MetaBegun: t.open.MetaValue()}
 	r.tasks = append(r.tasks, *t.open)
 	r.followTask(t.end)
 }
@@ -213,7 +196,7 @@ func (r *run) handleTaskEnd(e *taskEnd) {
 		}
 		return // the next run waits again
 	}
-	r.tasks = slices.DeleteFunc(r.tasks, func(o openTask) bool { return o.ID == e.open.ID })
+	r.tasks = slices.DeleteFunc(r.tasks, func(o opentask.Task) bool { return o.ID == e.open.ID })
 	result := mcp.ToolResultContent{IsError: true}
 	switch {
 	case e.err != nil:
@@ -316,47 +299,16 @@ func (a *Agent) summaryMeta() mcp.Meta {
 	}
 	all := []any{}
 	for _, o := range a.tasks {
-		all = append(all, o.metaValue())
+		all = append(all, o.MetaValue())
 	}
-	return mcp.Meta{metaTasks: all}
-}
-
-// findOpenTasks returns the tasks that have no end in a conversation.
-func findOpenTasks(messages []Message) (open []openTask) {
-	read := func(m mcp.Meta) {
-		var found []openTask
-		if v, ok := m[metaTask]; ok {
-			found = append(found, decodeTasks([]any{v})...)
-		}
-		if v, ok := m[metaTasks]; ok {
-			found = append(found, decodeTasks(v)...)
-		}
-		for _, o := range found {
-			if o.ID != "" && !slices.ContainsFunc(open, func(other openTask) bool { return other.ID == o.ID }) {
-				open = append(open, o)
-			}
-		}
-		open = slices.DeleteFunc(open, func(o openTask) bool { return m[metaTaskEnded] == o.ID })
-	}
-	for i := range messages {
-		for j := range messages[i].Content {
-			c := &messages[i].Content[j]
-			if read(c.Meta); c.ToolResult == nil {
-				continue
-			}
-			for k := range c.ToolResult.Content {
-				read(c.ToolResult.Content[k].Meta)
-			}
-		}
-	}
-	return open
+	return mcp.Meta{opentask.MetaOpen: all}
 }
 
 // withoutTaskMeta returns blocks of a server without the _meta that is the agent's own.
 func withoutTaskMeta(content []mcp.Content) []mcp.Content {
 	for i := range content {
 		m := content[i].Meta
-		for _, key := range []string{metaTask, metaTaskEnded, metaTasks, metaTaskResult} {
+		for _, key := range []string{opentask.MetaBegun, opentask.MetaEnded, opentask.MetaOpen, metaTaskResult} {
 			if _, ok := m[key]; ok {
 				content = slices.Clone(content)
 				content[i].Meta = maps.Clone(m)
@@ -368,11 +320,13 @@ func withoutTaskMeta(content []mcp.Content) []mcp.Content {
 	return content
 }
 
-// decodeTasks decodes a list of tasks. Another form gives none.
-func decodeTasks(v any) (all []openTask) {
-	raw, err := json.Marshal(v)
-	if err != nil || json.Unmarshal(raw, &all) != nil {
-		return nil
-	}
-	return all
+// findOpenTasks returns the tasks that have no end in a conversation.
+func findOpenTasks(messages []Message) []opentask.Task {
+	return opentask.Find(func(yield func([]mcp.Content) bool) {
+		for i := range messages {
+			if !yield(messages[i].Content) {
+				return
+			}
+		}
+	})
 }

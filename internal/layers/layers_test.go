@@ -58,7 +58,7 @@ var layers = [][]string{
 	{"transport/internal/frames", "transport/internal/transporttest"},
 	{"transport"},
 	{"schema", "taskstore"},
-	{"internal/framesink", "internal/mcpwire"},
+	{"internal/framesink", "internal/mcpwire", "internal/opentask"},
 	{"mcp"},
 	{"jsonrpc"},
 	{"internal"},
