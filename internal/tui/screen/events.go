@@ -46,8 +46,12 @@ type (
 	ServersChanged statusline.Servers
 	// ThemeChosen sets the colours.
 	ThemeChosen struct{ Theme Theme }
-	// ContextUsed reports how much of the model's context is used, in tokens.
-	ContextUsed struct{ Used, Window int }
+	// ContextUsed reports how much of the model's context is used, in tokens, and what the conversation
+	// has cost, such as $0.12; "" means unknown.
+	ContextUsed struct {
+		Used, Window int
+		Cost         string
+	}
 	// HistoryLoaded has the messages of earlier sessions, the oldest first.
 	HistoryLoaded struct{ All []string }
 	// Drafted puts a text into the input, unless the user has written something.
@@ -121,7 +125,7 @@ func (m *Model) showStatus(msg any) {
 	case ServersChanged:
 		m.status.Servers = statusline.Servers(msg)
 	case ContextUsed:
-		m.status.Used, m.status.Window = msg.Used, msg.Window
+		m.status.Used, m.status.Window, m.status.Cost = msg.Used, msg.Window, msg.Cost
 	case Drafted:
 		if m.composer.IsEmpty() {
 			m.composer.Replace(msg.Text)

@@ -73,10 +73,13 @@ func (p *pictures) find(number int) *keptPicture {
 	return nil
 }
 
-// openPicture shows an image alone until a key is pressed.
+// openPicture shows an image alone until a key is pressed. It is drawn on another goroutine, because
+// sixel takes its time.
 func (m *Model) openPicture(number int) tea.Cmd {
 	one, with := m.pictures.find(number), m.pictures.protocol()
 	switch {
+	case m.pictures.isDrawing:
+		return nil
 	case one == nil && number == 0:
 		m.addTrouble("no result has an image")
 		return nil
@@ -101,13 +104,29 @@ func (m *Model) openPicture(number int) tea.Cmd {
 	if m.isDark {
 		area.Background = color.Black
 	}
-	drawn, err := one.Draw(with, area)
-	if err != nil {
-		m.addTrouble(err.Error())
+	caption := fmt.Sprintf("%s %d×%d · press a key", one.Format, one.Width, one.Height)
+	m.pictures.isDrawing = true
+	kept := *one.Picture.Picture // the screen may forget the image meanwhile
+	return func() tea.Msg {
+		drawn, err := kept.Draw(with, area)
+		return pictureDrawn{drawn, caption, err}
+	}
+}
+
+// pictureDrawn is an image that is ready to be shown alone.
+type pictureDrawn struct {
+	drawn, caption string
+	err            error
+}
+
+// showDrawn shows an image alone.
+func (m *Model) showDrawn(p pictureDrawn) tea.Cmd {
+	m.pictures.isDrawing = false
+	if p.err != nil {
+		m.addTrouble(p.err.Error())
 		return nil
 	}
-	caption := fmt.Sprintf("%s %d×%d · press a key", one.Format, one.Width, one.Height)
-	shown := &pictureScreen{drawn: drawn + ansi.CursorPosition(1, m.height) + ansi.Truncate(caption, m.width, "…"), ended: m.host.Ended}
+	shown := &pictureScreen{drawn: p.drawn + ansi.CursorPosition(1, m.height) + ansi.Truncate(p.caption, m.width, "…"), ended: m.host.Ended}
 	return tea.Exec(shown, func(err error) tea.Msg { return pictureClosed{err} })
 }
 

@@ -14,6 +14,7 @@ import (
 type pictures struct {
 	hasColors bool // a placeholder names its image by one of 256 colours
 	isReady   bool // the terminal has said that it can show images
+	isDrawing bool // an image that will be shown alone
 	terminal  terminal
 	kept      []keptPicture
 	bytes     int // of the kept ones
@@ -49,6 +50,8 @@ func (m *Model) updatePictures(msg tea.Msg) (command tea.Cmd, ok bool) {
 		m.pictures.terminal.cellWidth, m.pictures.terminal.cellHeight = msg.Width, msg.Height
 	case PictureOpened:
 		return m.openPicture(msg.Number), true
+	case pictureDrawn:
+		return m.showDrawn(msg), true
 	case pictureClosed:
 		return m.closePicture(msg), true
 	case tea.ColorProfileMsg:

@@ -113,7 +113,7 @@ func randomMessage(random *rand.Rand) tea.Msg {
 	all := []tea.Msg{
 		Taken{"a question"}, Said{"a *piece*\n\n"}, Said{"```go\nx := 1\n"}, Said{"| a | b |\n|---|---|\n| 1 | 2 |\n"}, Thought{"hm "}, Replied{}, RunEnded{},
 		Noticed{transcript.Trouble, "trouble 漢字"}, Printed{"\x1b[31mred\x1b[0m\n"}, CallStarted{id, toolcard.Card{Tool: "files.read"}}, CallProgressed{id, "1/2"},
-		CallEnded{id, toolcard.Card{State: toolcard.Failed, Facts: "no", Result: "line\nline"}}, Working{"thinking"}, ModelChosen{"a model"}, ContextUsed{10, 100},
+		CallEnded{id, toolcard.Card{State: toolcard.Failed, Facts: "no", Result: "line\nline"}}, Working{"thinking"}, ModelChosen{"a model"}, ContextUsed{Used: 10, Window: 100},
 		Framed{Call: "files.read", Frame: Frame{IsSent: true, Text: strings.Repeat("{漢} ", 80)}}, WireFailed{"no journal"}, ThemeChosen{Light}, ThemeChosen{Auto}, Drafted{"two\nlines"}, HistoryLoaded{[]string{"earlier", "words\nhere"}}, Ticked{start.Add(time.Duration(random.IntN(1000)) * time.Second)},
 		Asked{approval(), func(string) {}}, Asked{&form.Form{Title: "A form", Fields: []form.Field{{Label: "name"}, {Label: "day", Kind: form.OneOf, Choices: []string{"mon", "tue"}}},
 			Actions: []form.Action{{Word: "send"}}, Leave: form.Action{Word: "leave"}}, func(string) {}},

@@ -162,7 +162,7 @@ func TestScreenConversation(t *testing.T) {
 	d.send(Said{answer[:40]}, Said{answer[40:]}, Replied{})
 	d.send(CallStarted{"1", toolcard.Card{Tool: "files.read", Brief: "path=a.txt", Arguments: []string{"path: a.txt"}}}, CallProgressed{"1", "1/2 half way"})
 	d.press("and then?", "enter")
-	d.send(Ticked{start.Add(3 * time.Second)}, ModelChosen{"gpt-test"}, ServersChanged{Ready: 2}, ContextUsed{32_000, 128_000})
+	d.send(Ticked{start.Add(3 * time.Second)}, ModelChosen{"gpt-test"}, ServersChanged{Ready: 2}, ContextUsed{Used: 32_000, Window: 128_000})
 	d.checkGolden("conversation")
 	d.checkStyles("conversation")
 	if want := []string{"submit How?", "submit and then?"}; !slices.Equal(d.told, want) {
@@ -482,5 +482,22 @@ func TestScreenWire(t *testing.T) {
 	d.press("f12")
 	if d.shows("wire ·") {
 		t.Error("the pane stays open")
+	}
+}
+
+// A key among 10,000 messages and an unfolded result of 5 MiB. Each round draws two keys; a key may take
+// 50 ms of the processor.
+func BenchmarkKeyPress(b *testing.B) {
+	d := newDriver(nil)
+	for i := range 10_000 {
+		d.send(Taken{fmt.Sprint("question ", i)}, Said{fmt.Sprint("answer **", i, "**")}, Replied{})
+	}
+	d.send(CallEnded{"1", toolcard.Card{State: toolcard.Succeeded, Result: strings.Repeat("a line of the result\n", 5<<20/21)}})
+	d.press("ctrl+o")
+	for b.Loop() {
+		d.press("x")
+		d.model.View()
+		d.press("backspace")
+		d.model.View()
 	}
 }

@@ -99,7 +99,7 @@ func TestScreenTrouble(t *testing.T) {
 	d.send(Noticed{transcript.Info, "a remark"}, Noticed{transcript.Warning, "a warning"}, Noticed{transcript.Trouble, "no connection to files\nsee dowel doctor files"})
 	d.send(CallEnded{"1", toolcard.Card{Tool: "a_server_with_a_long_name.a_tool_with_an_even_longer_name", Brief: "path=a/folder/with/a/long/name/and/a/file.txt", State: toolcard.Failed, Facts: "failed after 1 ms", Result: "no such file"}})
 	d.send(CallEnded{"2", toolcard.Card{Tool: "files.delete", Brief: "path=a.txt", State: toolcard.Refused, Facts: "not run: the user refused"}})
-	d.send(ModelChosen{"a-model-with-a-name-that-is-longer-than-others"}, ServersChanged{Ready: 2, Starting: 1, NeedLogin: 1, Failed: 1}, ContextUsed{120_000, 128_000})
+	d.send(ModelChosen{"a-model-with-a-name-that-is-longer-than-others"}, ServersChanged{Ready: 2, Starting: 1, NeedLogin: 1, Failed: 1}, ContextUsed{Used: 120_000, Window: 128_000})
 	d.checkGolden("trouble")
 	d.checkStyles("trouble")
 }

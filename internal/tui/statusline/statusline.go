@@ -18,8 +18,9 @@ type Status struct {
 
 	Model   string
 	Servers Servers
-	Used    int // tokens of the context
-	Window  int // size of the context in tokens; 0 means unknown
+	Used    int    // tokens of the context
+	Window  int    // size of the context in tokens; 0 means unknown
+	Cost    string // of the conversation so far, such as $0.12; "" means unknown
 }
 
 // Servers counts servers by their state.
@@ -60,6 +61,9 @@ func (s *Status) describe(t *theme.Theme) string {
 		parts = append(parts, style.Render(fmt.Sprintf("%.0f%% of %s", percent, thousands(s.Window))))
 	case s.Used > 0:
 		parts = append(parts, t.Dim.Render(thousands(s.Used)+" tokens"))
+	}
+	if s.Cost != "" {
+		parts = append(parts, t.Dim.Render(clean(s.Cost)))
 	}
 	return strings.Join(parts, t.Dim.Render(" · "))
 }

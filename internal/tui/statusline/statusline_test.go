@@ -19,6 +19,7 @@ func TestLine(t *testing.T) {
 		{full, 90, "● thinking 3s            2 ready 1 starting 1 need login 1 failed · gpt-test · 25% of 128k"},
 		{full, 40, "2 ready 1 starting 1 need login 1 faile…"},
 		{Status{Model: "m", Used: 900}, 20, "      m · 900 tokens"},
+		{Status{Model: "m", Used: 900, Cost: "$0.12"}, 24, "  m · 900 tokens · $0.12"},
 		{Status{Model: "a\x1b[31m\nb"}, 10, "       a b"},
 	} {
 		got := ansi.Strip(tt.status.Line(tt.width, theme.New(true)))

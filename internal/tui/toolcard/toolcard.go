@@ -121,8 +121,19 @@ func (c *Card) resultLines(look transcript.Look, most int) (lines []string) {
 	}
 	rest := strings.TrimRight(theme.Clean(text), "\n")
 	isChange := false
+	if !isCut && c.State == Succeeded {
+		if table := tableLines(rest, look, most); table != nil {
+			return table
+		}
+	}
 	for rest != "" {
 		line, more, _ := strings.Cut(rest, "\n")
+		if c.State == Succeeded {
+			if table := tableLines(line, look, most-len(lines)); table != nil {
+				lines, rest = append(lines, table...), more
+				continue
+			}
+		}
 		isChange = isHunkHead(line) || isChange && line != ""
 		style := style
 		if isChange {

@@ -43,3 +43,31 @@ func TestLargeResult(t *testing.T) {
 		}
 	}
 }
+
+// JSON that is a table is shown as one, if the terminal has room. Other JSON stays as it is.
+func TestTables(t *testing.T) {
+	look := transcript.Look{Width: 40, Expanded: true, Theme: theme.New(true)}
+	cities := "city  rain\n  │ Rome  3\n  │ Oslo  9"
+	for result, want := range map[string]string{
+		`[{"city": "Rome", "rain": 3}, {"rain": 9, "city": "Oslo"}]`:                                               cities,
+		"[\n\t{\"city\": \"Rome\", \"rain\": 3},\n\t{\"city\": \"Oslo\", \"rain\": 9}\n]\n":                        cities,
+		`{"total":2,"found":[{"city":"Rome","rain":3},{"city":"Oslo","rain":9}],"cut":false}`:                      cities + "\n  │ total: 2, cut: false",
+		`{"columns":["city","rain"],"rows":[["Rome",3],["Oslo",9]]}`:                                               cities,
+		`{"columns":[{"name":"city","type":"text"},{"name":"rain","type":"int4"}],"rows":[["Rome",3],["Oslo",9]]}`: cities,
+		"two cities\n" + `[{"city":"Rome","rain":3},{"city":"Oslo","rain":9}]`:                                     "two cities\n  │ " + cities,
+		`[{"a":null,"b":true},{"c":"x\u001b[31my\nz"}]`:                                                            "a  b     c\n  │    true\n  │          xy z",
+		`[{"text":"` + strings.Repeat("long ", 30) + `","n":1}]`:                                                   "text                               n\n  │ long long long long long long lo…  1",
+		`[]`: "[]", `[1,2]`: "[1,2]", `{"a":1}`: `{"a":1}`, `[{"a":[1]}]`: `[{"a":[1]}]`, `[{}]`: "[{}]", `[{"a":1}`: `[{"a":1}`,
+		`{"columns":["a"],"rows":[[1,2]]}`: `{"columns":["a"],"rows":[[1,2]]}`, `{"a":[{"b":1}],"c":[{"d":1}]}`: `{"a":[{"b":1}],"c":[{"d":1}]}`,
+	} {
+		card := Card{Tool: "a.b", State: Succeeded, Facts: "1 ms", Result: result}
+		if got := ansi.Strip(strings.Join(card.Lines(look), "\n")); got != "✓ ▾ a.b · 1 ms\n  │ "+want {
+			t.Errorf("%s is shown as\n%s", result, got)
+		}
+	}
+	look.Width = 12
+	card := Card{Tool: "a.b", State: Succeeded, Result: `[{"first":"long words","second":"long words"}]`}
+	if got := ansi.Strip(strings.Join(card.Lines(look), "")); !strings.Contains(got, "{") {
+		t.Errorf("a table is cut on a narrow terminal: %s", got)
+	}
+}
