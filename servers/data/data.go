@@ -19,6 +19,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/dowel-mcp/dowel/mcp"
@@ -48,6 +49,9 @@ type Options struct {
 	Roots []string
 	// Timeout bounds the time of a call. The default is [DefaultTimeout].
 	Timeout time.Duration
+	// Poll is how often the files of the first root are compared for changes. The default is
+	// [DefaultPoll].
+	Poll time.Duration
 	// TempSize bounds the bytes of the temporary files of a query. The default is 4 GiB.
 	TempSize int64
 }
@@ -58,12 +62,17 @@ type Server struct {
 	roots   roots
 	opts    Options
 	running chan struct{} // holds a value for each running call
+	stop    context.CancelFunc
+	polling sync.WaitGroup
 }
 
 // New opens the roots and returns a server. It fails if a root is not a folder.
 func New(opts Options) (*Server, error) {
 	if opts.Timeout <= 0 {
 		opts.Timeout = DefaultTimeout
+	}
+	if opts.Poll <= 0 {
+		opts.Poll = DefaultPoll
 	}
 	if opts.TempSize <= 0 {
 		opts.TempSize = 4 << 30
@@ -72,11 +81,12 @@ func New(opts Options) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
+	ctx, stop := context.WithCancel(context.Background())
 	s := &Server{
 		Server: server.New("data", Version, &server.Options{
 			Instructions: "Tables in files. Call analyze_csv first: it says which columns a file has and what they hold. Then call query with SQL.",
 		}),
-		roots: all, opts: opts, running: make(chan struct{}, maxRunning),
+		roots: all, opts: opts, running: make(chan struct{}, maxRunning), stop: stop,
 	}
 	server.Tool(s.Server, "analyze_csv", "Summarizes each column of a CSV, TSV, JSON lines or Parquet file: type, missing values, quantiles, most frequent values.",
 		s.analyzeFile, server.ToolOptions{Title: "Analyze a table", Annotations: mcp.ReadOnly})
@@ -86,11 +96,14 @@ func New(opts Options) (*Server, error) {
 		s.chartQuery, server.ToolOptions{Title: "Draw a chart", Annotations: mcp.ReadOnly})
 	addArithmetic(s.Server)
 	s.addResources()
+	s.polling.Go(func() { s.pollFiles(ctx, opts.Poll) })
 	return s, nil
 }
 
 // Close ends all subscriptions and closes the roots.
 func (s *Server) Close() error {
+	s.stop()
+	s.polling.Wait()
 	return errors.Join(s.Server.Close(), s.roots.closeAll())
 }
 

@@ -14,6 +14,7 @@ import (
 	"net/url"
 	"os"
 	"os/exec"
+	"regexp"
 	"strings"
 	"time"
 
@@ -72,7 +73,7 @@ func New(o Options) (*Server, error) {
 	s := &Server{Server: server.New("github", Version, nil), api: api, transport: transport}
 	s.addTools(o.ReadOnly)
 	server.Resource(s.Server, "github:///{owner}/{repo}/{+path}", "A file of the default branch.", s.readResource,
-		server.ResourceOptions{Name: "file"})
+		server.ResourceOptions{Name: "file", Complete: map[string]server.CompleteFunc{"path": s.completePath}})
 	return s, nil
 }
 
@@ -124,11 +125,41 @@ func (s *Server) readResource(ctx context.Context, in struct {
 	Repo  string `uri:"repo"`
 	Path  string `uri:"path"`
 }) (string, error) {
+	if !isName(in.Owner) || !isName(in.Repo) {
+		return "", mcp.ResourceNotFound(server.URI(ctx))
+	}
 	file, err := s.readFile(ctx, fileIn{repoIn: repoIn{in.Owner, in.Repo}, Path: in.Path})
 	if err != nil {
 		return "", mcp.ResourceNotFound(server.URI(ctx))
 	}
 	return file, nil
+}
+
+var nameForm = regexp.MustCompile(`^[A-Za-z0-9_.-]+$`)
+
+// isName reports whether a text may be a part of the API's path: the name of an owner or a repository.
+func isName(text string) bool { return nameForm.MatchString(text) && strings.Trim(text, ".") != "" }
+
+// completePath suggests the entries of the folder whose path is typed. A folder ends with a slash.
+func (s *Server) completePath(ctx context.Context, typed string, settled map[string]string) ([]string, error) {
+	owner, repo := settled["owner"], settled["repo"]
+	if !isName(owner) || !isName(repo) {
+		return nil, nil
+	}
+	folder := typed[:strings.LastIndexByte(typed, '/')+1]
+	_, entries, _, err := s.api.Repositories.GetContents(ctx, owner, repo, strings.TrimSuffix(folder, "/"), nil)
+	if err != nil {
+		return nil, explainError(err)
+	}
+	var paths []string
+	for _, entry := range entries {
+		path := folder + entry.GetName()
+		if entry.GetType() == "dir" {
+			path += "/"
+		}
+		paths = append(paths, path)
+	}
+	return server.CompleteFrom(paths...)(ctx, typed, settled)
 }
 
 // explainError makes errors of the API useful to a model.

@@ -53,7 +53,7 @@ func fakeGitHub(t *testing.T) *httptest.Server {
 	answer("GET /api/v3/repos/o/r/contents/docs/a.md", 200, `{"type":"file","encoding":"base64","size":5,"content":"`+base64.StdEncoding.EncodeToString([]byte("hello"))+`"}`)
 	answer("GET /api/v3/repos/o/r/contents/logo.png", 200, `{"type":"file","encoding":"base64","size":2,"content":"`+base64.StdEncoding.EncodeToString([]byte{0xFF, 0})+`"}`)
 	answer("GET /api/v3/repos/o/r/contents/big", 200, `{"type":"file","encoding":"none","size":2000000,"content":""}`)
-	answer("GET /api/v3/repos/o/r/contents/docs", 200, `[{"type":"file","name":"a.md"}]`)
+	answer("GET /api/v3/repos/o/r/contents/docs", 200, `[{"type":"file","name":"a.md"},{"type":"dir","name":"api"},{"type":"file","name":"b.md"}]`)
 	answer("GET /api/v3/repos/o/endless/issues/1", 200, `{"body":"`+strings.Repeat("x", maxBody)+`"}`)
 	mux.HandleFunc("GET /api/v3/repos/o/limited/issues/1", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("X-RateLimit-Limit", "60")
@@ -133,6 +133,21 @@ func TestResource(t *testing.T) {
 	}
 	if _, err := c.ReadResource(t.Context(), "github:///o/r/absent"); err == nil {
 		t.Error("a file that does not exist can be read")
+	}
+	for _, uri := range []string{"github:///../r/docs/a.md", "github:///o/..%2F..%2Frepos%2Fo%2Fr/docs/a.md"} {
+		if _, err := c.ReadResource(t.Context(), uri); err == nil {
+			t.Errorf("%s leads to another part of the API", uri)
+		}
+	}
+	const template = "github:///{owner}/{repo}/{+path}"
+	for typed, want := range map[string]string{"docs/a": "[docs/a.md docs/api/]", "docs/": "[docs/a.md docs/api/ docs/b.md]"} {
+		found, err := c.Complete(t.Context(), mcp.ResourceRef(template), "path", typed, map[string]string{"owner": "o", "repo": "r"})
+		if err != nil || fmt.Sprint(found.Values) != want {
+			t.Errorf("%s: %v, %v", typed, found, err)
+		}
+	}
+	if found, err := c.Complete(t.Context(), mcp.ResourceRef(template), "path", "docs/", nil); err != nil || len(found.Values) != 0 {
+		t.Errorf("without a repository: %v, %v", found, err)
 	}
 }
 

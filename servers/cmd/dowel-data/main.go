@@ -26,5 +26,9 @@ func main() {
 			o.Timeout, err = time.ParseDuration(value)
 			return err
 		}},
+		{Name: "poll", Description: "how often the files are compared for changes, default " + data.DefaultPoll.String(), Set: func(value string) (err error) {
+			o.Poll, err = time.ParseDuration(value)
+			return err
+		}},
 	}, func(context.Context) (program.Server, error) { return data.New(o) })
 }
