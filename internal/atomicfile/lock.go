@@ -55,6 +55,21 @@ func fallbackLockPath(target, folder string) (string, error) {
 	return filepath.Join(folder, Hash([]byte(target))[:32]+".lock"), os.MkdirAll(folder, 0o700)
 }
 
+// tryLockWait is long enough for a holder that only looks whether the lock is held.
+const tryLockWait = 100 * time.Millisecond
+
+// TryLock locks a file that serves as a lock alone, and creates it if it does not exist. ok is false
+// if another holder has it, in this process or in another one. unlock removes the file.
+func TryLock(path string) (unlock func(), ok bool, err error) {
+	ctx, cancel := context.WithTimeout(context.Background(), tryLockWait)
+	defer cancel()
+	unlock, err = acquireLock(ctx, path)
+	if errors.Is(err, context.DeadlineExceeded) {
+		return nil, false, nil
+	}
+	return unlock, err == nil, err
+}
+
 // acquireLock locks the file at path. Unlocking removes the lock file, which would otherwise stay
 // in the user's project. A process may therefore get the lock of a file that was just removed,
 // while another one locks a new file at path. So after locking, acquireLock checks that path still

@@ -2,6 +2,7 @@ package session
 
 import (
 	"encoding/json"
+	"slices"
 
 	"github.com/dowel-mcp/dowel/agent"
 )
@@ -11,6 +12,7 @@ const (
 	eventCompacted = "compacted"
 	eventDecided   = "decided"
 	eventStarted   = "started"
+	eventContinued = "continued"
 	// EventModel names the model of all later replies.
 	EventModel = "model"
 	// EventMode says which tools may run in a conversation of the console.
@@ -50,6 +52,21 @@ func (l *Loaded) LastMode() (mode string) {
 		}
 	}
 	return mode
+}
+
+// continuedNote names a program that continues a session which another program has begun.
+type continuedNote struct {
+	Program string `json:"program"`
+}
+
+// Continued stores that a program continues a session which another program has begun.
+func (s *Session) Continued(program string) error {
+	return s.Note(eventContinued, continuedNote{program})
+}
+
+// IsContinued reports whether another program than the one that began it has continued the session.
+func (l *Loaded) IsContinued() bool {
+	return slices.ContainsFunc(l.Events, func(e Event) bool { return e.Name == eventContinued })
 }
 
 // startedNote is the beginning of a call, after its approval.

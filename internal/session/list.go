@@ -20,6 +20,7 @@ type Summary struct {
 	Header
 	Path    string
 	Changed time.Time // the time of the last line
+	Size    int64     // of the file in bytes
 	Words   string    // the user's first words, without secrets
 }
 
@@ -55,7 +56,7 @@ func readSummary(path string) (one Summary, ok bool) {
 	if err != nil {
 		return one, false
 	}
-	one.Path, one.Changed = path, info.ModTime()
+	one.Path, one.Changed, one.Size = path, info.ModTime(), info.Size()
 	for text, err := range readLines(file) {
 		var r record
 		if err != nil || json.Unmarshal(text, &r) != nil || !ok && (r.Session == nil || r.Session.Version > version) {
@@ -97,12 +98,13 @@ func Find(folder, id string) (Summary, error) {
 	return Summary{}, fmt.Errorf("%d sessions are called %s…: %s and %s are two of them", len(found), id, found[0].ID, found[1].ID)
 }
 
-// Latest returns the session that was last used in the folder worked, or in any folder if worked
-// is empty. ok is false without such a session.
-func Latest(folder, worked string) (s Summary, ok bool, err error) {
+// Latest returns the last used session that accept accepts, of those in which the user worked in the
+// folder worked. An empty worked means any folder, and a nil accept any session. ok is false without
+// such a session.
+func Latest(folder, worked string, accept func(*Summary) bool) (s Summary, ok bool, err error) {
 	all, err := List(folder)
 	for _, s := range all {
-		if worked == "" || s.Folder == worked {
+		if (worked == "" || s.Folder == worked) && (accept == nil || accept(&s)) {
 			return s, true, nil
 		}
 	}

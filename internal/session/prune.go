@@ -23,9 +23,12 @@ func Older(folder string, than time.Time) ([]Summary, error) {
 // errDeleted reports that another process has deleted the file of an open session.
 var errDeleted = errors.New("its file was deleted, perhaps by dowel chat --prune")
 
-// Remove deletes a session's file and its long results. A session that has changed since it was
-// listed stays.
+// Remove deletes a session's file and its long results. A session that a program continues, or that
+// has changed since it was listed, stays.
 func Remove(s Summary) error {
+	if IsHeld(s.Path) {
+		return fmt.Errorf("%s is open in another dowel, and stays", s.ID)
+	}
 	if info, err := os.Stat(s.Path); err == nil && !info.ModTime().Equal(s.Changed) {
 		return fmt.Errorf("%s is in use again, and stays", s.ID)
 	}

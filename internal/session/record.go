@@ -1,6 +1,7 @@
 package session
 
 import (
+	"cmp"
 	"encoding/json"
 	"time"
 
@@ -19,7 +20,19 @@ type Header struct {
 	// Folder is the folder in which the user worked, and Model the first model's name.
 	Folder string `json:"folder,omitzero"`
 	Model  string `json:"model,omitzero"`
+	// Client is the name under which the running dowel knows the agent, if it is not the one of the
+	// ID: a copy of a conversation with open tasks has the name of its original, because the tasks
+	// belong to that name.
+	Client string `json:"client,omitzero"`
+	// Program is "dowel run" for its sessions, of which only the newest are kept; "" in others.
+	Program string `json:"program,omitzero"`
+	// Scripted: the program wrote to no terminal when it began the session.
+	Scripted bool `json:"scripted,omitzero"`
 }
+
+// ClientName returns the name under which the running dowel knows the agent of the conversation. It
+// owns the agent's tasks, in each process that continues the conversation.
+func (h Header) ClientName() string { return cmp.Or(h.Client, "agent "+h.ID) }
 
 // record is a line of a file. One of its fields beside At is set.
 type record struct {

@@ -27,14 +27,18 @@ type Session struct {
 	conversation conversation
 	failed       error
 	prompted     promptMemory
+	release      func() // ends the hold; nil if this process does not hold the session
 }
 
 // New returns a new session in a folder. Its file is created with the first message.
 func New(folder string, h Header) *Session {
 	s := At("", h)
-	s.path = filepath.Join(folder, s.header.ID+extension)
+	s.path = PathOf(folder, s.header.ID)
 	return s
 }
+
+// PathOf returns the file of the session with an ID in a folder.
+func PathOf(folder, id string) string { return filepath.Join(folder, id+extension) }
 
 // At is like [New] with the path of a file that must not exist yet.
 func At(path string, h Header) *Session {
@@ -48,10 +52,11 @@ func At(path string, h Header) *Session {
 	return &Session{path: path, header: h}
 }
 
-// Extensions of a session's file and of the folder of its long results.
+// Extensions of a session's file, of the folder of its long results, and of its lock.
 const (
 	extension        = ".jsonl"
 	resultsExtension = ".results"
+	lockExtension    = ".lock"
 )
 
 // newID returns an ID that sorts by time, with a random part for sessions of the same second.
@@ -210,8 +215,12 @@ func (s *Session) closeFile() {
 	}
 }
 
-// Close closes the file.
+// Close closes the file, and ends the hold.
 func (s *Session) Close() error {
+	if s.release != nil {
+		s.release()
+		s.release = nil
+	}
 	if s.file == nil {
 		return nil
 	}

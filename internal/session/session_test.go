@@ -254,7 +254,7 @@ func TestList(t *testing.T) {
 		}
 	}
 	for folder, want := range map[string]string{"/b": "20260102-000000-bbbb", "": "20260101-000000-aaaa", "/c": ""} {
-		if s, ok, err := session.Latest(dir, folder); err != nil || ok != (want != "") || s.ID != want {
+		if s, ok, err := session.Latest(dir, folder, nil); err != nil || ok != (want != "") || s.ID != want {
 			t.Errorf("%s: got %s, %v, %v", folder, s.ID, ok, err)
 		}
 	}
