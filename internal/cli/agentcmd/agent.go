@@ -132,6 +132,9 @@ type Runtime struct {
 	// ToolArgument returns the argument of --allow for a tool, given by its wire name, or "" if it
 	// would need quotes in a shell.
 	ToolArgument func(tool string) string
+	// HasOwnServers: the servers were started for the agent, and end with it. Else they belong to a
+	// running dowel.
+	HasOwnServers bool
 	// Close stops the servers that were started for the agent, and closes the audit log.
 	Close func()
 
@@ -202,7 +205,7 @@ func (setup *Setup) NewRuntime(ctx context.Context, f *factory.Factory, opts *Fl
 		return nil, err
 	}
 	audit, err := openDecisionLog(f, opts, setup.environment)
-	r := &Runtime{Model: setup.chosen, Mode: o.Mode, Models: setup.modelNames, Servers: servers.listServers, restartServer: servers.restart, name: name}
+	r := &Runtime{Model: setup.chosen, Mode: o.Mode, Models: setup.modelNames, Servers: servers.listServers, restartServer: servers.restart, name: name, HasOwnServers: servers.isPrivate}
 	r.instructionFiles = setup.findInstructionFiles(f, opts)
 	o.System += agentsfile.Prompt(r.instructionFiles)
 	r.Choose = func(name string) (agent.Model, modelregistry.Choice, error) {

@@ -8,14 +8,14 @@ import (
 )
 
 // clientName is the name of an agent at the running dowel. It is a name of the conversation, which owns
-// its tasks in every process that continues it, and shares nothing with other conversations.
+// its tasks in every process that continues it. Only a fork with open tasks shares it with its original.
 type clientName struct{ name atomic.Pointer[string] }
 
 // setConversation names the agent after a conversation. Without a session, the process has the name.
 func (c *clientName) setConversation(s *session.Session) {
 	name := daemon.ProcessName()
 	if s != nil {
-		name = "agent " + s.Header().ID
+		name = s.Header().ClientName()
 	}
 	c.name.Store(&name)
 }

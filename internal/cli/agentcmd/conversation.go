@@ -31,6 +31,13 @@ func (r *Runtime) Continue(s *session.Session, messages []agent.Message, results
 	r.newAgent(messages, results, mode)
 }
 
+// UseSession names the agent at the running dowel after the session in which its conversation is
+// saved from now on.
+func (r *Runtime) UseSession(s *session.Session) { r.name.setConversation(s) }
+
+// ClientName returns the name of the agent at the running dowel, which owns its tasks.
+func (r *Runtime) ClientName() string { return r.name.currentName() }
+
 func (r *Runtime) newAgent(messages []agent.Message, results string, mode agent.Mode) {
 	o := r.parts.options
 	o.Messages, o.Results, o.Mode = messages, results, mode

@@ -41,7 +41,7 @@ func openNamedServers(ctx context.Context, f *factory.Factory, opts *Flags, s *e
 		})
 	}
 	h.Apply(definitions, "it is named on the command line")
-	c := &serverSet{handler: g, sources: map[string]string{}}
+	c := &serverSet{handler: g, isPrivate: true, sources: map[string]string{}}
 	for _, d := range definitions {
 		c.sources[d.Name] = d.Source
 	}

@@ -48,6 +48,8 @@ type serverSet struct {
 	// folder is the servers' working folder; "" means the current folder.
 	folder string
 
+	isPrivate bool // started for the agent alone
+
 	sources map[string]string // source of each server's definition; if nil, listServers has it
 }
 

@@ -126,7 +126,7 @@ func (c *conversation) restoreMode(chosen, stored string) {
 
 func (c *conversation) useSession(s *session.Session) {
 	c.id, c.session = s.Header().ID, s
-	c.log = sessionlog.Log{Session: s, Warn: func(string, ...any) {}} // the turn returns the error
+	c.log = sessionlog.Log{Session: s, Program: control.HostProgram, Warn: func(string, ...any) {}} // the turn returns the error
 }
 
 // start makes the agent.
@@ -180,6 +180,7 @@ func (c *conversation) Close() {
 func (c *conversation) Send(text string) (func(context.Context, func(control.ChatProgress)) error, error) {
 	c.session.With(c.runtime.Model.Label())
 	content := []mcp.Content{mcp.Text(text)}
+	c.log.UseServers(sessionlog.Servers{Origin: c.runtime.Toolbox.Origin}, c.runtime.Agent.Messages())
 	c.log.BeginRun(content, c.runtime.Model)
 	if c.mode != c.stored {
 		c.log.NoteMode(c.mode)

@@ -1,6 +1,7 @@
 package connect
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net/http"
@@ -23,6 +24,7 @@ import (
 	"github.com/dowel-mcp/dowel/internal/suggest"
 	"github.com/dowel-mcp/dowel/internal/term"
 	"github.com/dowel-mcp/dowel/transport/stdio"
+	"github.com/dowel-mcp/dowel/transport/streamable"
 	"github.com/spf13/cobra"
 )
 
@@ -62,6 +64,16 @@ func (t Target) Label() string {
 // IsRunning reports whether the running dowel has the server, so that its tasks outlive the
 // command.
 func (t Target) IsRunning() bool { return t.running != nil && t.Name != "" }
+
+// AsClient returns the target for calls in the name of another client of the running dowel, such as an
+// agent. An empty name, and another target, change nothing.
+func (t Target) AsClient(name string) Target {
+	if dial, ok := t.Dial.(streamable.URL); ok && t.IsRunning() && name != "" {
+		dial.Header = func(context.Context) (http.Header, error) { return http.Header{control.HeaderClient: {name}}, nil }
+		t.Dial = dial
+	}
+	return t
+}
 
 // CommandLine returns a dowel command line for an item of the server, for advice. Without an item
 // it names only the server.

@@ -1,8 +1,9 @@
 // Package sessionlog stores the conversation of dowel chat or dowel run in its session while the
 // conversation proceeds, and tells the running dowel which program continues it.
 //
-//	log := sessionlog.Log{Session: session.New(folder, header), Warn: f.Warn}
+//	log := sessionlog.Log{Session: session.New(folder, header), Warn: f.Warn, Program: "dowel chat"}
 //	setup.OnRequest = log.AddRequest
+//	log.UseServers(sessionlog.Servers{Origin: runtime.Toolbox.Origin}, runtime.Agent.Messages())
 //	log.BeginRun(input, runtime.Model)
 //	for e, err := range runtime.Run(ctx, input...) {
 //		log.Event(e)
@@ -13,6 +14,7 @@ package sessionlog
 import (
 	"github.com/dowel-mcp/dowel/agent"
 	"github.com/dowel-mcp/dowel/internal/cli/modelregistry"
+	"github.com/dowel-mcp/dowel/internal/opentask"
 	"github.com/dowel-mcp/dowel/internal/session"
 	"github.com/dowel-mcp/dowel/mcp"
 )
@@ -22,6 +24,7 @@ import (
 type Log struct {
 	Session *session.Session // nil: nothing is stored
 	Warn    func(format string, args ...any)
+	Program string // that continues the session, such as dowel chat
 	// ModelKnown: the session names the current model.
 	ModelKnown bool
 	// DecidedAt says where the user has given the last approval, if it was not on the terminal.
@@ -29,7 +32,10 @@ type Log struct {
 	// Failed is the first error, after which nothing is stored.
 	Failed error
 
-	requests requestQueue // to the model, which the session does not have yet
+	requests  requestQueue     // to the model, which the session does not have yet
+	continued *session.Session // for which noteProgram has decided
+	servers   Servers
+	open      []opentask.Task // of the conversation
 }
 
 // ID returns the ID of the session, or "".
@@ -43,6 +49,7 @@ func (l *Log) ID() string {
 // BeginRun stores a message of the user, and the model if it has changed.
 func (l *Log) BeginRun(content []mcp.Content, m modelregistry.Choice) {
 	l.update(func(s *session.Session) error { return s.Message(agent.Message{Role: mcp.RoleUser, Content: content}) })
+	l.noteProgram()
 	l.noteModel(m)
 }
 
@@ -54,6 +61,9 @@ func (l *Log) NoteMode(mode string) {
 // Event stores an event of a run.
 func (l *Log) Event(e agent.Event) {
 	l.storeRequests()
+	if e, ok := e.(agent.CallEnded); ok {
+		l.addTask(e.Result)
+	}
 	l.update(func(s *session.Session) error {
 		switch e := e.(type) {
 		case agent.Delta:
@@ -81,6 +91,7 @@ func (l *Log) Event(e agent.Event) {
 func (l *Log) EndRun(messages []agent.Message) {
 	l.storeRequests() // of a run that has failed
 	l.update(func(s *session.Session) error { return s.Sync(messages) })
+	l.listTasks(session.OpenTasks(messages))
 }
 
 // Write stores a whole conversation and its model in an empty session.
@@ -96,6 +107,9 @@ func (l *Log) Close() {
 	if l.Session == nil {
 		return
 	}
+	if l.servers.Private && len(l.open) > 0 {
+		l.listTasks(nil) // they end with their servers
+	}
 	if err := l.Session.Close(); err != nil {
 		l.Warn("%v", err)
 	}
@@ -107,7 +121,19 @@ func (l *Log) update(do func(*session.Session) error) {
 	}
 	if err := do(l.Session); err != nil {
 		l.Warn("%v", err)
+		_ = l.Session.Close() // its error follows from the first one
 		l.Session, l.Failed = nil, err
+	}
+}
+
+// noteProgram stores that this program continues a session of dowel run, which is then kept.
+func (l *Log) noteProgram() {
+	if l.Session == nil || l.Session == l.continued {
+		return
+	}
+	l.continued = l.Session
+	if began := l.Session.Header().Program; began != "" && began != l.Program {
+		l.update(func(s *session.Session) error { return s.Continued(l.Program) })
 	}
 }
 

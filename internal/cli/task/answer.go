@@ -23,7 +23,7 @@ func newAnswerCommand(f *factory.Factory) *cobra.Command {
 		Long: `Answer a question of a task, which dowel task get shows. The question's form says how to read each VALUE. If several
 questions are open, --question says which one is meant. dowel task wait asks them one after the other instead.`,
 		Example: "  dowel task answer 1 confirm=true\n  dowel task answer 1 --decline",
-	}, cobra.MinimumNArgs(1), func(ctx context.Context, s *session, words []string) error {
+	}, cobra.MinimumNArgs(1), func(ctx context.Context, s *taskConnection, words []string) error {
 		return s.answerQuestion(ctx, question, declines, words)
 	})
 	c.Flags().StringVar(&question, "question", "", "the `key` of the question")
@@ -31,7 +31,7 @@ questions are open, --question says which one is meant. dowel task wait asks the
 	return c
 }
 
-func (s *session) answerQuestion(ctx context.Context, key string, declines bool, words []string) error {
+func (s *taskConnection) answerQuestion(ctx context.Context, key string, declines bool, words []string) error {
 	if declines && len(words) > 0 {
 		return exit.Usagef("--decline takes no values")
 	}
@@ -83,7 +83,7 @@ func newCancelCommand(f *factory.Factory) *cobra.Command {
 		Short:   "Tell the server that a task is no longer needed",
 		Long:    `Tell the server that a task is no longer needed. The server may end it later, or complete it all the same.`,
 		Example: "  dowel task cancel 1",
-	}, cobra.ExactArgs(1), func(ctx context.Context, s *session, _ []string) error {
+	}, cobra.ExactArgs(1), func(ctx context.Context, s *taskConnection, _ []string) error {
 		return s.task.Cancel(ctx, s.CallOptions())
 	})
 }

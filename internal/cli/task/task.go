@@ -1,11 +1,13 @@
 // Package task implements dowel task: list, get, wait, answer and cancel, for the tasks that dowel
-// call --task has started.
+// call --task has started, and for the ones that conversations wait for.
 package task
 
 import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
+	"strings"
 	"time"
 
 	"github.com/dowel-mcp/dowel/client"
@@ -24,8 +26,9 @@ func NewCommand(f *factory.Factory) *cobra.Command {
 		Use:   "task",
 		Short: "See, answer and end the tasks of servers",
 		Long: `A server may make a task of a long call (extension io.modelcontextprotocol/tasks). dowel call --task prints the name of the task,
-a number, and ends. These commands use the name until the server has forgotten the task. They reach the server through the
-running dowel. When that ends, its tasks cannot be reached any more.`,
+a number, and ends. The tasks that a conversation of dowel chat, dowel run or the console waits for have names, too. These commands
+use the name until the server has forgotten the task. They reach the server through the running dowel. When that ends, its tasks
+cannot be reached any more.`,
 		Example: `  dowel call films.transcode file=a.mkv --task
   dowel task list
   dowel task wait 1`,
@@ -35,7 +38,7 @@ running dowel. When that ends, its tasks cannot be reached any more.`,
 }
 
 // newTaskCommand adds flags and RunE to a command about one task, which its first word names.
-func newTaskCommand(f *factory.Factory, c *cobra.Command, args cobra.PositionalArgs, do func(ctx context.Context, s *session, words []string) error) *cobra.Command {
+func newTaskCommand(f *factory.Factory, c *cobra.Command, args cobra.PositionalArgs, do func(ctx context.Context, s *taskConnection, words []string) error) *cobra.Command {
 	conn := connect.New(f)
 	conn.AddCallFlags(c.Flags(), "the server's", "the server", "the server")
 	c.Args = args
@@ -50,8 +53,11 @@ func newTaskCommand(f *factory.Factory, c *cobra.Command, args cobra.PositionalA
 		if err != nil {
 			return err
 		}
-		return reach(cmd.Context(), conn, entry.Server, func(c *client.Client) error {
-			s := &session{Connection: conn, entry: entry, task: c.Resume(entry.ID)}
+		if entry.Private {
+			return exit.ConnectError{Server: entry.Server, Err: fmt.Errorf("conversation %s has started the server for itself (--server, --url or a command), so nothing else reaches its tasks", strings.Join(entry.Conversations, ", "))}
+		}
+		return reach(cmd.Context(), conn, entry, func(c *client.Client) error {
+			s := &taskConnection{Connection: conn, entry: entry, task: c.Resume(entry.ID)}
 			err := do(cmd.Context(), s, words[1:])
 			if isGone(err) {
 				return errors.Join(err, list.Forget(entry.ID))
@@ -62,23 +68,23 @@ func newTaskCommand(f *factory.Factory, c *cobra.Command, args cobra.PositionalA
 	return c
 }
 
-// session is a connection for one task.
-type session struct {
+// taskConnection is a connection for one task.
+type taskConnection struct {
 	*connect.Connection
 	entry tasklist.Entry
 	task  *client.Task
 }
 
-// reach connects to a server of the running dowel.
-func reach(ctx context.Context, conn *connect.Connection, server string, do func(*client.Client) error) error {
-	t, err := conn.ByName(server)
+// reach connects to the server of a task in the running dowel, as the client that owns the task.
+func reach(ctx context.Context, conn *connect.Connection, e tasklist.Entry, do func(*client.Client) error) error {
+	t, err := conn.ByName(e.Server)
 	if err != nil {
 		return err
 	}
 	if !t.IsRunning() {
-		return exit.ConnectError{Server: server, Err: errors.New("no running dowel has this server, and the tasks of a server that is started for one command end with it: start dowel up")}
+		return exit.ConnectError{Server: e.Server, Err: errors.New("no running dowel has this server, and the tasks of a server that is started for one command end with it: start dowel up")}
 	}
-	return conn.Do(ctx, t, do)
+	return conn.Do(ctx, t.AsClient(e.Client), do)
 }
 
 // isGone reports whether a server does not know a task any more.

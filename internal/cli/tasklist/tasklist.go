@@ -1,4 +1,5 @@
-// Package tasklist keeps the tasks that the user has started with dowel call --task. MCP has no request
+// Package tasklist keeps the tasks that the user has started with dowel call --task, and the ones that
+// conversations of dowel chat, dowel run and the console wait for. MCP has no request
 // that lists tasks, so the ids are in a file of the state folder. Only the user can read it, because with
 // some servers an id is all that is needed to see the task.
 package tasklist
@@ -25,6 +26,14 @@ type Entry struct {
 	Tool    string    `json:"tool"`
 	ID      string    `json:"id"`
 	Started time.Time `json:"started"`
+
+	// Conversations are the IDs of the saved conversations that get the end of the task; none for a
+	// task of dowel call.
+	Conversations []string `json:"conversations,omitempty"`
+	// Client is the name of the agent at the running dowel, which owns the task; "" for dowel call.
+	Client string `json:"client,omitzero"`
+	// Private: the process of the conversation has started the server, and nothing else reaches it.
+	Private bool `json:"private,omitzero"`
 }
 
 // maxEntries bounds the list. Beyond it, the oldest entry is forgotten.
@@ -70,17 +79,26 @@ func (f File) Find(name string) (Entry, error) {
 func (f File) Add(e Entry) (Entry, error) {
 	e.Started = time.Now().UTC().Truncate(time.Second)
 	err := f.change(func(all []Entry) []Entry {
-		highest := 0
-		for _, other := range all {
-			if n, err := strconv.Atoi(other.Name); err == nil {
-				highest = max(highest, n)
-			}
-		}
-		e.Name = strconv.Itoa(highest + 1)
-		all = append(all, e)
-		return all[max(0, len(all)-maxEntries):]
+		e.Name = nextName(all)
+		return appendEntry(all, e)
 	})
 	return e, err
+}
+
+// nextName returns a number above all others in the list.
+func nextName(all []Entry) string {
+	highest := 0
+	for _, other := range all {
+		if n, err := strconv.Atoi(other.Name); err == nil {
+			highest = max(highest, n)
+		}
+	}
+	return strconv.Itoa(highest + 1)
+}
+
+func appendEntry(all []Entry, e Entry) []Entry {
+	all = append(all, e)
+	return all[max(0, len(all)-maxEntries):]
 }
 
 // Forget removes tasks by their ids.

@@ -72,3 +72,49 @@ func TestBrokenFile(t *testing.T) {
 		t.Error("no folder is accepted")
 	}
 }
+
+// Tasks of conversations have names, are forgotten when no conversation waits for them any more, and
+// stay when a conversation drops them.
+func TestConversations(t *testing.T) {
+	f, path := open(t)
+	expect := func(want string) {
+		t.Helper()
+		all, err := f.Read()
+		var got []string
+		for _, e := range all {
+			got = append(got, e.Name+e.ID+"("+strings.Join(e.Conversations, " ")+")")
+		}
+		if text := strings.Join(got, " "); text != want || err != nil {
+			t.Errorf("got %s, %v, want %s", text, err, want)
+		}
+	}
+	set := func(conversation string, ids ...string) {
+		t.Helper()
+		var tasks []tasklist.Entry
+		for _, id := range ids {
+			tasks = append(tasks, tasklist.Entry{Server: "s", Tool: "t", ID: id})
+		}
+		if err := f.SetOpen(conversation, tasks); err != nil {
+			t.Error(err)
+		}
+	}
+	set("first")
+	if _, err := os.Stat(path); err == nil {
+		t.Error("a file is written for no task")
+	}
+	if _, err := f.Add(tasklist.Entry{ID: "called"}); err != nil {
+		t.Fatal(err)
+	}
+	set("first", "a", "b")
+	set("fork", "a", "b")
+	expect("1called() 2a(first fork) 3b(first fork)")
+	set("first", "b")
+	set("fork", "b", "c")
+	expect("1called() 3b(first fork) 4c(fork)")
+	if err := f.Release("fork", "c", "called"); err != nil {
+		t.Error(err)
+	}
+	set("fork")
+	set("first")
+	expect("1called() 4c()")
+}
