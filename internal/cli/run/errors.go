@@ -37,7 +37,7 @@ func (errCut) Error() string {
 
 // Advice tells the user how to get the whole answer.
 func (errCut) Advice() string {
-	return `raise "maxTokens" of the model in your dowel.json, or ask for less at a time; or continue a saved conversation with dowel chat --resume, and write "go on"`
+	return `raise "maxTokens" of the model in your dowel.json, or ask for less at a time; or continue the saved run with dowel run --resume "go on"`
 }
 
 // errTime is the error of a task that exceeded --max-time.

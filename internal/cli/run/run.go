@@ -5,6 +5,7 @@
 package run
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -39,17 +40,13 @@ type Options struct {
 	schema    string   // path
 	watch     []string // SERVER:URI
 	noSave    bool
+	keepRuns  int    // 0: all
+	resume    string // a session ID, latestRun, or "" for a new conversation
 	// approveGiven says that the user chose the mode: dowel does not ask then.
 	approveGiven bool
 }
 
-// NewCommand returns the command dowel run. f must not be nil.
-func NewCommand(f *factory.Factory) *cobra.Command {
-	opts := Options{Flags: agentcmd.Flags{AwaitServers: true}}
-	cmd := &cobra.Command{
-		Use:   "run TASK [-- COMMAND…]",
-		Short: "Have a model carry out a task with the tools of your servers, and print its answer",
-		Long: `Give a task to a language model that works with the tools of your servers, and print its answer. Read-only tools run,
+const runHelp = `Give a task to a language model that works with the tools of your servers, and print its answer. Read-only tools run,
 and tools that you have allowed for good (dowel trust --tool). On a terminal dowel asks about each other call, as dowel chat does.
 Without a terminal, with --json, or with --approve it never asks:
 
@@ -69,8 +66,9 @@ one that it has read changes. /SERVER.PROMPT key=value… in place of the task s
 --watch SERVER:URI runs the task again whenever the resource changes, until Ctrl-C, or until all runs together have used up
 --max-tokens or --max-cost.
 
-dowel saves the conversation as dowel chat does: dowel chat --resume continues the last one of this folder, dowel chat --trace shows
-its steps, and --no-save saves nothing.
+dowel saves the conversation as dowel chat does: --resume continues the last run of this folder with another task, dowel chat
+--resume=ID continues it as a chat, dowel chat --trace shows its steps, and --no-save saves nothing. At its end, a run deletes the
+oldest ones beyond --keep-runs and 1 GiB, except those that still run, have open tasks, or were continued in a chat.
 
 dowel run uses all servers of your configuration, through the running dowel if it runs (dowel up); otherwise it starts them for
 the task. --server, --url, or a command after -- choose other servers; files and shell are built in and work in the current folder
@@ -87,7 +85,15 @@ question, tools, resources, compacted, notice, and finally end, with the answer.
 https://github.com/dowel-mcp/dowel/blob/main/docs/guide-program.md.
 
 Exit codes: 0 the model answered, 1 failure or incomplete answer, 2 the limit of --max-steps, --max-tokens or --max-cost is reached, 3 an approval is needed,
-124 the time of --max-time is over, 130 interrupted. 2 and 3 also have the meanings of all commands, see dowel help exit-codes.`,
+124 the time of --max-time is over, 130 interrupted. 2 and 3 also have the meanings of all commands, see dowel help exit-codes.`
+
+// NewCommand returns the command dowel run. f must not be nil.
+func NewCommand(f *factory.Factory) *cobra.Command {
+	opts := Options{Flags: agentcmd.Flags{AwaitServers: true}}
+	cmd := &cobra.Command{
+		Use:   "run TASK [-- COMMAND…]",
+		Short: "Have a model carry out a task with the tools of your servers, and print its answer",
+		Long:  runHelp,
 		Example: `  dowel run "Which of my notes speak of Lisbon?" --server files
   dowel run "Fix the failing test" --server files --server shell --approve all --max-steps 50
   git diff | dowel run "Write a commit message for this change:" --model qwen3 --base-url http://localhost:11434/v1
@@ -103,6 +109,12 @@ Exit codes: 0 the model answered, 1 failure or incomplete answer, 2 the limit of
 			return runTask(cmd.Context(), f, &opts, words)
 		},
 	}
+	opts.addFlags(cmd)
+	return cmd
+}
+
+// addFlags registers the flags with a command, which fills in opts when it parses its arguments.
+func (opts *Options) addFlags(cmd *cobra.Command) {
 	opts.AddFlags(cmd)
 	flags := cmd.Flags()
 	flags.StringArrayVarP(&opts.files, "file", "f", nil, "add this `file` to the task: a text, an image or a sound (repeatable)")
@@ -116,7 +128,9 @@ Exit codes: 0 the model answered, 1 failure or incomplete answer, 2 the limit of
 	flags.StringVar(&opts.schema, "schema", "", "the answer must be JSON that the JSON Schema in this `file` accepts")
 	flags.StringArrayVar(&opts.watch, "watch", nil, "run the task again when this resource changes (`SERVER:URI`, repeatable)")
 	flags.BoolVar(&opts.noSave, "no-save", false, "do not save the conversation")
-	return cmd
+	flags.StringVar(&opts.resume, "resume", "", "continue the last run of this folder with the task as the next message, or the conversation `ID` (--resume=ID)")
+	flags.Lookup("resume").NoOptDefVal = latestRun
+	flags.IntVar(&opts.keepRuns, "keep-runs", defaultKeepRuns, "how many saved runs to keep: the oldest are deleted when this one ends; 0: all")
 }
 
 // resultsPrefix begins the name of a folder for long results in the system's folder for temporary
@@ -143,11 +157,15 @@ func runTask(ctx context.Context, f *factory.Factory, opts *Options, words []str
 	if t.input, err = readTask(ctx, f, opts, words); err != nil {
 		return err
 	}
+	resumed, messages, err := opts.openResumed(ctx, f)
+	if err != nil {
+		return err
+	}
 	setup, err := agentcmd.ReadSetup(f, &opts.Flags)
 	if err != nil {
 		return err
 	}
-	if t.saver, err = newSaver(f, opts, setup.Model()); err != nil {
+	if t.saver, err = newSaver(f, opts, setup.Model(), resumed); err != nil {
 		return err
 	}
 	defer t.saver.close()
@@ -157,7 +175,7 @@ func runTask(ctx context.Context, f *factory.Factory, opts *Options, words []str
 		t.results = results
 		defer os.RemoveAll(results)
 	}
-	o.Results, opts.Session = t.saver.results(t.results), t.saver.Session
+	o.Messages, o.Results, opts.Session = messages, t.saver.results(t.results), cmp.Or(t.saver.Session, resumed)
 	if t.budget, err = opts.newBudget(setup.Model()); err != nil {
 		return err
 	}
@@ -196,6 +214,9 @@ func (opts *Options) agentOptions() (agent.Options, error) {
 	}
 	if opts.maxSteps < 1 {
 		return o, exit.Usagef("--max-steps %d: write a number from 1", opts.maxSteps)
+	}
+	if opts.keepRuns < 0 {
+		return o, exit.Usagef("--keep-runs %d: write a number from 1, or 0 to keep all", opts.keepRuns)
 	}
 	if opts.maxTime < 0 {
 		return o, exit.Usagef("--max-time %v: write a duration such as 5m", opts.maxTime)

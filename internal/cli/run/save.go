@@ -17,12 +17,25 @@ type saver struct {
 	sessionlog.Log
 	folder string // of the sessions; "" if nothing is stored
 	header session.Header
-	detach func() // ends the word to the running dowel; nil before the first session
+	bound  session.Bound // of all saved runs
+	detach func()        // ends the word to the running dowel; nil before the first session
 }
 
-// newSaver returns a saver with its first session.
-func newSaver(f *factory.Factory, opts *Options, m modelregistry.Choice) (*saver, error) {
-	s := &saver{Log: sessionlog.Log{Warn: f.Warn}}
+// programName is the name of this program in sessions and at the running dowel.
+const programName = "dowel run"
+
+// Bounds of the saved runs.
+const (
+	defaultKeepRuns = 200
+	maxRunBytes     = 1 << 30
+)
+
+// newSaver returns a saver with its first session: resumed, or a new one if that is nil.
+func newSaver(f *factory.Factory, opts *Options, m modelregistry.Choice, resumed *session.Session) (*saver, error) {
+	s := &saver{Log: sessionlog.Log{Warn: f.Warn, Program: programName}, bound: session.Bound{Count: opts.keepRuns, Bytes: maxRunBytes}}
+	if opts.keepRuns == 0 {
+		s.bound = session.Bound{}
+	}
 	if opts.noSave || factory.SessionsDir() == "" {
 		return s, nil
 	}
@@ -30,8 +43,11 @@ func newSaver(f *factory.Factory, opts *Options, m modelregistry.Choice) (*saver
 	if err != nil {
 		return nil, err
 	}
-	s.folder, s.header = factory.SessionsDir(), session.Header{Folder: worked, Model: m.Label()}
-	s.Session = session.New(s.folder, s.header)
+	s.folder = factory.SessionsDir()
+	s.header = session.Header{Folder: worked, Model: m.Label(), Program: programName, Scripted: f.JSON || !f.Stdout.IsTerminal()}
+	if s.Session = resumed; resumed == nil {
+		s.Session = session.New(s.folder, s.header)
+	}
 	return s, nil
 }
 
@@ -49,8 +65,9 @@ func (s *saver) attach(ctx context.Context) {
 	if s.Session == nil {
 		return
 	}
+	s.Session.Hold()
 	ctx, s.detach = context.WithCancel(ctx)
-	go sessionlog.Attach(ctx, "dowel run", s.ID())
+	go sessionlog.Attach(ctx, programName, s.ID())
 }
 
 // startConversation begins another conversation in a session of its own.
@@ -64,10 +81,17 @@ func (s *saver) startConversation(ctx context.Context, rt *agentcmd.Runtime, res
 	s.attach(ctx)
 }
 
+// close ends the session, and removes the oldest runs beyond the bound.
 func (s *saver) close() {
 	if s.detach != nil {
 		s.detach()
 		s.detach = nil
 	}
 	s.Close()
+	if s.folder == "" || s.Failed != nil || s.bound == (session.Bound{}) {
+		return
+	}
+	if err := session.RemoveOldest(s.folder, programName, s.bound); err != nil {
+		s.Warn("old runs cannot be removed: %v", err)
+	}
 }

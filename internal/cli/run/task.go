@@ -8,6 +8,7 @@ import (
 	"github.com/dowel-mcp/dowel/agent"
 	"github.com/dowel-mcp/dowel/internal/cli/agentcmd"
 	"github.com/dowel-mcp/dowel/internal/cli/factory"
+	"github.com/dowel-mcp/dowel/internal/cli/sessionlog"
 	"github.com/dowel-mcp/dowel/internal/term"
 	"github.com/dowel-mcp/dowel/mcp"
 )
@@ -52,6 +53,7 @@ func (t *task) runOnce(ctx context.Context) error {
 
 // converse runs the agent with input until its answer.
 func (t *task) converse(ctx context.Context, cancel context.CancelCauseFunc, p *taskProgress, view viewer, input []mcp.Content) (err error) {
+	t.saver.UseServers(sessionlog.Servers{Origin: t.runtime.Toolbox.Origin, Private: t.runtime.HasOwnServers}, t.runtime.Agent.Messages())
 	t.saver.BeginRun(input, t.runtime.Model)
 	for e, failed := range t.runtime.Run(ctx, input...) {
 		if failed != nil {
