@@ -2,6 +2,7 @@ package cli
 
 import (
 	"cmp"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -169,6 +170,54 @@ func TestChatScreenInterrupt(t *testing.T) {
 	p.awaitScreen("1/100 waiting")
 	p.typeText("\x03\x03")
 	p.expectExit(exit.Interrupted)
+	p.checkTerminalRestored()
+}
+
+// Ctrl-C stops the turn in each of its states, and the next message has an answer.
+func TestChatScreenInterruptStates(t *testing.T) {
+	for name, test := range map[string]struct{ turn, mode, shows string }{
+		"reply":    {`{"delayMs": 600000, "text": "never"}`, "ask", "thinking"},
+		"approval": {addCall("1", "2"), "ask", "Run cli-test.add?"},
+		"question": {`{"calls": [{"name": "cli-test__name"}]}`, "all", "What is your name?"},
+		"page":     {`{"calls": [{"name": "cli-test__visit", "arguments": {"url": "https://example.com"}}]}`, "all", "asks you to visit a page"},
+		"call":     {`{"calls": [{"name": "cli-test__wait"}]}`, "all", "1/100 waiting"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			ownState(t)
+			p := startScreen(t, newModel(t, `{"turns": [`+test.turn+`, {"expect": ["and now"], "text": "We go on."}]}`), "--approve", test.mode)
+			p.typeText("go\r")
+			p.awaitScreen(test.shows)
+			p.typeText("\x03")
+			p.awaitScreen("stopped; the conversation until then is kept")
+			p.typeText("and now\r")
+			p.awaitScreen("We go on.")
+			p.typeText("\x04")
+			p.expectExit(exit.OK)
+			p.checkTerminalRestored()
+		})
+	}
+}
+
+// Ctrl-C stops the wait for a task, which goes on: the next message waits for it again.
+func TestChatScreenInterruptOfTask(t *testing.T) {
+	ownState(t)
+	signal := filepath.Join(t.TempDir(), "signal")
+	m := newModel(t, fmt.Sprintf(`{"turns": [{"calls": [{"name": "cli-test__await", "arguments": {"path": %q}}]}, {"text": "I wait."},
+		{"expect": ["and now"], "text": "Not yet."}, {"expect": ["has ended", "the file is there"], "text": "It is done."}]}`, signal))
+	p := onTerminal(t, "chat", "--model", "gpt-test", "--base-url", m.url, "--approve", "all", "--", testBinary(t), taskServerWord)
+	p.awaitScreen("1 ready")
+	p.typeText("go\r")
+	p.awaitScreen("waiting for the task of cli-test.await")
+	p.typeText("\x03")
+	p.awaitScreen("stopped; the conversation until then is kept")
+	p.typeText("and now\r")
+	p.awaitScreen("Not yet.")
+	if err := os.WriteFile(signal, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	p.awaitScreen("It is done.")
+	p.typeText("\x04")
+	p.expectExit(exit.OK)
 	p.checkTerminalRestored()
 }
 

@@ -18,7 +18,6 @@ import (
 	"github.com/dowel-mcp/dowel/internal/cli/exit"
 	"github.com/dowel-mcp/dowel/internal/cli/factory"
 	"github.com/dowel-mcp/dowel/internal/cli/modelregistry"
-	"github.com/dowel-mcp/dowel/internal/session"
 	"github.com/dowel-mcp/dowel/internal/suggest"
 	"github.com/spf13/cobra"
 )
@@ -209,21 +208,4 @@ func runChat(ctx context.Context, f *factory.Factory, opts *Options) error {
 		return c.screen.run(c)
 	}
 	return c.runLoop()
-}
-
-// findSession returns the session that a value of --resume names. The folder applies to
-// latestSession.
-func findSession(word, folder string) (session.Summary, error) {
-	if word != latestSession {
-		s, err := session.Find(factory.SessionsDir(), word)
-		if err != nil {
-			return s, exit.UsageError{Err: err, See: "dowel chat --sessions"}
-		}
-		return s, nil
-	}
-	s, ok, err := session.Latest(factory.SessionsDir(), folder)
-	if err == nil && !ok {
-		err = exit.UsageError{Err: fmt.Errorf("no saved conversation in %s", folder), See: "dowel chat --sessions"}
-	}
-	return s, err
 }

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/dowel-mcp/dowel/agent"
-	"github.com/dowel-mcp/dowel/internal/cli/connect"
 	"github.com/dowel-mcp/dowel/internal/cli/exit"
 	"github.com/dowel-mcp/dowel/internal/cli/factory"
 	"github.com/dowel-mcp/dowel/internal/cli/sessionlog"
@@ -169,8 +168,8 @@ func (c *conversation) saveSession(ctx context.Context, file string) error {
 	if len(messages) == 0 {
 		return exit.Usagef("the conversation is empty")
 	}
-	header := session.Header{Model: rt.Model.Label()}
-	if header.Folder, err = connect.Folder("."); err != nil {
+	header, err := newHeader(rt)
+	if err != nil {
 		return err
 	}
 	if file != "" {
@@ -185,6 +184,7 @@ func (c *conversation) saveSession(ctx context.Context, file string) error {
 			return err
 		}
 		c.log.Session, c.log.ModelKnown = s, true
+		rt.UseSession(s)
 	}
 	fmt.Fprintf(c.app.Stdout, "saved as %s in %s\n", c.log.Session.Header().ID, c.log.Session.Path())
 	return nil

@@ -12,6 +12,8 @@ import (
 	"github.com/dowel-mcp/dowel/agent"
 	"github.com/dowel-mcp/dowel/internal/atomicfile"
 	"github.com/dowel-mcp/dowel/internal/cli/exit"
+	"github.com/dowel-mcp/dowel/internal/opentask"
+	"github.com/dowel-mcp/dowel/internal/session"
 	"github.com/dowel-mcp/dowel/internal/tui/screen"
 	"github.com/dowel-mcp/dowel/mcp"
 )
@@ -39,10 +41,18 @@ func (c *conversation) editLast(ctx context.Context, _ string) error {
 		kept = append(slices.Clone(kept), before)
 	}
 	c.lastInput = nil
+	lost := slices.DeleteFunc(session.OpenTasks(messages), func(o opentask.Task) bool { return slices.Contains(session.OpenTasks(kept), o) })
 	rt.Continue(c.flags.Session, kept, c.resultsFolder(), c.mode)
+	c.followTasks(rt)
+	if err := c.log.ReleaseTasks(lost); err != nil {
+		return err
+	}
 	c.log.EndRun(kept)
-	c.view.Context(rt.Agent.Tokens())
+	c.showContext(rt)
 	c.view.Note("your last message and the replies to it are taken back; what tools did stays done")
+	if len(lost) > 0 {
+		c.view.Note("%s, and the conversation does not get the result; dowel task list shows it", describeOpen(rt, lost))
+	}
 	if c.screen != nil {
 		c.screen.post(screen.Drafted{Text: text})
 	} else {

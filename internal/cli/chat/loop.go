@@ -130,6 +130,7 @@ func (c *conversation) sendMessage(content []mcp.Content) error {
 		c.attachSession()
 	}
 	c.lastInput = content
+	c.followTasks(rt)
 	c.log.BeginRun(content, rt.Model)
 	stop := c.startTicker()
 	var failed error
@@ -143,7 +144,7 @@ func (c *conversation) sendMessage(content []mcp.Content) error {
 	}
 	stop()
 	c.view.Idle()
-	c.view.Context(rt.Agent.Tokens())
+	c.showContext(rt)
 	c.log.EndRun(rt.Agent.Messages())
 	return c.reportStopped(ctx, failed)
 }

@@ -2,6 +2,7 @@ package chat
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/dowel-mcp/dowel/internal/cli/connect"
 	"github.com/dowel-mcp/dowel/internal/cli/display"
@@ -27,7 +28,7 @@ func (c *conversation) openSession(ctx context.Context) error {
 		}
 		return nil
 	}
-	one, err := findSession(c.flags.resume, folder)
+	one, err := findResumed(c.flags.resume, folder, c.warnAtStart)
 	if err != nil {
 		return err
 	}
@@ -46,9 +47,15 @@ func (c *conversation) openSession(ctx context.Context) error {
 		c.log.Session = s
 	}
 	if held.Damaged > 0 {
-		c.app.Warn("%s of %s cannot be read, and %s left out", display.Count(held.Damaged, "line"), one.Path, suggest.IsAre(held.Damaged))
+		c.warnAtStart("%s of %s cannot be read, and %s left out", display.Count(held.Damaged, "line"), one.Path, suggest.IsAre(held.Damaged))
 	}
 	return nil
+}
+
+// warnAtStart warns about the session of --resume: in the conversation, or on standard error without a
+// terminal.
+func (c *conversation) warnAtStart(format string, args ...any) {
+	c.startWarnings = append(c.startWarnings, fmt.Sprintf(format, args...))
 }
 
 // checkIdle returns an error if the model works in a saved conversation in the console: what it writes
@@ -63,6 +70,13 @@ func (c *conversation) checkIdle(ctx context.Context, s session.Summary) error {
 // showLastExchange shows the last question and answer of a resumed session, and adds the session's
 // messages to the input history.
 func (c *conversation) showLastExchange() {
+	for _, text := range c.startWarnings {
+		if c.isInteractive() {
+			c.view.Note("%s", text)
+		} else {
+			c.app.Warn("%s", text)
+		}
+	}
 	if c.flags.resume == "" || !c.isInteractive() {
 		return
 	}

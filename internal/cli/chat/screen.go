@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -241,6 +242,7 @@ func loadHistory(last string) (all []string) {
 		return nil
 	}
 	var own []string
+	sessions = slices.DeleteFunc(sessions, func(s session.Summary) bool { return s.Scripted })
 	sessions = sessions[:min(len(sessions), maxHistorySessions)]
 	for i := range sessions {
 		one := &sessions[len(sessions)-1-i] // the list begins with the latest one

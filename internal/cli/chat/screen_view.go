@@ -219,6 +219,6 @@ func (v *screenView) Servers(all []agentcmd.Server) {
 }
 
 // Context implements [chatView].
-func (v *screenView) Context(t agent.Tokens) {
-	v.post(screen.ContextUsed{Used: t.Total, Window: t.Window})
+func (v *screenView) Context(t agent.Tokens, cost string) {
+	v.post(screen.ContextUsed{Used: t.Total, Window: t.Window, Cost: cost})
 }

@@ -19,6 +19,9 @@ type SessionLine struct {
 	Model   string    `json:"model,omitzero"`
 	Words   string    `json:"words"`
 	Path    string    `json:"path"`
+	// Program is "dowel run" if that has begun the conversation; Scripted: without a terminal.
+	Program  string `json:"program,omitzero"`
+	Scripted bool   `json:"scripted,omitzero"`
 }
 
 // listSessions lists the saved conversations.
@@ -30,7 +33,7 @@ func listSessions(f *factory.Factory) error {
 	if f.JSON {
 		lines := []SessionLine{}
 		for _, s := range all {
-			lines = append(lines, SessionLine{s.ID, s.Changed, s.Began, s.Folder, s.Model, s.Words, s.Path})
+			lines = append(lines, SessionLine{s.ID, s.Changed, s.Began, s.Folder, s.Model, s.Words, s.Path, s.Program, s.Scripted})
 		}
 		return f.WriteValue(map[string]any{"sessions": lines})
 	}

@@ -47,6 +47,7 @@ type conversation struct {
 	log             sessionlog.Log   // its session is nil if the conversation is not saved
 	pendingSession  *session.Session // becomes log.Session with the first message; may be nil
 	resumedMessages []agent.Message  // of the session of --resume
+	startWarnings   []string         // about the session of --resume
 	detachSession   func()           // nil while the running dowel is not told of a session
 	awaitedServers  bool             // the first message has waited for starting servers
 	mode            agent.Mode
@@ -72,7 +73,7 @@ func (p pipedInput) ReadLine(ctx context.Context, _ term.Question) (string, erro
 // newConversation prepares a conversation and takes the terminal, if it has one. It does not start
 // the agent.
 func newConversation(ctx context.Context, f *factory.Factory, opts *Options) (*conversation, error) {
-	c := &conversation{app: f, flags: opts, log: sessionlog.Log{Warn: f.Warn}, runtimeReady: make(chan struct{})}
+	c := &conversation{app: f, flags: opts, log: sessionlog.Log{Warn: f.Warn, Program: programName}, runtimeReady: make(chan struct{})}
 	c.mode, _ = parseMode(opts.approve) // checkFlags validated it
 	if err := c.openSession(ctx); err != nil {
 		return nil, err

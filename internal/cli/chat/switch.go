@@ -7,14 +7,17 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/dowel-mcp/dowel/agent"
+	"github.com/dowel-mcp/dowel/internal/cli/agentcmd"
 	"github.com/dowel-mcp/dowel/internal/cli/connect"
 	"github.com/dowel-mcp/dowel/internal/cli/display"
 	"github.com/dowel-mcp/dowel/internal/cli/exit"
 	"github.com/dowel-mcp/dowel/internal/cli/factory"
 	"github.com/dowel-mcp/dowel/internal/cli/sessionlog"
+	"github.com/dowel-mcp/dowel/internal/opentask"
 	"github.com/dowel-mcp/dowel/internal/session"
 	"github.com/dowel-mcp/dowel/internal/term"
 	"github.com/dowel-mcp/dowel/mcp"
@@ -59,7 +62,7 @@ func (c *conversation) resumeSession(ctx context.Context, id string) error {
 	c.replaceSession(s)
 	c.lastInput = nil
 	rt.Continue(c.flags.Session, held.Messages, c.resultsFolder(), c.mode)
-	c.view.Context(rt.Agent.Tokens())
+	c.showContext(rt)
 	c.view.Note("continuing %s; the model stays %s", one.ID, term.Line(rt.Model.Label()))
 	return nil
 }
@@ -82,12 +85,16 @@ func (c *conversation) writeSessions(all []session.Summary) {
 	}
 	out := c.app.Stdout
 	for i, s := range all {
+		words := s.Words
+		if s.Program != "" {
+			words = s.Program + ": " + words
+		}
 		if i == maxListed {
 			c.view.Note("%d more: dowel chat --sessions lists all", len(all)-i)
 			break
 		}
 		head := s.ID + "  " + s.Changed.Local().Format("2006-01-02 15:04") + "  "
-		fmt.Fprintln(out, term.Shorten(head+term.FirstLine(s.Words), max(out.Columns()-1, 20)))
+		fmt.Fprintln(out, term.Shorten(head+term.FirstLine(words), max(out.Columns()-1, 20)))
 	}
 	c.view.Note("/resume ID shows a conversation and continues it")
 }
@@ -114,11 +121,15 @@ func (c *conversation) attachSession() {
 	if c.log.Session == nil {
 		return
 	}
+	c.log.Session.Hold()
 	ctx, cancel := context.WithCancel(c.ctx)
 	c.detachSession = cancel
 	id := c.log.ID()
-	c.background.Go(func() { sessionlog.Attach(ctx, "dowel chat", id) })
+	c.background.Go(func() { sessionlog.Attach(ctx, programName, id) })
 }
+
+// programName is the name of this program in sessions and at the running dowel.
+const programName = "dowel chat"
 
 // forkSession copies the conversation to a new file and continues there. The old file stays as it
 // is.
@@ -131,8 +142,8 @@ func (c *conversation) forkSession(ctx context.Context, _ string) error {
 	if len(messages) == 0 || c.log.Session == nil {
 		return exit.Usagef("there is no saved conversation to fork; /save saves this one")
 	}
-	header := session.Header{Model: rt.Model.Label()}
-	if header.Folder, err = connect.Folder("."); err != nil {
+	header, err := newHeader(rt)
+	if err != nil {
 		return err
 	}
 	fork := session.New(factory.SessionsDir(), header)
@@ -146,8 +157,47 @@ func (c *conversation) forkSession(ctx context.Context, _ string) error {
 	c.replaceSession(fork)
 	c.log.ModelKnown = true
 	rt.Continue(c.flags.Session, messages, fork.Results(), c.mode)
+	c.followTasks(rt)
+	c.log.EndRun(messages) // lists the open tasks
 	c.view.Note("continuing in %s; %s stays as it is, and /resume %s goes back to it", fork.Header().ID, old, old)
+	if open := session.OpenTasks(messages); len(open) > 0 {
+		c.view.Note("%s: both conversations get the result, each with its next message", describeOpen(rt, open))
+	}
 	return nil
+}
+
+// followTasks says to the log which servers have the tasks of the conversation.
+func (c *conversation) followTasks(rt *agentcmd.Runtime) {
+	c.log.UseServers(sessionlog.Servers{Origin: rt.Toolbox.Origin, Private: rt.HasOwnServers}, rt.Agent.Messages())
+}
+
+// newHeader returns the header of a session that the conversation is copied to. With open tasks, the
+// copy has the name of the agent at the running dowel, so that it gets the ends of the tasks, too.
+func newHeader(rt *agentcmd.Runtime) (session.Header, error) {
+	folder, err := connect.Folder(".")
+	h := session.Header{Model: rt.Model.Label(), Folder: folder}
+	if len(session.OpenTasks(rt.Agent.Messages())) > 0 {
+		h.Client = rt.ClientName()
+	}
+	return h, err
+}
+
+// describeOpen says which calls go on as tasks.
+func describeOpen(rt *agentcmd.Runtime, open []opentask.Task) string {
+	var names []string
+	for _, o := range open {
+		name := o.Tool
+		if server, tool, ok := rt.Toolbox.Origin(o.Tool); ok {
+			name = server + "." + tool
+		}
+		if name = term.Line(name); !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	if len(open) == 1 {
+		return "the task of " + names[0] + " goes on"
+	}
+	return fmt.Sprintf("%d tasks go on (%s)", len(open), strings.Join(names, ", "))
 }
 
 // copyResults copies the folder of long results, if there is one.
@@ -195,7 +245,7 @@ func (c *conversation) compactConversation(ctx context.Context, _ string) error 
 	c.log.Event(event)
 	c.view.Note("compacted from about %s to %s tokens; the summary:", display.Thousands(event.Before), display.Thousands(event.After))
 	c.view.Note("%s", c.view.Excerpt(event.Summary, 10))
-	c.view.Context(rt.Agent.Tokens())
+	c.showContext(rt)
 	c.log.EndRun(rt.Agent.Messages())
 	return nil
 }

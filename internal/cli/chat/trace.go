@@ -23,7 +23,7 @@ func showTrace(f *factory.Factory, word string, request int) error {
 	if err != nil {
 		return err
 	}
-	one, err := findSession(word, folder)
+	one, err := findSession(word, folder, nil)
 	if err != nil {
 		return err
 	}

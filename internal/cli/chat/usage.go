@@ -10,6 +10,7 @@ import (
 	"slices"
 
 	"github.com/dowel-mcp/dowel/agent"
+	"github.com/dowel-mcp/dowel/internal/cli/agentcmd"
 	"github.com/dowel-mcp/dowel/internal/cli/agentview"
 	"github.com/dowel-mcp/dowel/internal/cli/connect"
 	"github.com/dowel-mcp/dowel/internal/cli/display"
@@ -124,4 +125,13 @@ func (c *conversation) saveCopy(file string, h session.Header, messages []agent.
 		fmt.Fprintf(c.app.Stdout, "saved to %s\n", file)
 	}
 	return err
+}
+
+// showContext shows how much of the context is used, and the cost so far if the model's price is known.
+func (c *conversation) showContext(rt *agentcmd.Runtime) {
+	tokens, cost := rt.Agent.Tokens(), ""
+	if dollars, ok := rt.Model.Cost(tokens.Spent); ok {
+		cost = fmt.Sprintf("$%.2f", dollars)
+	}
+	c.view.Context(tokens, cost)
 }

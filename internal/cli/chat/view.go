@@ -25,7 +25,7 @@ type chatView interface {
 	// Model, Servers and Context update a view that shows them all the time.
 	Model(name string)
 	Servers(all []agentcmd.Server)
-	Context(t agent.Tokens)
+	Context(t agent.Tokens, cost string)
 }
 
 // linesView shows a conversation line by line.
@@ -41,4 +41,4 @@ func (linesView) Model(string) {}
 func (linesView) Servers([]agentcmd.Server) {}
 
 // Context implements [chatView].
-func (linesView) Context(agent.Tokens) {}
+func (linesView) Context(agent.Tokens, string) {}
