@@ -5,6 +5,7 @@ package browser
 import (
 	"encoding/json"
 	"fmt"
+	"net/url"
 	"testing"
 
 	"github.com/chromedp/chromedp"
@@ -165,6 +166,32 @@ func TestCallsGoOn(t *testing.T) {
 	p.click(".run", "Cancel")
 	p.sees("cancelled by you")
 	p.until(`document.querySelector(".run").textContent === "Run"`)
+	p.checkQuiet()
+}
+
+// The server proposes values while an argument of a prompt is typed, and a resource can be watched:
+// the subscription shows its state and each change.
+func TestCompletionAndWatch(t *testing.T) {
+	u, p := openTools(t)
+	p.do(chromedp.Navigate(u.url + "/console/tools/everything/prompt/test_prompt_with_arguments"))
+	p.fill("/arg1", "par")
+	p.click(".suggestions button", "party")
+	p.until(`document.querySelector(".form textarea").value === "party"`)
+	p.fill("/arg2", "x")
+	p.click(".run", "Get")
+	p.until(`document.querySelector(".result")?.textContent.includes("party")`)
+
+	p.do(chromedp.Navigate(u.url + "/console/tools/everything/resource/" + url.PathEscape("test://watched-resource")))
+	p.click(".calling button", "Watch")
+	p.sees("acknowledged")
+	u.run(false, "call", "everything.test_trigger_resource_update")
+	p.until(`[...document.querySelectorAll(".output .notes li")].some(e => e.textContent.endsWith("changed"))`)
+	p.checkAccessibility("watch", looks[0])
+	p.capture("watch")
+	p.click(".calling button", "Watch")
+	p.until(`!document.body.textContent.includes("acknowledged")`)
+	p.click("#rail a", "Servers")
+	p.until(`[...document.querySelectorAll(".client")].some(e => /≈[\d,]+ tokens/.test(e.textContent))`)
 	p.checkQuiet()
 }
 

@@ -1,6 +1,7 @@
 package control
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"net/http"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/dowel-mcp/dowel/internal/journal"
 	"github.com/dowel-mcp/dowel/internal/rawjson"
+	"github.com/dowel-mcp/dowel/internal/tokencount"
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
@@ -176,11 +178,13 @@ func yieldAll(records []journal.Record, yield func(journal.Record) bool) bool {
 
 // ClientActivity is a client of the gateway, and its newest work that the journal has.
 type ClientActivity struct {
-	Name        string    `json:"name"`
-	Revision    string    `json:"revision,omitzero"` // of its newest message
-	Connections int       `json:"connections"`       // that its messages came over
-	Operations  int       `json:"operations"`
-	Seen        time.Time `json:"seen"`
+	Name        string `json:"name"`
+	Revision    string `json:"revision,omitzero"` // of its newest message
+	Connections int    `json:"connections"`       // that its messages came over
+	Operations  int    `json:"operations"`
+	// Tokens are the estimated cost of the newest list of tools that it got, for its model.
+	Tokens int       `json:"tokens,omitzero"`
+	Seen   time.Time `json:"seen"`
 	// Open are its operations that have not ended, the oldest first, at most 10.
 	Open []rowLine `json:"open,omitempty"`
 }
@@ -224,6 +228,17 @@ type clientState struct {
 	open       map[uint64]journal.Record
 }
 
+// countTokens adds a page of a list of tools. A list begins with a request without a cursor.
+func (c *clientState) countTokens(f *journal.Frame) {
+	switch {
+	case f.Method != mcp.MethodListTools || len(f.Body) == 0:
+	case f.Kind == journal.Request && !bytes.Contains(f.Body, []byte(`"cursor"`)):
+		c.Tokens = 0
+	case f.Kind == journal.Response:
+		c.Tokens += tokencount.EstimateText(f.Body) * f.Size / len(f.Body) // a long body is cut
+	}
+}
+
 func (fold *clientFold) addFrame(f *journal.Frame) {
 	if f.Leg != journal.ClientLeg || f.Client == "" {
 		return
@@ -234,6 +249,7 @@ func (fold *clientFold) addFrame(f *journal.Frame) {
 		fold.byName[f.Client] = c
 	}
 	c.conns[f.Conn] = true
+	c.countTokens(f)
 	c.Seen = f.Time
 	if f.Revision != "" {
 		c.Revision = string(f.Revision)

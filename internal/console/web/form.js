@@ -73,6 +73,8 @@ function fit(f, v) {
 
 const typeWords = { string: "text", boolean: "yes or no", any: "JSON", choice: "", variants: "", object: "", array: "list", never: "no value allowed", lazy: "" };
 
+const maxSuggestions = 10;
+
 export class Form {
   node = el("div", { class: "form" });
   #issues = new Map();
@@ -197,7 +199,27 @@ export class Form {
 
   #text(s, id) {
     const value = s.get();
-    return this.#input(s, id, typeof value === "string" ? value : value === undefined || value === null ? "" : write(value), (text) => (text === "" && !s.inRow ? undefined : text));
+    const input = this.#input(s, id, typeof value === "string" ? value : value === undefined || value === null ? "" : write(value), (text) => (text === "" && !s.inRow ? undefined : text));
+    return this.on.complete ? [input, this.#suggestions(s, input)] : input;
+  }
+
+  /** Values that the server proposes for an argument while it is typed. */
+  #suggestions(s, input) {
+    const node = el("div", { class: "suggestions", role: "group", "aria-label": `Suggestions for ${s.label}` });
+    let timer = 0;
+    const load = async () => {
+      const text = input.value, values = await this.on.complete?.(s.label, text) ?? [];
+      if (text !== input.value) return;
+      fill(node, values.filter((v) => v !== text).slice(0, maxSuggestions).map((v) => el("button", { class: "quiet", click: () => {
+        input.value = v;
+        input.dispatchEvent(new Event("input"));
+        input.focus();
+      } }, oneLine(v))));
+    };
+    const soon = () => { clearTimeout(timer); timer = setTimeout(load, 200); };
+    input.addEventListener("input", soon);
+    input.addEventListener("focus", soon);
+    return node;
   }
 
   #number(s, id) {

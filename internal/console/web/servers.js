@@ -255,7 +255,7 @@ export class ServersScreen extends Screen {
       all.length ? el("ul", {}, all.map((c) => el("li", { class: "client" }, peg(c.open ? "◐" : "●", (c.open ? "wait" : "soft")),
         el("a", { class: "name", href: link("wire", { q: `client:${quote(c.name)}` }) }, oneLine(c.name)), el("span", { class: "revision" }, c.revision ?? ""),
         el("span", { class: "doing" }, c.open ? c.open.map((o) => el("a", { href: link("wire", { sel: "op:" + o.op }), class: "mono" }, oneLine(o.name || o.method), o.server ? el("span", { class: "soft" }, ` ${oneLine(o.server)}`) : null)) : el("span", { class: "soft" }, `idle, seen ${age(c.seen)} ago`)),
-        el("span", { class: "soft number" }, plural(c.operations, "operation"))))) :
+        el("span", { class: "soft number" }, c.tokens ? el("span", { title: "Estimated cost of the definitions of tools that it got" }, `≈${c.tokens.toLocaleString("en")} tokens · `) : null, plural(c.operations, "operation"))))) :
         el("p", { class: "empty" }, "No client has sent anything yet.", isEmbedded ? null : [" Set one up with ", command("dowel export --to claude-code"), ", or try ", command("dowel tools")]));
   }
 }

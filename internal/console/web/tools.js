@@ -1,6 +1,6 @@
 // @ts-check
 // Tools, resources and prompts of all servers: find one, fill in its form, call it, read the result.
-import { get, isEmbedded, post, session } from "./api.js";
+import { get, isEmbedded, lines, post, session } from "./api.js";
 import { ask, attempt, copy, cutText, el, fill, focusOn, later, moveFocus, oneLine, peg, reasonOf, redraw, reveal, toast } from "./dom.js";
 import { clock, pegOf, plural, size, took } from "./format.js";
 import { compareResults, followCall } from "./call.js";
@@ -14,6 +14,8 @@ import { parse, write } from "./value.js";
 
 const kindWords = { tool: "tool", prompt: "prompt", resource: "resource", template: "template" };
 const verbs = { tool: "Run", prompt: "Get", resource: "Read", template: "Read" };
+/** @type {Record<string, [string, string]>} */
+const watchPegs = { requested: ["◐", "wait"], acknowledged: ["●", "ok"], refused: ["○", "bad"], ended: ["◌", "soft"] };
 const eras = ["2026-07-28", "2025-11-25"]; // the newest revision of each
 const maxListed = 300; // of one server, until the rest is asked for
 
@@ -47,6 +49,8 @@ export class ToolsScreen extends Screen {
   #run = el("button");
   #seconds = el("input");
   #meta = el("textarea");
+  #watch = el("div", { class: "output" });
+  #watching = /** @type {AbortController|null} */ (null);
   #checks = 0;
   #running = new Set(); // ids of calls that are shown
 
@@ -63,6 +67,7 @@ export class ToolsScreen extends Screen {
   disconnectedCallback() {
     super.disconnectedCallback();
     this.#following.abort();
+    this.#watching?.abort();
     forget();
   }
 
@@ -163,9 +168,12 @@ export class ToolsScreen extends Screen {
   #drawItem() {
     const i = this.#item;
     this.#following.abort();
+    this.#watching?.abort();
+    this.#watching = null;
+    fill(this.#watch);
     this.#running.clear();
     this.#isText = !i.form;
-    this.#form = i.form ? new Form(i.form, initial(i.form, true) ?? new Map(), { changed: () => this.#checkSoon(), open: (at) => post("/v1/form", { server: i.server, kind: i.kind, name: i.name, at }) }) : null;
+    this.#form = i.form ? new Form(i.form, initial(i.form, true) ?? new Map(), { changed: () => this.#checkSoon(), open: (at) => post("/v1/form", { server: i.server, kind: i.kind, name: i.name, at }), complete: i.kind === "tool" ? undefined : (argument, value) => this.#complete(i, argument, value) }) : null;
     this.#text = el("textarea", { class: "raw", rows: 8, spellcheck: "false", "aria-label": "Arguments as JSON", input: () => this.#checkSoon() });
     this.#text.value = this.#form ? write(this.#form.value, "  ") : "{}";
     this.#seconds = el("input", { class: "seconds", value: "60", inputmode: "decimal", "aria-label": "Seconds without a sign of life, 0 for no limit" });
@@ -177,7 +185,7 @@ export class ToolsScreen extends Screen {
       el("p", { class: "soft" }, oneLine(i.server), " · ", kindWords[i.kind], i.title ? ` · ${oneLine(i.title)}` : "", i.tokens ? ` · ≈${i.tokens} tokens` : "", (i.hints ?? []).map((h) => [" · ", el("span", { class: h === "destructive" ? "bad" : "" }, h)])),
       i.about ? cutText("about-item", i.about, 400) : null),
     session.readOnly ? el("p", { class: "soft part" }, "This console only reads, so it calls nothing.") : this.#arguments(i),
-    this.#output, this.#kept, this.#past,
+    this.#watch, this.#output, this.#kept, this.#past,
     later("definition", `Definition, ${size(i.definition.length)}`, () => [el("button", { class: "quiet", click: () => copy(i.definition) }, "Copy"), this.#definition(i.definition)]));
     this.#pane.scrollTop = 0;
     this.#showMode();
@@ -194,8 +202,36 @@ export class ToolsScreen extends Screen {
       takes ? el("div", { class: "buttons spread" }, el("h3", {}, "Arguments"), el("div", { class: "choice", role: "group", "aria-label": "How to fill in" }, i.form ? mode(false, "Form") : null, mode(true, "JSON"))) : null,
       i.formError ? el("p", { class: "soft" }, "No form: ", oneLine(i.formError)) : null, i.checkError ? el("p", { class: "soft" }, "Arguments are not checked here: ", oneLine(i.checkError)) : null,
       takes ? [this.#form?.node, this.#text, this.#verdict] : null,
-      el("div", { class: "buttons calling" }, this.#run, el("span", { class: "soft" }, "Ctrl+Enter"), el("button", { class: "quiet", title: `Call it twice, as a client of ${eras.join(" and of ")}, side by side`, click: () => this.#start(eras) }, "Both eras"), i.kind === "tool" && !isEmbedded ? el("button", { class: "quiet", title: "Keep this call in a file of the project", click: () => this.#save() }, "Save…") : null, el("span", { class: "grow" }), el("label", { class: "limit" }, "gives up after ", this.#seconds, " s of silence")),
+      el("div", { class: "buttons calling" }, this.#run, el("span", { class: "soft" }, "Ctrl+Enter"), el("button", { class: "quiet", title: `Call it twice, as a client of ${eras.join(" and of ")}, side by side`, click: () => this.#start(eras) }, "Both eras"), i.kind === "resource" ? el("button", { class: "quiet", "aria-pressed": "false", title: "Subscribe to its changes", click: (e) => this.#toggleWatch(e.currentTarget) }, "Watch") : null, i.kind === "tool" && !isEmbedded ? el("button", { class: "quiet", title: "Keep this call in a file of the project", click: () => this.#save() }, "Save…") : null, el("span", { class: "grow" }), el("label", { class: "limit" }, "gives up after ", this.#seconds, " s of silence")),
       el("details", { class: "meta" }, el("summary", {}, "_meta"), this.#meta));
+  }
+
+  /** Values that the server proposes for an argument; none if it cannot. */
+  async #complete(i, argument, value) {
+    const settled = Object.fromEntries([...this.#form?.value ?? []].filter(([name, text]) => name !== argument && typeof text === "string"));
+    try { return (await post("/v1/complete", { server: i.server, kind: i.kind, name: i.name, argument, value, settled })).values; } catch { return []; }
+  }
+
+  /** Begins or ends to watch a resource. */
+  async #toggleWatch(button) {
+    const i = this.#item, ends = !!this.#watching;
+    this.#watching?.abort();
+    this.#watching = null;
+    button.setAttribute("aria-pressed", String(!ends));
+    if (ends) { fill(this.#watch); return; }
+    const stop = this.#watching = new AbortController(), state = el("p", { role: "status" }), changes = el("ul", { class: "notes" });
+    fill(this.#watch, el("h3", {}, "Subscription"), state, changes);
+    const show = (e) => {
+      if (e.k === "state") fill(state, peg(...watchPegs[e.state]), ` ${e.state}`, e.message ? `: ${oneLine(e.message)}` : "", el("span", { class: "soft" }, ` · ${clock(e.t)}`));
+      else changes.prepend(el("li", {}, clock(e.t), e.k === "gap" ? " changes may be missing" : " changed"));
+      while (changes.childElementCount > 50) changes.lastElementChild?.remove();
+    };
+    try {
+      await lines(`/v1/watch?${itemQuery(i)}`, { signal: stop.signal }, (batch) => batch.forEach(show));
+    } catch (e) {
+      if (!stop.signal.aborted) show({ k: "state", state: "refused", message: reasonOf(e), t: Date.now() });
+    }
+    if (stop === this.#watching) { this.#watching = null; button.setAttribute("aria-pressed", "false"); }
   }
 
   /** Shows the form or the JSON; both have the same value. */
