@@ -1,6 +1,7 @@
 package gateway_test
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -22,20 +23,23 @@ import (
 	"github.com/dowel-mcp/dowel/server"
 	"github.com/dowel-mcp/dowel/transport"
 	"github.com/dowel-mcp/dowel/transport/memory"
+	natsserver "github.com/nats-io/nats-server/v2/server"
 )
 
 // sharingReplicas are the gateways of replicas with the server up, which runs once for all. The first one is its owner.
 type sharingReplicas struct {
 	t        *testing.T
-	url      string
+	nats     *natsserver.Server
 	server   *server.Server
 	upstream mcp.Revision
+	quota    *transport.Quota // nil means the shared one
 	gateways []*gateway.Gateway
+	clusters []*cluster.Cluster
 }
 
 func newSharingReplicas(t *testing.T, s *server.Server, upstream mcp.Revision, taskAfter ...time.Duration) *sharingReplicas {
 	t.Helper()
-	r := &sharingReplicas{t: t, url: natstest.Start(t, nil).ClientURL(), server: s, upstream: upstream}
+	r := &sharingReplicas{t: t, nats: natstest.Start(t, nil), server: s, upstream: upstream}
 	for _, after := range taskAfter {
 		r.add(after)
 	}
@@ -45,7 +49,7 @@ func newSharingReplicas(t *testing.T, s *server.Server, upstream mcp.Revision, t
 func (r *sharingReplicas) add(taskAfter time.Duration) {
 	t := r.t
 	t.Helper()
-	c, err := cluster.Open(t.Context(), cluster.Options{URL: r.url, Logger: quiet})
+	c, err := cluster.Open(t.Context(), cluster.Options{URL: r.nats.ClientURL(), Logger: quiet})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -67,8 +71,8 @@ func (r *sharingReplicas) add(taskAfter time.Duration) {
 	target := pool.Target("up", memory.Dialer(r.server, transport.ServerOptions{Logger: quiet}))
 	h := hubOf(t, hub.Options{}, hub.Definition{Name: "up", Target: target, Options: client.Options{Wire: client.Wire{Revision: r.upstream}}})
 	settle(t, h)
-	g.Store(gatewayOf(t, h, gateway.Options{Keys: c.Keys(), Tasks: c.Tasks(), TaskAfter: taskAfter}))
-	r.gateways = append(r.gateways, g.Load())
+	g.Store(gatewayOf(t, h, gateway.Options{Keys: c.Keys(), Tasks: c.Tasks(), TaskAfter: taskAfter, Quota: r.quota}))
+	r.gateways, r.clusters = append(r.gateways, g.Load()), append(r.clusters, c)
 }
 
 // asksAt sends a request that must be answered by questions, and returns their keys and the state.
@@ -183,5 +187,67 @@ func TestTasksOfSharedServer(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// The owner applies its limits to the principals of other replicas: a call of a known client makes no room for one of
+// another client.
+func TestLimitsOfSharedServer(t *testing.T) {
+	t.Parallel()
+	r := newSharingReplicas(t, asker(), mcp.Revision20251125)
+	r.quota = transport.NewQuota(transport.Limits{Questions: 1})
+	r.add(0)
+	r.add(0)
+	bob := request("bob", `{"name":"up__ask","arguments":{}}`)
+	keys, state := r.asksAt(1, bob)
+	_, err := r.gateways[1].ServeMCP(t.Context(), request("ada", `{"name":"up__ask","arguments":{}}`))
+	if code(err, jsonrpc.CodeInternal) != nil || !strings.Contains(err.Error(), "which is the limit of this server (questions)") {
+		t.Errorf("a call above the limit of all clients: %v", err)
+	}
+	res, err := r.gateways[1].ServeMCP(t.Context(), answered(bob, state, keys...))
+	if got := text(t, res, err); got != "Ada." {
+		t.Errorf("the other client's call: %s", got)
+	}
+}
+
+// Short losses of the connections to NATS end no calls of another replica.
+func TestBreaksOfSharedServer(t *testing.T) {
+	t.Parallel()
+	s := server.New("up", "1", &server.Options{Logger: quiet})
+	release := make(chan struct{})
+	server.Tool(s, "wait", "", func(ctx context.Context, _ nothing) (string, error) {
+		select {
+		case <-release:
+			return "rested", nil
+		case <-ctx.Done():
+			return "", context.Cause(ctx)
+		}
+	})
+	server.Tool(s, "quick", "", func(context.Context, nothing) (string, error) { return "done", nil })
+	r := newSharingReplicas(t, s, mcp.LatestRevision, 0, 0)
+	waited := make(chan string, 1)
+	go func() {
+		res, err := r.gateways[1].ServeMCP(t.Context(), request("ada", `{"name":"up__wait","arguments":{}}`))
+		waited <- fmt.Sprintf("%s %v", res.Raw, err)
+	}()
+	for n := range 4 {
+		before, err := r.nats.Connz(nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, c := range before.Conns {
+			if err := r.nats.DisconnectClientByID(c.Cid); err != nil {
+				t.Fatal(err)
+			}
+		}
+		res, err := r.gateways[1].ServeMCP(t.Context(), request("ada", `{"name":"up__quick","arguments":{}}`))
+		if got := text(t, res, err); got != "done" {
+			t.Errorf("call %d: %s", n, got)
+		}
+		until(t, "the replicas are connected again", func() bool { return r.clusters[0].State().Connected && r.clusters[1].State().Connected })
+	}
+	close(release)
+	if got := <-waited; !strings.Contains(got, "rested") {
+		t.Errorf("the call in flight: %s", got)
 	}
 }

@@ -155,9 +155,39 @@ func TestServerOncePerCluster(t *testing.T) {
 			s.useServer(s.dial(other, revision), server, fmt.Sprintf("%s for a client of %s", server, revision))
 		}
 	}
+	s.watchElsewhere()
 	s.continueElsewhere()
 	s.restartElsewhere()
 	s.killOwner("new", "")
+}
+
+// watchElsewhere subscribes to changes of lists at each replica. Clients of the other ones cause them.
+func (s *sharedServers) watchElsewhere() {
+	t := s.t
+	ctx, cancel := context.WithTimeout(t.Context(), polltest.Limit)
+	defer cancel()
+	for _, server := range []string{"new", "old"} {
+		for from := range s.users {
+			for to := range s.users {
+				w, err := s.dial(from, mcp.LatestRevision).Watch(ctx, mcp.SubscriptionFilter{ToolsListChanged: true})
+				if err != nil {
+					t.Fatal(err)
+				}
+				if _, err := client.Call[string](ctx, s.dial(to, mcp.LatestRevision), server+"__test_trigger_tool_change", nil); err != nil {
+					t.Errorf("%s at %d: %v", server, to, err)
+				}
+				for change, err := range w.Changes() {
+					if err != nil {
+						t.Errorf("%s, a change by %d: no list_changed at %d: %v", server, to, from, err)
+					}
+					if err != nil || change.Method == mcp.NotificationToolsChanged {
+						break
+					}
+				}
+				w.Close()
+			}
+		}
+	}
 }
 
 // continueElsewhere begins calls at each replica, and answers their questions at each other one.
