@@ -64,6 +64,11 @@ func (*controller) Token(context.Context, bool) (string, error) { return "", err
 // Reload implements [control.Controller].
 func (*controller) Reload(context.Context) error { return errProgramDecides }
 
+// LogIn implements [control.Controller].
+func (*controller) LogIn(context.Context, string, func(control.LoginPage)) error {
+	return errProgramDecides
+}
+
 // Logout implements [control.Controller].
 func (*controller) Logout(context.Context, control.Login) error { return errProgramDecides }
 

@@ -56,6 +56,11 @@ func (c *controller) Token(_ context.Context, renew bool) (string, error) {
 
 func (c *controller) Reload(context.Context) error { return errors.New("dowel.json:1:1: it is broken") }
 
+func (c *controller) LogIn(_ context.Context, name string, show func(control.LoginPage)) error {
+	show(control.LoginPage{URL: "https://as.example/authorize?of=" + name, Port: 1})
+	return errors.New("the user has closed the page")
+}
+
 func (c *controller) Logout(context.Context, control.Login) error { return nil }
 
 func (c *controller) Yield(context.Context) error { return errors.New("it serves others") }

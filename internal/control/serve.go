@@ -31,6 +31,9 @@ type Controller interface {
 	Token(ctx context.Context, renew bool) (string, error)
 	// Reload reads the configuration again.
 	Reload(ctx context.Context) error
+	// LogIn logs the user in at a server, and restarts it. It calls show with each page that the user
+	// must open, and returns when the user is logged in. It fails if ctx ends first.
+	LogIn(ctx context.Context, name string, show func(LoginPage)) error
 	// Logout ends a login, for all replicas.
 	Logout(ctx context.Context, l Login) error
 	// Yield lets another dowel take the place of this one. The error says why it does not.
@@ -153,6 +156,7 @@ func (d Running) addShared(mux *http.ServeMux, protect func(http.HandlerFunc) ht
 		}
 		writeOutcome(w, err)
 	}))
+	mux.HandleFunc("POST /v1/servers/{name}/login", protect(d.serveLogin))
 	mux.HandleFunc("POST /v1/servers/{name}/doctor", protect(func(w http.ResponseWriter, r *http.Request) { streamDoctor(w, r, d.Hub, d.Life) }))
 	mux.HandleFunc("GET /v1/servers/{name}/logs", func(w http.ResponseWriter, r *http.Request) { streamLogs(w, r, d.Hub, d.Life) })
 	d.addTools(mux, protect)

@@ -1,7 +1,7 @@
 // @ts-check
 // Servers: their state with its cause and the next step, and the clients that use them.
 import { get, isEmbedded, isShownAt, nowShown, post, postLines, prefix, lines, serverPath, session } from "./api.js";
-import { ask, attempt, command, el, fill, moveFocus, oneLine, peg, reasonOf, redraw, reveal, toast, webAddress } from "./dom.js";
+import { ask, at, attempt, command, el, fill, moveFocus, oneLine, peg, reasonOf, redraw, reveal, toast, webAddress } from "./dom.js";
 import { age, clock, plural, shortClock, states, took } from "./format.js";
 import { importServers } from "./import.js";
 import { facts, inspect, isShown, tabs } from "./inspector.js";
@@ -116,7 +116,7 @@ export class ServersScreen extends Screen {
       case "disabled": return button("Enable", () => this.#change(s, "enable"));
       case "needs trust": return [button("What would run…", () => this.#trust(s), "strong"), isShort ? null : off];
       case "needs configuration": return isShort ? null : off;
-      case "needs login": return s.login && /^https?:\/\//.test(s.login) ? [button("Log in…", () => this.#openLogin(s), "strong"), isShort ? null : off] : off;
+      case "needs login": return [button("Log in…", () => (/^https?:\/\//.test(s.login ?? "") ? this.#openLogin(s) : this.#logIn(s)), "strong"), isShort ? null : off];
     }
     return isShort ? (groupOf(s) === 0 ? [el("a", { class: "button", href: link("servers/" + encodeURIComponent(s.name), { tab: "doctor" }) }, "Why?"), restart] : restart) : [restart, off];
   }
@@ -131,6 +131,27 @@ export class ServersScreen extends Screen {
   async #openLogin(s) {
     const answer = await ask(`${s.name} wants you to log in`, el("div", {}, el("p", {}, "Its process gave this address. Look at the name of the site before you go there."), webAddress(s.login)), [{ value: "", text: "Cancel", kind: "quiet" }, { value: "open", text: "Open it", kind: "strong" }]);
     if (answer === "open") window.open(s.login, "_blank", "noopener,noreferrer");
+  }
+
+  /** Logs in at a server: its authorization server's page opens in a window of its own. */
+  #logIn(s) {
+    const stop = new AbortController();
+    const show = async ({ k, page, error }) => {
+      if (k === "end") {
+        at("dialog").close("");
+        toast(error ? `${s.name}: ${error}` : `You are logged in at ${s.name}`, !!error);
+        return;
+      }
+      const answer = await ask(`Log in at ${s.name}`, el("div", {}, el("p", {}, "Look at the name of the site before you go there."), webAddress(page.url), el("p", { class: "soft" }, `Afterwards the browser comes back to port ${page.port} of the machine of dowel. From another machine, forward it first: `, command(`ssh -L ${page.port}:127.0.0.1:${page.port} HOST`))),
+        [{ value: "cancel", text: "Cancel", kind: "quiet" }, { value: "open", text: "Open it", kind: "strong" }]);
+      if (answer === "open") {
+        window.open(page.url, "_blank", "noopener,noreferrer");
+        toast("Waiting for the login…");
+      } else if (answer === "cancel") stop.abort();
+    };
+    return attempt(async () => {
+      try { await postLines(serverPath(s.name) + "/login", (batch) => batch.forEach(show), stop.signal); } catch (e) { if (!stop.signal.aborted) throw e; }
+    });
   }
 
   /** Shows what would run, and asks. */
