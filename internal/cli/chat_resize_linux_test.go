@@ -191,3 +191,30 @@ func TestChatScreenResize(t *testing.T) {
 		t.Errorf("the conversation holds %+v, %v", held, err)
 	}
 }
+
+// Esc stops a reply, and what has come of it stays on the screen and in the conversation.
+func TestChatScreenKeepsPartialReply(t *testing.T) {
+	state := ownState(t)
+	m := startPiecewiseModel(t)
+	p := onTerminal(t, withTestServer(t, "chat", "--model", "gpt-test", "--base-url", m.url)...)
+	p.awaitScreen("1 ready")
+	p.typeText("Write.\r")
+	m.pieces <- "The first half\n\n"
+	p.awaitScreen("The first half")
+	p.typeText("\x1b")
+	p.awaitScreen("stopped; the conversation until then is kept")
+	p.typeText("Go on.\r")
+	m.pieces <- "and the second."
+	close(m.pieces)
+	p.awaitScreen("The first half", "and the second.", "1 step")
+	p.typeText("\x04")
+	p.expectExit(exit.OK)
+	saved, err := session.List(filepath.Join(state, "dowel", "sessions"))
+	if err != nil || len(saved) != 1 {
+		t.Fatal(saved, err)
+	}
+	_, held, err := session.Load(saved[0].Path)
+	if err != nil || len(held.Messages) != 4 || !strings.Contains(held.Messages[1].Text(), "The first half") {
+		t.Errorf("the conversation holds %+v, %v", held, err)
+	}
+}

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -96,4 +97,22 @@ func TestChatWithoutModel(t *testing.T) {
 	if text := p.output(); strings.Contains(text, "what you type") || strings.Contains(text, "****") {
 		t.Errorf("it greets first, or hides an example: %s", text)
 	}
+}
+
+// The last line of the full screen counts the servers that are ready and that have failed, and has the
+// cost of the conversation if the model's price is known.
+func TestChatScreenStatus(t *testing.T) {
+	t.Parallel()
+	u := newTestUser(t)
+	m := startModel(t, `{"turns": [{"text": "Hello.", "usage": {"input": 100000, "output": 50000}}]}`)
+	u.writeFile(u.userFile(), fmt.Sprintf(`{"model": "priced", "models": {"priced": {"provider": "openai", "model": "gpt-test", "url": %q, "price": {"input": 2, "output": 10}}},
+		"mcpServers": {"good": %s, "broken": {"command": "no-such-program"}}}`, m.url, u.builtInEntry("kv", "")))
+	p := startOnTerminal(t, u.newCommand("chat"), 80, 24)
+	p.awaitScreen("1 ready 1 failed", "priced")
+	p.typeText("/servers why broken\r")
+	p.awaitScreen("no-such-program")
+	p.typeText("hello\r")
+	p.awaitScreen("Hello.", "$0.70")
+	p.typeText("\x04")
+	p.expectExit(exit.OK)
 }
