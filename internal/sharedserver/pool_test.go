@@ -124,6 +124,43 @@ func TestOwnerIsGone(t *testing.T) {
 	})
 }
 
+// A dial that fails before the pool has noticed that it began is followed by another one.
+func TestDialFailsAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n, s := replicatest.New(), newServer()
+		dials := make(chan time.Time, 10)
+		var p *Pool
+		dialAgain := func() {
+			_, err := p.Target("kv", memory.Dialer(s, transport.ServerOptions{Logger: discard})).Dial(t.Context(), inbound{make(chan error, 1)}, transport.ClientOptions{Logger: discard})
+			if err == nil {
+				t.Error("it has found an owner")
+			}
+			dials <- time.Now()
+		}
+		p, err := Join(Options{Network: n, Values: n, Logger: discard, Redial: func(string) bool {
+			if len(dials) < 3 {
+				dialAgain()
+			}
+			return true
+		}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		key := p.server("kv").key()
+		n.Replace(key, []byte("one killed"), time.Hour)
+		dialAgain()
+		n.Replace(key, []byte("two killed"), time.Hour)
+		time.Sleep(time.Second)
+		n.Replace(key, []byte("three killed"), time.Hour)
+		time.Sleep(time.Second)
+		if len(dials) != 3 {
+			t.Errorf("%d dials, want 3", len(dials))
+		}
+		p.Close()
+		s.Close()
+	})
+}
+
 // An owner that is cut off ends its server before another replica may start it. A dial without the cluster fails
 // at once.
 func TestOwnerIsCutOff(t *testing.T) {

@@ -80,7 +80,8 @@ type server struct {
 	failure    error          // of the last dial of the server itself; nil if it succeeded
 	conns      []*conn        // of other replicas
 	awaited    ownerFailure   // of the last dial
-	isAwaiting bool           // awaitOwner runs
+	failures   int            // calls of awaitOwner
+	isAwaiting bool           // a goroutine of awaitOwner runs
 }
 
 // ownerFailure says why the owner could not be dialed.
@@ -373,27 +374,38 @@ func (s *server) awaitOwner(f ownerFailure) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.awaited = f
+	s.failures++
 	if s.isAwaiting {
 		return
 	}
 	s.isAwaiting = true
 	s.pool.start(func() {
 		for timeout.Sleep(s.pool.ctx, startPause) == nil {
-			if s.mayDial() && s.pool.opts.Redial(s.name) {
-				break
+			last, failures := s.lastFailure()
+			if s.mayDial(last) && s.pool.opts.Redial(s.name) && s.endAwaiting(failures) {
+				return
 			}
 		}
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		s.isAwaiting = false
 	})
 }
 
-// mayDial reports whether another dial may succeed.
-func (s *server) mayDial() bool {
+// lastFailure returns why the owner could not be dialed, and how often it could not.
+func (s *server) lastFailure() (last ownerFailure, failures int) {
 	s.mu.Lock()
-	last := s.awaited
-	s.mu.Unlock()
+	defer s.mu.Unlock()
+	return s.awaited, s.failures
+}
+
+// endAwaiting ends the goroutine of awaitOwner, unless another dial has failed meanwhile.
+func (s *server) endAwaiting(failures int) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.isAwaiting = s.failures != failures
+	return !s.isAwaiting
+}
+
+// mayDial reports whether another dial may succeed after a failure.
+func (s *server) mayDial(last ownerFailure) bool {
 	holder, err := replica.Holder(s.pool.ctx, s.pool.opts.Values, s.key())
 	switch {
 	case err != nil, holder == s.pool.instance:
