@@ -129,6 +129,21 @@ func TestQuestionsOfSharedServer(t *testing.T) {
 	}
 }
 
+// The same holds for prompts.
+func TestPromptsOfSharedServer(t *testing.T) {
+	t.Parallel()
+	r := newSharingReplicas(t, asker(), mcp.Revision20251125, 0, 0)
+	for _, way := range [][2]int{{1, 0}, {0, 1}, {1, 1}} {
+		req := request("ada", `{"name":"up__ask"}`)
+		req.Method = mcp.MethodGetPrompt
+		keys, state := r.asksAt(way[0], req)
+		res, err := r.gateways[way[1]].ServeMCP(t.Context(), answered(req, state, keys...))
+		if err != nil || !strings.Contains(string(res.Raw), `"Ada"`) {
+			t.Errorf("at the replicas %v: %+v, %v", way, res, err)
+		}
+	}
+}
+
 // A task that began at one replica is polled, answered, followed and cancelled at any other one. The owner hosts the
 // tasks of an upstream of 2025-11-25, and those of slow calls.
 func TestTasksOfSharedServer(t *testing.T) {
