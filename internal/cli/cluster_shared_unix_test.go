@@ -11,6 +11,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -124,7 +125,7 @@ func (s *sharedServers) dialMoving(replica int, revision mcp.Revision, next int)
 	moving := &movingTransport{to: at}
 	own := &http.Client{Transport: moving}
 	c, err := client.Dial(s.t.Context(), s.urls[replica]+"/mcp", &client.Options{
-		Wire: client.Wire{Revision: revision}, Logger: slog.New(slog.DiscardHandler), LogLevel: "info",
+		Wire: client.Wire{Revision: revision}, Logger: slog.New(slog.DiscardHandler), LogLevel: "info", NoCache: true,
 		HTTP: client.HTTP{Client: own, Header: func(context.Context) (http.Header, error) {
 			return http.Header{"Authorization": {"Bearer a-token-of-all-replicas"}}, nil
 		}},
@@ -163,30 +164,55 @@ func TestServerOncePerCluster(t *testing.T) {
 
 // watchElsewhere subscribes to changes of lists at each replica. Clients of the other ones cause them.
 func (s *sharedServers) watchElsewhere() {
+	for _, server := range []string{"new", "old"} {
+		s.awaitTool(server, s.toggleTool(server, 0))
+		for from := range s.users {
+			for to := range s.users {
+				s.watchChange(server, from, to)
+			}
+		}
+	}
+}
+
+// watchChange subscribes at one replica to a change that a client of another one causes.
+func (s *sharedServers) watchChange(server string, from, to int) {
 	t := s.t
 	ctx, cancel := context.WithTimeout(t.Context(), polltest.Limit)
 	defer cancel()
-	for _, server := range []string{"new", "old"} {
-		for from := range s.users {
-			for to := range s.users {
-				w, err := s.dial(from, mcp.LatestRevision).Watch(ctx, mcp.SubscriptionFilter{ToolsListChanged: true})
-				if err != nil {
-					t.Fatal(err)
-				}
-				if _, err := client.Call[string](ctx, s.dial(to, mcp.LatestRevision), server+"__test_trigger_tool_change", nil); err != nil {
-					t.Errorf("%s at %d: %v", server, to, err)
-				}
-				for change, err := range w.Changes() {
-					if err != nil {
-						t.Errorf("%s, a change by %d: no list_changed at %d: %v", server, to, from, err)
-					}
-					if err != nil || change.Method == mcp.NotificationToolsChanged {
-						break
-					}
-				}
-				w.Close()
-			}
+	w, err := s.dial(from, mcp.LatestRevision).Watch(ctx, mcp.SubscriptionFilter{ToolsListChanged: true})
+	if err != nil {
+		t.Fatalf("%s at %d: %v", server, from, err)
+	}
+	defer w.Close()
+	isThere, isKnown := s.toggleTool(server, to), false
+	for change, err := range w.Changes() {
+		if isKnown = err == nil && change.Method == mcp.NotificationToolsChanged; err != nil || isKnown {
+			break
 		}
+	}
+	if !isKnown {
+		t.Errorf("%s, a change by %d: no list_changed at %d", server, to, from)
+	}
+	s.awaitTool(server, isThere) // a change back before that would be none
+}
+
+// toggleTool adds a tool to a server, or removes it, by a client of a replica.
+func (s *sharedServers) toggleTool(server string, replica int) (isThere bool) {
+	got, err := client.Call[string](s.t.Context(), s.dial(replica, mcp.LatestRevision), server+"__test_trigger_tool_change", nil)
+	if err != nil {
+		s.t.Fatalf("%s at %d: %v", server, replica, err)
+	}
+	return strings.HasPrefix(got, "Added")
+}
+
+// awaitTool waits until all replicas offer the tool, or none does.
+func (s *sharedServers) awaitTool(server string, isThere bool) {
+	for replica := range s.users {
+		c := s.dial(replica, mcp.LatestRevision)
+		polltest.Until(s.t, fmt.Sprintf("replica %d knows the tools of %s", replica, server), func() bool {
+			tools, err := client.All(c.Tools(s.t.Context()))
+			return err == nil && isThere == slices.ContainsFunc(tools, func(tool mcp.Tool) bool { return tool.Name == server+"__dynamic_tool" })
+		})
 	}
 }
 
