@@ -53,8 +53,8 @@ func (s *Server) checkMessage(out *response) bool {
 // subscriptions with a result at once. It cancels calls only when it does not wait any longer.
 func (s *Server) trackCall(out *response) (untrack func(*response)) {
 	if out.in.Method == mcp.MethodListen {
-		forget := s.onShutdown(func() { out.ctx.cancel(serving.Shutdown()) })
-		return func(out *response) { forget(); out.ctx.releaseResources() }
+		forget := s.onShutdown(func() { out.ctx.Cancel(serving.Shutdown()) })
+		return func(out *response) { forget(); out.ctx.Release() }
 	}
 	s.mu.Lock()
 	s.modernCalls[out] = struct{}{}
@@ -68,7 +68,7 @@ func untrackCall(out *response) {
 	s.mu.Lock()
 	delete(s.modernCalls, out)
 	s.mu.Unlock()
-	out.ctx.releaseResources()
+	out.ctx.Release()
 }
 
 // mirroredHeaders knows which member of a method's params the field Mcp-Name mirrors.

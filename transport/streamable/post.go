@@ -59,7 +59,8 @@ func (s *Server) readMessage(w http.ResponseWriter, r *http.Request) *response {
 		httpwire.RefuseScopes(w, r, msg.ID, missing)
 		return nil
 	}
-	out := &response{server: s, w: w, request: r, accept: accept, ctx: callContext{Context: r.Context()}}
+	out := &response{server: s, w: w, request: r, accept: accept}
+	out.ctx.Init(r.Context())
 	out.in = serving.Incoming{Message: msg, Principal: principal, Header: r.Header, Out: out}
 	return out
 }

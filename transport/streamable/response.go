@@ -7,6 +7,7 @@ import (
 
 	"github.com/dowel-mcp/dowel/internal/eventstream"
 	"github.com/dowel-mcp/dowel/internal/httpwire"
+	"github.com/dowel-mcp/dowel/internal/lazyctx"
 	"github.com/dowel-mcp/dowel/internal/quota"
 	"github.com/dowel-mcp/dowel/internal/timeout"
 	"github.com/dowel-mcp/dowel/mcp"
@@ -24,7 +25,7 @@ type response struct {
 	request   *http.Request
 	accept    acceptedTypes
 	in        serving.Incoming
-	ctx       callContext
+	ctx       lazyctx.Context
 	slowTimer timeout.Entry
 
 	mu       sync.Mutex

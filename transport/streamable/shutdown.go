@@ -69,7 +69,7 @@ var errCallCutOff = mcp.Errorf(jsonrpc.CodeInternal, "the server is shutting dow
 func (s *Server) cancelCalls() {
 	s.mu.Lock()
 	for out := range s.modernCalls {
-		out.ctx.cancel(errCallCutOff)
+		out.ctx.Cancel(errCallCutOff)
 	}
 	s.mu.Unlock()
 	s.sessions.forEach(func(ss *session) { ss.edge.Cancel(errCallCutOff) })

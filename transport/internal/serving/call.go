@@ -7,6 +7,7 @@ import (
 	"runtime/debug"
 	"sync"
 
+	"github.com/dowel-mcp/dowel/internal/lazyctx"
 	"github.com/dowel-mcp/dowel/internal/mcpwire"
 	"github.com/dowel-mcp/dowel/internal/quota"
 	"github.com/dowel-mcp/dowel/internal/rawjson"
@@ -29,7 +30,7 @@ type call struct {
 	out        Writer
 	batch      *responseBatch // collects the response; nil if the response is a frame of its own
 	ctx        context.Context
-	cancel     context.CancelCauseFunc
+	lazy       lazyctx.Context // ctx of a call in a table
 	isStream   bool            // the quota counts it as a stream
 	idReleased bool            // the client may use the id again; only the goroutine that runs the call reads and sets it
 	answered   <-chan struct{} // closed when the questions of the next round have an answer elsewhere; used by the handler's goroutine only

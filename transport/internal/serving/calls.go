@@ -38,7 +38,8 @@ func (f *callTable) addCall(ctx context.Context, c *call) *mcp.Error {
 	if f.countCalls() >= f.limit {
 		return mcp.Errorf(jsonrpc.CodeInternal, "more than %d requests are in flight: wait for responses and try again", f.limit)
 	}
-	c.ctx, c.cancel = context.WithCancelCause(ctx) // for cancelAll
+	c.lazy.Init(ctx)
+	c.ctx = &c.lazy
 	switch {
 	case f.single == nil:
 		f.single = c
@@ -93,7 +94,7 @@ func (f *callTable) finishCall(c *call) {
 	if !c.idReleased {
 		f.releaseID(c)
 	}
-	c.cancel(nil)
+	c.lazy.Release()
 	f.running.Done()
 }
 
@@ -116,7 +117,7 @@ func (f *callTable) handleCancelled(params []byte) error {
 	}
 	reason, _ := rawjson.String(rawjson.Lookup(params, "reason"))
 	c.edge.logger.Debug("the client has cancelled a request", "method", c.req.Method, "reason", reason)
-	c.cancel(&frames.CancelledError{Reason: reason})
+	c.lazy.Cancel(&frames.CancelledError{Reason: reason})
 	return nil
 }
 
@@ -126,7 +127,7 @@ func (f *callTable) cancelSubscriptions(cause error) {
 	defer f.mu.Unlock()
 	f.forEachCall(func(c *call) {
 		if c.req.Method == mcp.MethodListen {
-			c.cancel(cause)
+			c.lazy.Cancel(cause)
 		}
 	})
 }
@@ -143,7 +144,7 @@ func (f *callTable) cancelAll(cause error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.closedErr = cause
-	f.forEachCall(func(c *call) { c.cancel(cause) })
+	f.forEachCall(func(c *call) { c.lazy.Cancel(cause) })
 }
 
 // abandonCalls answers the calls in flight with an error although their handlers still run, and

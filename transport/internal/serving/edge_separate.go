@@ -230,7 +230,7 @@ func (s *Session) SetLogLevel(l mcp.LoggingLevel) {
 func (s *Session) Cancel(cause error) {
 	s.calls.mu.Lock()
 	defer s.calls.mu.Unlock()
-	s.calls.forEachCall(func(c *call) { c.cancel(cause) })
+	s.calls.forEachCall(func(c *call) { c.lazy.Cancel(cause) })
 }
 
 // End ends the session: it cancels its calls and subscriptions with cause and fails its
