@@ -39,6 +39,7 @@ type reply struct {
 func echoServer() *server.Server {
 	s := server.New("bench", "1", &server.Options{
 		Logger: slog.New(slog.DiscardHandler), ListInterval: -1, // or a change would wait for the one before it
+		Limit: server.Limit{PerSecond: -1},
 	})
 	server.Tool(s, "echo", "Says it again.", func(_ context.Context, in echo) (string, error) { return in.Message, nil })
 	server.Tool(s, "struct", "Says it as a struct.", func(_ context.Context, in echo) (reply, error) {
