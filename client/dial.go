@@ -26,7 +26,9 @@ import (
 //     depending on the server. A URL of ws or wss: WebSocket.
 //   - a command: a [stdio.Command], or its words as a []string. The client starts the server, and
 //     starts it again when it exits.
-//   - an [mcp.Handler], such as a server of this process: no process, no port.
+//   - an [mcp.Handler], such as a server of this process: no process, no port. A call with a
+//     context that cannot end, such as context.Background(), may run the handler on its own
+//     goroutine, and then returns when the handler does; see [memory.Dialer].
 //   - a [transport.Dialer].
 //   - an open [mcp.Transport], or an [io.ReadWriteCloser] that carries one message per line, such
 //     as a net.Conn. The client takes ownership, and cannot reconnect. Over an open transport the

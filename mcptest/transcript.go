@@ -9,10 +9,12 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/dowel-mcp/dowel/internal/direct"
 	"github.com/dowel-mcp/dowel/internal/options"
 	"github.com/dowel-mcp/dowel/internal/wiretest"
 	"github.com/dowel-mcp/dowel/mcp"
@@ -41,22 +43,28 @@ var update = flag.Bool("update-transcripts", false, "write the answers of the se
 // flag -update-transcripts, the test writes the server's answers into the file; names stay where
 // they match. opts configure the server's end of the connection; several are
 // merged, and the last one that sets a field wins.
+//
+// A transcript is played twice, each time to a new handler. The first time, frames go through
+// reading loops, as over a wire. The second time, requests and responses go directly, as between a
+// client and a server in one process. If the first run fails, Transcript returns.
 func Transcript(t *testing.T, file string, handler func() mcp.Handler, opts ...transport.ServerOptions) {
 	t.Helper()
 	script, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &player{t: t, names: map[string]string{}, file: filepath.Base(file), opts: options.Merge(opts)}
 	lines := strings.Split(strings.TrimRight(string(script), "\n"), "\n")
-	synctest.Test(t, func(t *testing.T) {
-		p.t = t // its context belongs to the bubble
-		p.playLines(lines, handler())
-	})
-	if *update && !t.Failed() {
+	p := &player{file: filepath.Base(file), opts: options.Merge(opts)}
+	p.playIn(t, lines, handler)
+	switch {
+	case t.Failed():
+	case *update:
 		if err := os.WriteFile(file, []byte(strings.Join(p.out, "\n")+"\n"), 0o644); err != nil {
 			t.Fatal(err)
 		}
+	default:
+		p := &player{file: "in process: " + filepath.Base(file), opts: options.Merge(opts), isDirect: true}
+		p.playIn(t, lines, handler)
 	}
 }
 
@@ -70,11 +78,27 @@ type player struct {
 	names map[string]string // values of "${name}", as raw JSON
 	got   chan []byte       // frames of the server
 	out   []string          // the lines for -update-transcripts
+
+	isDirect bool           // frames are delivered
+	sending  sync.WaitGroup // counts the goroutines that deliver frames
+}
+
+// playIn plays the lines in a bubble of their own.
+func (p *player) playIn(t *testing.T, lines []string, handler func() mcp.Handler) {
+	t.Helper()
+	p.names = map[string]string{}
+	synctest.Test(t, func(t *testing.T) {
+		p.t = t // its context belongs to the bubble
+		p.playLines(lines, handler())
+	})
 }
 
 func (p *player) playLines(lines []string, h mcp.Handler) {
 	clientEnd, serverEnd := memory.Pipe()
 	p.conn, p.got = clientEnd, make(chan []byte, 1024)
+	if p.isDirect {
+		clientEnd.(direct.Conn).SetReceiver(p)
+	}
 	served, read := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(served)
@@ -91,12 +115,14 @@ func (p *player) playLines(lines []string, h mcp.Handler) {
 		}
 	}()
 	p.check = p.newChecker(lines)
+	synctest.Wait() // until both ends read
 	for i := 0; i < len(lines); {
 		i += p.playStep(lines[i:], i+1)
 	}
 	clientEnd.Close()
 	<-served
 	<-read
+	p.sending.Wait()
 }
 
 // newChecker returns a checker without the checks of the transcript's @lenient lines.
@@ -147,10 +173,28 @@ func (p *player) sendFrame(frame string, number int) {
 	for _, err := range p.check.Frame(wiretest.Client, []byte(frame)) {
 		p.t.Errorf("%s:%d: the client: %v", p.file, number, err)
 	}
-	if err := p.conn.Write([]byte(frame)); err != nil {
+	if p.isDirect {
+		p.sending.Go(func() { p.deliverFrame([]byte(frame), number) }) // which waits for a handler
+	} else if err := p.conn.Write([]byte(frame)); err != nil {
 		p.t.Fatalf("%s:%d: %v", p.file, number, err)
 	}
 	synctest.Wait()
+}
+
+// deliverFrame sends a frame as a client does to a server in the same process.
+func (p *player) deliverFrame(frame []byte, number int) {
+	if p.conn.(direct.Conn).Deliver(frame, direct.Sending{Lend: true}) {
+		return
+	}
+	if err := p.conn.Write(frame); err != nil {
+		p.t.Errorf("%s:%d: %v", p.file, number, err)
+	}
+}
+
+// Receive implements [direct.Receiver].
+func (p *player) Receive(frame []byte, _ direct.Sending) (direct.Work, bool) {
+	p.got <- frame
+	return nil, true
 }
 
 func (p *player) advanceClock(text string, number int) {

@@ -15,8 +15,8 @@ func TestAllocations(t *testing.T) {
 		call          func()
 		allocs, bytes float64
 	}{
-		"small call, memory":  {func() { callEcho(t, dowelFor(t, "memory"), "hello") }, 16, 2300},
-		"struct call, memory": {func() { callStruct(t, dowelFor(t, "memory")) }, 17, 2500},
+		"small call, memory":  {func() { callEcho(t, dowelFor(t, "memory"), "hello") }, 13, 2150},
+		"struct call, memory": {func() { callStruct(t, dowelFor(t, "memory")) }, 14, 2300},
 		"small call, pipes":   {func() { callEcho(t, dowelFor(t, "pipes"), "hello") }, 19, 2900},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -25,6 +25,7 @@ import (
 type caller struct {
 	conn         transport.Conn
 	carrier      Carrier // sends each request separately; nil if requests are written to conn
+	deliverer    frames.Deliverer
 	in           mcp.Inbound
 	opts         transport.ClientOptions
 	logger       *slog.Logger

@@ -24,6 +24,8 @@ func Connect(ctx context.Context, conn transport.Conn, in mcp.Inbound, endpoint 
 	opts.Tap = frames.WithSink(sink, opts.Tap)
 	c := newCaller(frames.TapSent(conn, opts.Tap), in, opts)
 	c.sink = sink
+	c.deliverer = frames.NewDeliverer(conn, opts.Tap)
+	c.deliverer.SetReceiver(responseReceiver{c})
 	go c.readFrames()
 	if err := c.connectTo(ctx, endpoint); err != nil {
 		return nil, err

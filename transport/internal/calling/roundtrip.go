@@ -156,7 +156,11 @@ func (c *caller) startExchange(ctx context.Context, req *mcp.Request, e paramsEn
 		return x, c.carryInBackground(ctx, req, e, x)
 	}
 	c.linkRequest(ctx, x)
-	if err := c.writeFrame(ctx, c.encodeRequest(req, e, x)); err != nil {
+	frame := c.encodeRequest(req, e, x)
+	if c.deliverRequest(ctx, x, frame) {
+		return x, nil
+	}
+	if err := c.writeFrame(ctx, frame); err != nil {
 		if pending, ok := errors.AsType[*pendingError](err); ok {
 			_, err := c.cancelExchange(ctx, x, pending)
 			return nil, err
@@ -238,8 +242,8 @@ func readFilter(params []byte) *mcp.SubscriptionFilter {
 	return &p.Notifications
 }
 
-// releaseExchange removes an exchange. It keeps an answered one for reuse, because the reading
-// loop cannot reach it any more.
+// releaseExchange removes an exchange. It keeps an answered one for reuse, because neither the
+// reading loop nor a [direct.Receiver] can reach it any more.
 func (c *caller) releaseExchange(x *exchange) {
 	const kept = 64
 	if !x.replyRead {

@@ -33,6 +33,7 @@ type call struct {
 	lazy       lazyctx.Context // ctx of a call in a table
 	isStream   bool            // the quota counts it as a stream
 	idReleased bool            // the client may use the id again; only the goroutine that runs the call reads and sets it
+	isEncoding bool            // the handler has returned, and its result is being encoded; used by the same goroutine only
 	answered   <-chan struct{} // closed when the questions of the next round have an answer elsewhere; used by the handler's goroutine only
 
 	mu              sync.Mutex // held while a frame is written, so that no notification follows the response
@@ -52,6 +53,7 @@ func (c *call) answerRequest() (frame []byte, refused *mcp.Error) {
 	if !c.closePeer() || c.isCancelled() {
 		return nil, nil
 	}
+	c.isEncoding = true
 	return c.encodeResponse(res, err)
 }
 

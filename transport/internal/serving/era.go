@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"sync/atomic"
 
 	"github.com/dowel-mcp/dowel/internal/mcpwire"
 	"github.com/dowel-mcp/dowel/internal/rawjson"
@@ -42,9 +43,12 @@ type metaFields struct {
 
 // metaReader reads the _meta of consecutive requests. Most clients send the same bytes each time,
 // so it keeps the fields of the last _meta and returns them again if the bytes are equal. The
-// fields are shared and must not be changed.
-type metaReader struct {
-	last   json.RawMessage
+// fields are shared and must not be changed. It is safe for concurrent use.
+type metaReader struct{ last atomic.Pointer[knownMeta] }
+
+// knownMeta is a _meta with its fields. It does not change.
+type knownMeta struct {
+	raw    json.RawMessage
 	fields metaFields
 }
 
@@ -52,19 +56,26 @@ type metaReader struct {
 // _meta, it need not scan them.
 func (m *metaReader) findMeta(params json.RawMessage) json.RawMessage {
 	const first = `{"_meta":`
-	end := len(first) + len(m.last)
-	if m.last != nil && len(params) > end && string(params[:len(first)]) == first && bytes.Equal(params[len(first):end], m.last) {
-		return params[len(first):end]
+	if known := m.last.Load(); known != nil {
+		end := len(first) + len(known.raw)
+		if len(params) > end && string(params[:len(first)]) == first && bytes.Equal(params[len(first):end], known.raw) {
+			return params[len(first):end]
+		}
 	}
 	return rawjson.Lookup(params, "_meta")
 }
 
 func (m *metaReader) readFields(meta json.RawMessage) metaFields {
-	if m.last == nil || !bytes.Equal(m.last, meta) {
-		m.last = bytes.Clone(meta)
-		m.fields = readMeta(m.last)
+	if meta == nil {
+		return metaFields{}
 	}
-	return m.fields
+	known := m.last.Load()
+	if known == nil || !bytes.Equal(known.raw, meta) {
+		raw := bytes.Clone(meta)
+		known = &knownMeta{raw, readMeta(raw)}
+		m.last.Store(known)
+	}
+	return known.fields
 }
 
 func readMeta(meta json.RawMessage) (f metaFields) {

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -33,13 +34,24 @@ func play(t *testing.T, h mcp.Handler, opts transport.ServerOptions, script stri
 		opts.Logger = quiet
 	}
 	t.Context().Done() // belongs to this test, not to the bubble that the transcript is played in
+	w, ok := h.(*testServer)
+	if !ok {
+		mcptest.Transcript(t, file, func() mcp.Handler { return h }, opts)
+		return
+	}
+	var before string // what the handlers of the run before saw
+	runs := 0
 	mcptest.Transcript(t, file, func() mcp.Handler {
-		if w, ok := h.(*testServer); ok {
-			w.gate = make(chan struct{}) // of the bubble
-		}
-		return h
+		before = w.restart() // with channels of the bubble
+		runs++
+		return w
 	}, opts)
+	if after := w.seen(); runs == 2 && sortLines(before) != sortLines(after) { // subscriptions end in any order
+		t.Errorf("the handlers saw, over a wire:\n%s\nin process:\n%s", before, after)
+	}
 }
+
+func sortLines(s string) string { return strings.Join(slices.Sorted(strings.SplitSeq(s, "\n")), "\n") }
 
 var handshake = regexp.MustCompile(`(?m)^\s*\$INIT (\S+)$`)
 var result = regexp.MustCompile(`(?m)^\s*\$OK (\S+) (.*)$`)

@@ -26,6 +26,7 @@ func Serve(ctx context.Context, conn transport.Conn, h mcp.Handler, opts transpo
 	s := newServer(ctx, frames.TapSent(conn, opts.Tap), h, opts)
 	s.header, _ = conn.(transport.HeaderConn)
 	s.principal, _ = conn.(interface{ FramePrincipal() mcp.Principal })
+	s.deliverer = frames.NewDeliverer(conn, opts.Tap)
 	s.waiting.waiter = connCutter{conn}
 	s.batchAccount = s.waiting.account
 	if c, ok := conn.(accountedConn); ok {
@@ -37,6 +38,7 @@ func Serve(ctx context.Context, conn transport.Conn, h mcp.Handler, opts transpo
 	})
 	defer stop()
 	defer s.sweeper.Stop()
+	s.deliverer.SetReceiver(requestReceiver{s})
 	err := s.readFrames()
 	s.endConnection(err)
 	conn.Close()
@@ -53,6 +55,7 @@ func Serve(ctx context.Context, conn transport.Conn, h mcp.Handler, opts transpo
 type server struct {
 	*edge
 	conn           transport.Conn
+	deliverer      frames.Deliverer
 	header         transport.HeaderConn                        // conn, if its frames have header fields; otherwise nil
 	principal      interface{ FramePrincipal() mcp.Principal } // conn, if its frames have principals; otherwise nil
 	base           context.Context
@@ -63,7 +66,7 @@ type server struct {
 	waiting        frameMeter
 	batchAccount   quota.Account
 	unaddressed    frames.UnaddressedCounter
-	meta           metaReader // used by the reading loop only
+	meta           metaReader
 	idleWorkers    chan *call // receives a call if a worker is idle
 	sweeper        *time.Timer
 	usedSinceSweep atomic.Bool // a call was dispatched since the last sweep
@@ -121,8 +124,8 @@ func (s *server) Write(frame []byte) error {
 	if err := s.waiting.countBytes(n); err != nil {
 		return err
 	}
+	defer s.waiting.remove(n)
 	err := s.conn.Write(frame)
-	s.waiting.remove(n)
 	if err != nil && !errors.Is(err, mcp.ErrClosed) {
 		s.logger.Warn("a message could not be sent", "err", err)
 	}
@@ -214,6 +217,15 @@ func (s *server) legacySession() *session {
 
 // handleRequest admits a request and starts to serve it.
 func (s *server) handleRequest(msg jsonrpc.Message, b *responseBatch) {
+	c := s.newCall(msg, b)
+	if refused := s.admitCall(c); refused != nil {
+		c.sendResponse(jsonrpc.AppendError(nil, msg.ID, refused))
+		return
+	}
+	s.dispatchCall(c)
+}
+
+func (s *server) newCall(msg jsonrpc.Message, b *responseBatch) *call {
 	c := &call{id: msg.ID, edge: s.edge, out: s, batch: b}
 	c.req = mcp.Request{Method: msg.Method, Params: msg.Params, Principal: s.opts.Principal, Peer: c}
 	c.req.Meta = s.meta.findMeta(msg.Params)
@@ -223,11 +235,7 @@ func (s *server) handleRequest(msg jsonrpc.Message, b *responseBatch) {
 	if s.principal != nil {
 		c.req.Principal = s.principal.FramePrincipal()
 	}
-	if refused := s.admitCall(c); refused != nil {
-		c.sendResponse(jsonrpc.AppendError(nil, msg.ID, refused))
-		return
-	}
-	s.dispatchCall(c)
+	return c
 }
 
 // admitCall chooses the era of a call, fills its request and adds it to the calls in flight.

@@ -149,11 +149,9 @@ func TestInitializeIsNotCancelled(t *testing.T) {
 // A handshake that failed has opened nothing: the client may try again.
 func TestInitializeAgainAfterAFailure(t *testing.T) {
 	w := newTestServer()
-	w.broken = true
 	play(t, mcp.HandlerFunc(func(c ctx, req *mcp.Request) (*mcp.Result, error) {
-		res, err := w.ServeMCP(c, req)
-		w.broken = false
-		return res, err
+		w.broken = req.Revision == mcp.Revision20251125
+		return w.ServeMCP(c, req)
 	}), transport.ServerOptions{}, `@lenient lifecycle
 		> {"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}
 		< {"jsonrpc":"2.0","id":1,"error":{"code":-32603,"message":"internal error"}}

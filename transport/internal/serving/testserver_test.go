@@ -34,6 +34,14 @@ func newTestServer() *testServer {
 	return &testServer{listen: map[int]chan func(mcp.Peer) bool{}, gate: make(chan struct{})}
 }
 
+// restart forgets everything, and returns what the handlers saw.
+func (w *testServer) restart() (seen string) {
+	seen = w.seen()
+	w.log, w.peers, w.notes, w.next = nil, nil, nil, 0
+	w.listen, w.gate = map[int]chan func(mcp.Peer) bool{}, make(chan struct{})
+	return seen
+}
+
 func (w *testServer) saw(format string, args ...any) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

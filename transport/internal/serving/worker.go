@@ -1,6 +1,11 @@
 package serving
 
-import "time"
+import (
+	"time"
+
+	"github.com/dowel-mcp/dowel/jsonrpc"
+	"github.com/dowel-mcp/dowel/mcp"
+)
 
 // workerIdle is the time between two sweeps of idle workers. Reusing a worker saves a call the
 // growth of a new stack, which costs more than the rest of the edge.
@@ -28,18 +33,46 @@ func (s *server) serveCall(c *call) {
 	if o, ok := c.era.(initializing); ok {
 		defer close(o.greeted)
 	}
+	isReturned := false
+	defer func() {
+		if !isReturned {
+			s.answerExited(c)
+		}
+	}()
 	frame, refused := c.answerRequest()
-	if frame == nil { // the client no longer waits
+	isReturned = true
+	s.respond(c, frame)
+	if frame == nil {
+		return
+	}
+	if end := c.encodeEnd(refused); end != nil {
+		c.sendResponse(end)
+	}
+}
+
+// respond sends the response of a call. frame is nil if the client no longer waits for it.
+func (s *server) respond(c *call, frame []byte) {
+	if frame == nil {
 		if c.batch != nil {
 			c.batch.addResponse(c.id, nil)
 		}
 		return
 	}
 	s.calls.releaseID(c)
-	c.sendResponse(frame)
-	if frame := c.encodeEnd(refused); frame != nil {
+	if c.batch != nil || !s.deliverer.Deliver(frame, false) {
 		c.sendResponse(frame)
 	}
+}
+
+// answerExited answers a call after its handler, or the encoder of its result, has ended the
+// goroutine. t.FailNow of a test does so with runtime.Goexit.
+func (s *server) answerExited(c *call) {
+	s.logger.Error("the handler ended its goroutine", "method", c.req.Method)
+	var frame []byte
+	if (c.closePeer() || c.isEncoding) && !c.isCancelled() {
+		frame = jsonrpc.AppendError(nil, c.id, mcp.Errorf(jsonrpc.CodeInternal, "internal error"))
+	}
+	s.respond(c, frame)
 }
 
 func (s *server) runWorker(c *call) {
