@@ -35,6 +35,19 @@ func parseOutput(raw json.RawMessage) toolOutput {
 	return o
 }
 
+// decodeOutput returns the result as an Out. A string needs no memory beyond its bytes.
+func decodeOutput[Out any](o toolOutput) (Out, error) {
+	var out Out
+	if _, isText := any(out).(string); isText {
+		var text string
+		err := decodeText(o.content, o.structured, &text)
+		return any(text).(Out), err
+	}
+	decoded := new(Out)
+	err := o.decodeInto(decoded)
+	return *decoded, err
+}
+
 // decodeInto reads the result into the value that out points to. [Call] documents the types.
 func (o *toolOutput) decodeInto(out any) error {
 	switch out := out.(type) {

@@ -33,7 +33,7 @@ func Call[Out any](ctx context.Context, c *Client, tool string, in any, opts ...
 	if err != nil {
 		return out, err
 	}
-	if err := result.decodeInto(&out); err != nil {
+	if out, err = decodeOutput[Out](result); err != nil {
 		return out, c.callError(mcp.MethodCallTool, tool, err)
 	}
 	return out, nil

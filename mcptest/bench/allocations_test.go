@@ -15,9 +15,9 @@ func TestAllocations(t *testing.T) {
 		call          func()
 		allocs, bytes float64
 	}{
-		"small call, memory":  {func() { callEcho(t, dowelFor(t, "memory"), "hello") }, 13, 2150},
+		"small call, memory":  {func() { callEcho(t, dowelFor(t, "memory"), "hello") }, 12, 2150},
 		"struct call, memory": {func() { callStruct(t, dowelFor(t, "memory")) }, 14, 2300},
-		"small call, pipes":   {func() { callEcho(t, dowelFor(t, "pipes"), "hello") }, 19, 2900},
+		"small call, pipes":   {func() { callEcho(t, dowelFor(t, "pipes"), "hello") }, 14, 2700},
 	} {
 		t.Run(name, func(t *testing.T) {
 			const n = 2000
