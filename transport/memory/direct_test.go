@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -15,7 +14,6 @@ import (
 	"time"
 
 	"github.com/dowel-mcp/dowel/internal/direct"
-	"github.com/dowel-mcp/dowel/internal/framesink"
 	"github.com/dowel-mcp/dowel/internal/rawjson"
 	"github.com/dowel-mcp/dowel/internal/timeout"
 	"github.com/dowel-mcp/dowel/mcp"
@@ -24,108 +22,6 @@ import (
 	"github.com/dowel-mcp/dowel/transport/memory"
 	"github.com/dowel-mcp/dowel/transport/overconn"
 )
-
-// wired hides that the ends of a pipe are in one process, so that each frame waits for a reading loop.
-type wired struct{ transport.Conn }
-
-func (w wired) TryWrite(frame []byte) bool { return w.Conn.(transport.TryWriter).TryWrite(frame) }
-
-// setup is a connection to a handler.
-type setup struct {
-	handler mcp.Handler
-	in      mcp.Inbound
-	server  transport.ServerOptions
-	client  transport.ClientOptions
-	isWired bool
-	sink    framesink.Sink // of the client; may be nil
-}
-
-// connect returns a transport and its inbound. Its Close waits for the server.
-func (s setup) connect(t testing.TB) mcp.Transport {
-	t.Helper()
-	near, far := memory.Pipe()
-	if s.isWired {
-		near, far = wired{near}, wired{far}
-	}
-	if s.server.Logger == nil {
-		s.server.Logger = quiet
-	}
-	if s.client.Logger == nil {
-		s.client.Logger = quiet
-	}
-	if s.in == nil {
-		s.in = newInbound()
-	}
-	c := &closing{}
-	c.served.Go(func() { _ = overconn.Serve(context.Background(), far, s.handler, s.server) })
-	var err error
-	dialing := context.Background()
-	if s.sink != nil {
-		dialing = framesink.WithDialing(dialing, s.sink)
-	}
-	if c.Transport, err = overconn.Connect(dialing, near, s.in, "", s.client); err != nil {
-		t.Fatal(err)
-	}
-	return c
-}
-
-type closing struct {
-	mcp.Transport
-	served sync.WaitGroup
-}
-
-func (c *closing) Close() error {
-	err := c.Transport.Close()
-	c.served.Wait()
-	return err
-}
-
-// tool returns a handler that runs f for each tool, and the fixture for other methods.
-func tool(f func(ctx context.Context, name string, req *mcp.Request) (*mcp.Result, error)) mcp.Handler {
-	return mcp.HandlerFunc(func(ctx context.Context, req *mcp.Request) (*mcp.Result, error) {
-		if req.Method != mcp.MethodCallTool {
-			return fixture(ctx, req)
-		}
-		var p mcp.CallToolParams
-		if err := mcp.Decode(req.Params, &p); err != nil {
-			return nil, err
-		}
-		return f(ctx, p.Name, req)
-	})
-}
-
-func textResult(text string) *mcp.Result {
-	return &mcp.Result{Value: &mcp.CallToolResult{Content: []mcp.Content{mcp.Text(text)}}}
-}
-
-var eras = []mcp.Revision{mcp.LatestRevision, mcp.LatestLegacyRevision}
-
-// eachWay runs a test in both eras, over a wire and in process. Each time, it runs the test with a
-// context that cannot end, so that calls lend their goroutine, and with one that can.
-func eachWay(t *testing.T, test func(t *testing.T, s setup, ctx context.Context)) {
-	for _, r := range eras {
-		for _, isWired := range []bool{false, true} {
-			for _, isLent := range []bool{false, true} {
-				t.Run(fmt.Sprintf("%s/wired=%v/lent=%v", r, isWired, isLent), func(t *testing.T) {
-					synctest.Test(t, func(t *testing.T) {
-						ctx := context.Background()
-						if !isLent {
-							ctx = t.Context()
-						}
-						test(t, setup{isWired: isWired, client: transport.ClientOptions{Revision: r}}, ctx)
-					})
-				})
-			}
-		}
-	}
-}
-
-// goroutineID names the running goroutine.
-func goroutineID() string {
-	buf := make([]byte, 64)
-	id, _, _ := strings.Cut(strings.TrimPrefix(string(buf[:runtime.Stack(buf, false)]), "goroutine "), " ")
-	return id
-}
 
 // A call lends its goroutine only if its caller waits for nothing but the response.
 func TestWhichCallsLendTheirGoroutine(t *testing.T) {
@@ -364,6 +260,7 @@ func TestRecursion(t *testing.T) {
 func TestCallsInFlightRunAtTheSameTime(t *testing.T) {
 	eachWay(t, func(t *testing.T, s setup, ctx context.Context) {
 		const width = 64
+		s.client.Tap, s.server.Tap = mcptest.ClientTap(t), mcptest.ServerTap(t)
 		var all sync.WaitGroup
 		all.Add(width)
 		s.handler = tool(func(context.Context, string, *mcp.Request) (*mcp.Result, error) {
@@ -462,5 +359,37 @@ func TestWhatIsDelivered(t *testing.T) {
 		if len(in.notes) > 0 {
 			t.Error("a notification reached the Inbound")
 		}
+	})
+}
+
+// Many calls of every kind at once break no rule of the protocol, at either side.
+func TestManyCallsOfEveryKind(t *testing.T) {
+	eachWay(t, func(t *testing.T, s setup, ctx context.Context) {
+		s.handler = mcp.HandlerFunc(fixture)
+		s.client.Capabilities.Elicitation = &mcp.ElicitationCapability{}
+		s.client.Tap, s.server.Tap = mcptest.ClientTap(t), mcptest.ServerTap(t)
+		c := s.connect(t)
+		defer c.Close()
+		var calls sync.WaitGroup
+		for i := range 8 {
+			calls.Go(func() {
+				for j := range 8 {
+					name := []string{"echo", "progress", "panic", "ask"}[(i+j)%4]
+					var notify func(mcp.Notification)
+					got := 0
+					if name == "progress" {
+						notify = func(mcp.Notification) { got++ }
+					}
+					text, res, err := call(ctx, c, name, notify)
+					switch {
+					case name == "echo" && text != `{"a":1}`, name == "panic" && err == nil, name != "panic" && err != nil,
+						name == "progress" && (text != "done" || got != 3),
+						name == "ask" && text != `hello "Ada"` && res.Type != mcp.ResultInputRequired:
+						t.Errorf("%s: %q, %d notifications, %v", name, text, got, err)
+					}
+				}
+			})
+		}
+		calls.Wait()
 	})
 }
