@@ -1,7 +1,6 @@
 package gateway_test
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -34,7 +33,6 @@ type sharingReplicas struct {
 	upstream mcp.Revision
 	quota    *transport.Quota // nil means the shared one
 	gateways []*gateway.Gateway
-	clusters []*cluster.Cluster
 }
 
 func newSharingReplicas(t *testing.T, s *server.Server, upstream mcp.Revision, taskAfter ...time.Duration) *sharingReplicas {
@@ -72,7 +70,7 @@ func (r *sharingReplicas) add(taskAfter time.Duration) {
 	h := hubOf(t, hub.Options{}, hub.Definition{Name: "up", Target: target, Options: client.Options{Wire: client.Wire{Revision: r.upstream}}})
 	settle(t, h)
 	g.Store(gatewayOf(t, h, gateway.Options{Keys: c.Keys(), Tasks: c.Tasks(), TaskAfter: taskAfter, Quota: r.quota}))
-	r.gateways, r.clusters = append(r.gateways, g.Load()), append(r.clusters, c)
+	r.gateways = append(r.gateways, g.Load())
 }
 
 // asksAt sends a request that must be answered by questions, and returns their keys and the state.
@@ -222,47 +220,5 @@ func TestLimitsOfSharedServer(t *testing.T) {
 	res, err := r.gateways[1].ServeMCP(t.Context(), answered(bob, state, keys...))
 	if got := text(t, res, err); got != "Ada." {
 		t.Errorf("the other client's call: %s", got)
-	}
-}
-
-// Short losses of the connections to NATS end no calls of another replica.
-func TestBreaksOfSharedServer(t *testing.T) {
-	t.Parallel()
-	s := server.New("up", "1", &server.Options{Logger: quiet})
-	release := make(chan struct{})
-	server.Tool(s, "wait", "", func(ctx context.Context, _ nothing) (string, error) {
-		select {
-		case <-release:
-			return "rested", nil
-		case <-ctx.Done():
-			return "", context.Cause(ctx)
-		}
-	})
-	server.Tool(s, "quick", "", func(context.Context, nothing) (string, error) { return "done", nil })
-	r := newSharingReplicas(t, s, mcp.LatestRevision, 0, 0)
-	waited := make(chan string, 1)
-	go func() {
-		res, err := r.gateways[1].ServeMCP(t.Context(), request("ada", `{"name":"up__wait","arguments":{}}`))
-		waited <- fmt.Sprintf("%s %v", res.Raw, err)
-	}()
-	for n := range 4 {
-		before, err := r.nats.Connz(nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, c := range before.Conns {
-			if err := r.nats.DisconnectClientByID(c.Cid); err != nil {
-				t.Fatal(err)
-			}
-		}
-		res, err := r.gateways[1].ServeMCP(t.Context(), request("ada", `{"name":"up__quick","arguments":{}}`))
-		if got := text(t, res, err); got != "done" {
-			t.Errorf("call %d: %s", n, got)
-		}
-		until(t, "the replicas are connected again", func() bool { return r.clusters[0].State().Connected && r.clusters[1].State().Connected })
-	}
-	close(release)
-	if got := <-waited; !strings.Contains(got, "rested") {
-		t.Errorf("the call in flight: %s", got)
 	}
 }

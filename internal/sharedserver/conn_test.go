@@ -251,6 +251,12 @@ func TestRestartAtOwner(t *testing.T) {
 		if isRemote, err := other.RestartAtOwner(t.Context()); !isRemote || err == nil || !strings.Contains(err.Error(), "it was asked to start again") {
 			t.Errorf("at the other replica: %v, %v", isRemote, err)
 		}
+		slow := make(chan struct{})
+		a.opts.Restart = func(string) error { <-slow; return nil }
+		if isRemote, err := other.RestartAtOwner(t.Context()); !isRemote || err != nil {
+			t.Errorf("a restart that takes long: %v, %v", isRemote, err)
+		}
+		close(slow)
 		n.Remove(a.instance)
 		if isRemote, err := other.RestartAtOwner(t.Context()); isRemote || err != nil {
 			t.Errorf("without an owner: %v, %v", isRemote, err)

@@ -332,6 +332,9 @@ func (s *server) describeReadiness() (answer []byte) {
 	return nil
 }
 
+// restartAnswer is how long another replica waits for the error of a restart, which goes on after that.
+const restartAnswer = 500 * time.Millisecond
+
 // restart starts the server again, which this process owns.
 func (s *server) restart() error {
 	s.mu.Lock()
@@ -340,7 +343,14 @@ func (s *server) restart() error {
 	if !isOwner {
 		return fmt.Errorf("it does not run the server %s", s.name)
 	}
-	return s.pool.opts.Restart(s.name)
+	done := make(chan error, 1)
+	s.pool.start(func() { done <- s.pool.opts.Restart(s.name) })
+	select {
+	case err := <-done:
+		return err
+	case <-time.After(restartAnswer):
+		return nil
+	}
 }
 
 // RestartAtOwner lets the replica that runs the server start it again. It reports false if no other replica is
