@@ -71,9 +71,10 @@ type server struct {
 	sweeper        *time.Timer
 	usedSinceSweep atomic.Bool // a call was dispatched since the last sweep
 
+	session atomic.Pointer[session] // opened by initialize; nil before that
+
 	mu             sync.Mutex
-	session        *session // opened by initialize; nil before that
-	dispatchClosed bool     // idleWorkers is closed
+	dispatchClosed bool // idleWorkers is closed
 }
 
 func newServer(ctx context.Context, conn transport.Conn, h mcp.Handler, opts transport.ServerOptions) *server {
@@ -209,11 +210,7 @@ func (s *server) refuseFrame(id jsonrpc.ID, e *mcp.Error) {
 	}
 }
 
-func (s *server) legacySession() *session {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.session
-}
+func (s *server) legacySession() *session { return s.session.Load() }
 
 // handleRequest admits a request and starts to serve it.
 func (s *server) handleRequest(msg jsonrpc.Message, b *responseBatch) {

@@ -95,9 +95,7 @@ func (s *server) openSession(c *call) *mcp.Error {
 	ss.out, ss.base, ss.wg, ss.principal, ss.watchesLists = s, s.base, &s.wg, s.opts.Principal, true
 	ss.discard = func() { s.discardSession(ss) }
 	ss.greeted = make(chan struct{})
-	s.mu.Lock()
-	s.session = ss
-	s.mu.Unlock()
+	s.session.Store(ss)
 	c.era = initializing{ss}
 	return nil
 }
@@ -121,11 +119,7 @@ func (ss *session) awaitGreeting(ctx context.Context) {
 
 // discardSession closes the session if initialize fails, so that the client may try again.
 func (s *server) discardSession(ss *session) {
-	s.mu.Lock()
-	if s.session == ss {
-		s.session = nil
-	}
-	s.mu.Unlock()
+	s.session.CompareAndSwap(ss, nil)
 	ss.endSession()
 }
 
