@@ -43,6 +43,9 @@ func TestRunSaves(t *testing.T) {
 	if err != nil || len(list.Chats) != 1 || list.Chats[0].ID != began.Session || list.Chats[0].Words != "What is 19 plus 23?" || list.Chats[0].Model != "gpt-test" {
 		t.Errorf("%+v, %v", list, err)
 	}
+	if out := runDowel(t, "", "chat", "--sessions"); !strings.Contains(out.stdout, "dowel run: What is 19 plus 23?") {
+		t.Errorf("%+v", out)
+	}
 	if out := runDowel(t, "", "chat", "--trace"); !strings.Contains(out.stdout, "cli-test.add a=19 b=23") || !strings.Contains(out.stdout, "step 2 · request 2") {
 		t.Errorf("%+v", out)
 	}

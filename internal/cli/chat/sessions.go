@@ -49,11 +49,20 @@ func listSessions(f *factory.Factory) error {
 func showSessions(f *factory.Factory, all []session.Summary) {
 	rows := [][]string{{"ID", "CHANGED", "MODEL", "FOLDER", "FIRST WORDS"}}
 	for _, s := range all {
-		rows = append(rows, []string{s.ID, s.Changed.Local().Format("2006-01-02 15:04"), term.Line(s.Model), truncateStart(term.Line(s.Folder), 30), term.FirstLine(s.Words)})
+		rows = append(rows, []string{s.ID, s.Changed.Local().Format("2006-01-02 15:04"), term.Line(s.Model), truncateStart(term.Line(s.Folder), 30), term.FirstLine(firstWords(&s))})
 	}
 	for _, text := range f.Stdout.Table(rows) {
 		fmt.Fprintln(f.Stdout, text)
 	}
+}
+
+// firstWords returns the user's first words for a list, behind the name of the program if that is not
+// dowel chat.
+func firstWords(s *session.Summary) string {
+	if s.Program != "" {
+		return s.Program + ": " + s.Words
+	}
+	return s.Words
 }
 
 // truncateStart returns the end of a text that fits into width columns, with … in place of its start

@@ -85,16 +85,12 @@ func (c *conversation) writeSessions(all []session.Summary) {
 	}
 	out := c.app.Stdout
 	for i, s := range all {
-		words := s.Words
-		if s.Program != "" {
-			words = s.Program + ": " + words
-		}
 		if i == maxListed {
 			c.view.Note("%d more: dowel chat --sessions lists all", len(all)-i)
 			break
 		}
 		head := s.ID + "  " + s.Changed.Local().Format("2006-01-02 15:04") + "  "
-		fmt.Fprintln(out, term.Shorten(head+term.FirstLine(words), max(out.Columns()-1, 20)))
+		fmt.Fprintln(out, term.Shorten(head+term.FirstLine(firstWords(&s)), max(out.Columns()-1, 20)))
 	}
 	c.view.Note("/resume ID shows a conversation and continues it")
 }
