@@ -23,7 +23,8 @@ type Record struct {
 	// Replica is the replica that has written the line, if it is another one.
 	Replica string `json:"replica,omitzero"`
 	// Method is the method of the request, or of the user's action: servers/enable, disable, restart,
-	// trust or logout, definitions/accept. definitions/change and config/change have no sender.
+	// login, trust or logout, definitions/accept, config/save or import. No user makes
+	// definitions/change and config/change.
 	Method string `json:"method"`
 	// Server is the upstream. Name is the upstream's tool, prompt or URI.
 	Server string `json:"server,omitzero"`

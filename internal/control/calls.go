@@ -136,6 +136,9 @@ func (c *Calls) Close() error {
 func (c *Calls) connect(ctx context.Context, revision mcp.Revision) (*client.Client, error) {
 	c.dialMu.Lock()
 	defer c.dialMu.Unlock()
+	if c.life.Err() != nil {
+		return nil, context.Cause(c.life) // Close may have run
+	}
 	if cl := c.clients[revision]; cl != nil {
 		return cl, nil
 	}

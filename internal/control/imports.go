@@ -1,6 +1,10 @@
 package control
 
 import (
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -9,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/dowel-mcp/dowel/internal/config"
+	"github.com/dowel-mcp/dowel/internal/config/transfer"
 	"github.com/dowel-mcp/dowel/internal/importing"
 )
 
@@ -37,6 +42,8 @@ type ImportServer struct {
 type ImportChoice struct {
 	Path string `json:"path"` // of the tool's file
 	Name string `json:"name"`
+	// Seen identifies the entry as it was shown: another entry is not added.
+	Seen string `json:"seen"`
 }
 
 // ImportRequest adds servers of other tools to the user's file.
@@ -59,7 +66,7 @@ func ListImports(o config.Options) Imports {
 	found := importing.Find(o, to, nil, nil)
 	all := Imports{File: to.Path, Servers: []ImportServer{}, Problems: found.Problems}
 	for _, f := range found.Findings {
-		s := ImportServer{ImportChoice: ImportChoice{f.Path, f.Name}, Tool: f.Dialect, Why: f.SkipReason, Target: f.DescribeTarget(),
+		s := ImportServer{ImportChoice: ImportChoice{f.Path, f.Name, digestEntry(f)}, Tool: f.Dialect, Why: f.SkipReason, Target: f.DescribeTarget(),
 			Notes: f.DescribeNotes(o), Facts: f.TrustFacts(config.Variables{}).Lines()}
 		if d, err := config.LookupDialect(f.Dialect); err == nil {
 			s.Tool = d.Title
@@ -72,6 +79,20 @@ func ListImports(o config.Options) Imports {
 	return all
 }
 
+// importSalt keeps the digests of entries, which may have secrets, from being guessed.
+var importSalt = rand.Text()
+
+// digestEntry identifies everything in the entry of a server.
+func digestEntry(f importing.Finding) string {
+	text, err := json.Marshal(transfer.Entry(f.Server, ""))
+	if err != nil {
+		return "" // impossible: entries are written as JSON
+	}
+	sum := hmac.New(sha256.New, []byte(importSalt))
+	sum.Write(text)
+	return hex.EncodeToString(sum.Sum(nil))
+}
+
 // AddImports adds servers of other tools to the user's file. If one of them cannot be added any more,
 // it adds none.
 func AddImports(o config.Options, q ImportRequest) (ImportOutcome, error) {
@@ -79,12 +100,15 @@ func AddImports(o config.Options, q ImportRequest) (ImportOutcome, error) {
 		return ImportOutcome{}, errors.New("choose at least one server")
 	}
 	to := importing.UserDestination(o)
+	if err := to.Check(o); err != nil {
+		return ImportOutcome{}, err
+	}
 	found := importing.Find(o, to, nil, nil).Findings
 	var added []importing.Finding
 	outcome := ImportOutcome{File: to.Path}
 	for _, choice := range q.Servers {
 		i := slices.IndexFunc(found, func(f importing.Finding) bool {
-			return f.Path == choice.Path && f.Name == choice.Name && f.SkipReason == ""
+			return f.Path == choice.Path && f.Name == choice.Name && f.SkipReason == "" && digestEntry(f) == choice.Seen
 		})
 		if i < 0 {
 			return ImportOutcome{}, fmt.Errorf("nothing was added: %s in %s has changed or cannot be added; look again", choice.Name, choice.Path)

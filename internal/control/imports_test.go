@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -43,8 +44,10 @@ func TestImports(t *testing.T) {
 		t.Errorf("%q", why)
 	}
 
-	notes := control.ImportChoice{Path: cursor, Name: "My Notes"}
-	for _, wrong := range [][]control.ImportChoice{nil, {notes, {Path: cursor, Name: "mine"}}, {notes, {Path: own, Name: "My Notes"}}} {
+	notes := all.Servers[slices.IndexFunc(all.Servers, func(s control.ImportServer) bool { return s.Name == "My Notes" })].ImportChoice
+	other := notes
+	other.Seen = "of another entry"
+	for _, wrong := range [][]control.ImportChoice{nil, {other}, {notes, {Path: cursor, Name: "mine"}}, {notes, {Path: own, Name: "My Notes", Seen: notes.Seen}}} {
 		if outcome, err := control.AddImports(o, control.ImportRequest{Servers: wrong}); err == nil {
 			t.Errorf("%+v: %+v", wrong, outcome)
 		}
@@ -61,6 +64,19 @@ func TestImports(t *testing.T) {
 		if !strings.Contains(got, part) {
 			t.Errorf("%s is not in\n%s", part, got)
 		}
+	}
+}
+
+// Nothing is added to a file of another tool's format.
+func TestImportIntoForeignFile(t *testing.T) {
+	t.Parallel()
+	home := t.TempDir()
+	code := filepath.Join(home, ".vscode", "mcp.json")
+	write(t, code, `{"servers": {}}`)
+	o := config.Options{Home: home, GOOS: "linux", Env: func(string) (string, bool) { return "", false }, Files: []string{code}}
+	_, err := control.AddImports(o, control.ImportRequest{Servers: []control.ImportChoice{{Path: code, Name: "x"}}})
+	if err == nil || !strings.Contains(err.Error(), "has the format of") {
+		t.Error(err)
 	}
 }
 

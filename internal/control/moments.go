@@ -51,24 +51,27 @@ func (m *Moments) Follow(ctx context.Context, d Running) {
 	_, asked := d.asks().countOpen()
 	poll := time.NewTicker(configInterval)
 	defer poll.Stop()
-	m.keep(d)
+	m.keep(d, time.Now())
 	for {
+		since := time.Time{}
 		select {
 		case <-ctx.Done():
 			return
 		case <-changes.due:
+			changedAt := changes.since()
 			if changed, _ := changes.take(); !changed {
 				continue
 			}
+			since = changedAt
 		case <-asked:
 			_, asked = d.asks().countOpen()
 		case <-poll.C:
 			if d.configSet() == loaded {
 				continue
 			}
-			loaded = d.configSet()
+			loaded, since = d.configSet(), time.Now().Add(-configInterval)
 		}
-		m.keep(d)
+		m.keep(d, since)
 		select {
 		case <-time.After(momentInterval):
 		case <-ctx.Done():
@@ -76,11 +79,18 @@ func (m *Moments) Follow(ctx context.Context, d Running) {
 	}
 }
 
-// keep adds the present state.
-func (m *Moments) keep(d Running) {
-	now := &moment{since: time.Now(), status: d.Controller.Status(), catalog: d.Hub.Catalog(), config: d.configSet()}
+// keep adds the present state, which is one since a time; a zero time means now.
+func (m *Moments) keep(d Running, since time.Time) {
+	if since.IsZero() {
+		since = time.Now()
+	}
+	now := &moment{since: since, status: d.Controller.Status(), catalog: d.Hub.Catalog(), config: d.configSet()}
 	if asks := d.asks(); asks != nil {
 		now.asks = asks.List()
+		for i := range now.asks.Asks { // they hold requests and results of clients
+			ask := &now.asks.Asks[i]
+			ask.rules, ask.decided, ask.deliver = nil, nil, nil
+		}
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -89,7 +99,11 @@ func (m *Moments) keep(d Running) {
 
 // add adds a moment, and drops the oldest ones down to the limits. m.mu is held.
 func (m *Moments) add(now *moment) {
-	if n := len(m.kept); n == 0 || m.kept[n-1].differsFrom(now) {
+	n := len(m.kept)
+	if n > 0 && now.since.Before(m.kept[n-1].since) {
+		now.since = m.kept[n-1].since // times do not decrease
+	}
+	if n == 0 || m.kept[n-1].differsFrom(now) {
 		m.parts++
 	}
 	m.servers += len(now.status.Servers)

@@ -14,7 +14,8 @@ type notes struct {
 	due chan struct{} // holds a token when there is something to write
 
 	mu      sync.Mutex
-	waiting bool // a timer is going to fill due
+	waiting bool      // a timer is going to fill due
+	first   time.Time // of the first event since the last take
 	changed bool
 	logged  []string
 }
@@ -40,9 +41,16 @@ func (n *notes) addEvent(e hub.Event) {
 		n.logged = append(n.logged, e.Upstream)
 	}
 	if !n.waiting {
-		n.waiting = true
+		n.waiting, n.first = true, time.Now()
 		time.AfterFunc(statusInterval, func() { n.due <- struct{}{} })
 	}
+}
+
+// since returns the time of the first event since the last call of take.
+func (n *notes) since() time.Time {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.first
 }
 
 // take returns the changes since its last call: whether the status has changed, and the servers

@@ -1,7 +1,6 @@
 package control
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"net/http"
@@ -232,7 +231,7 @@ type clientState struct {
 func (c *clientState) countTokens(f *journal.Frame) {
 	switch {
 	case f.Method != mcp.MethodListTools || len(f.Body) == 0:
-	case f.Kind == journal.Request && !bytes.Contains(f.Body, []byte(`"cursor"`)):
+	case f.Kind == journal.Request && rawjson.Lookup(rawjson.Lookup(f.Body, "params"), "cursor") == nil:
 		c.Tokens = 0
 	case f.Kind == journal.Response:
 		c.Tokens += tokencount.EstimateText(f.Body) * f.Size / len(f.Body) // a long body is cut

@@ -17,7 +17,7 @@ func (d Running) addTools(mux *http.ServeMux, protect func(http.HandlerFunc) htt
 	mux.HandleFunc("POST /v1/form", protect(d.serveForm))
 	mux.HandleFunc("POST /v1/check", protect(d.serveCheck))
 	mux.HandleFunc("POST /v1/complete", protect(d.serveCompletion))
-	mux.HandleFunc("GET /v1/watch", protect(d.serveWatch))
+	mux.HandleFunc("POST /v1/watch", protect(d.serveWatch))
 	mux.HandleFunc("GET /v1/calls", protect(func(w http.ResponseWriter, _ *http.Request) { writeJSON(w, d.Calls.List()) }))
 	mux.HandleFunc("POST /v1/calls", protect(func(w http.ResponseWriter, r *http.Request) {
 		var q CallRequest

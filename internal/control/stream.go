@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
+	"slices"
 	"strconv"
 	"time"
 
@@ -228,13 +229,16 @@ func (rr *rowReader) row(r journal.Record) (line rowLine, ok bool) {
 		return rr.frameRow(r)
 	}
 	o := rr.operation(r.Operation.ID)
+	wasShown, isForgotten := o.shown, o.state == nil && !r.Operation.IsOpen()
 	o.state = r.Operation
 	if !r.Operation.IsOpen() {
-		delete(rr.open, r.Operation.ID)
+		rr.forget(r.Operation.ID)
 	}
-	wasShown := o.shown
-	o.shown = !rr.frames && (!rr.filters || rr.accept.MatchOperation(r.Operation, o.frames))
-	return rowLine{Line: journal.LineOf(r), What: o.what, Gone: !o.shown}, o.shown || wasShown
+	if rr.frames {
+		return rowLine{}, false
+	}
+	o.shown = !rr.filters || rr.accept.MatchOperation(r.Operation, o.frames)
+	return rowLine{Line: journal.LineOf(r), What: o.what, Gone: !o.shown}, o.shown || wasShown || isForgotten
 }
 
 // frameRow returns the line of a frame: in a stream of operations only if it belongs to none.
@@ -255,6 +259,17 @@ func (rr *rowReader) frameRow(r journal.Record) (line rowLine, ok bool) {
 		return rowLine{}, false
 	}
 	return summarize(r), true
+}
+
+// forget drops the memory of an operation that has ended.
+func (rr *rowReader) forget(id uint64) {
+	delete(rr.open, id)
+	for i, other := range slices.Backward(rr.order) {
+		if other == id {
+			rr.order = slices.Delete(rr.order, i, i+1)
+			return
+		}
+	}
 }
 
 // operation returns the memory of an operation.

@@ -158,6 +158,32 @@ func TestStreamOfChangingOperation(t *testing.T) {
 	}
 }
 
+// An operation that a stream has forgotten, since many others came later, is gone when it ends.
+func TestStreamForgetsNoOpenOperation(t *testing.T) {
+	t.Parallel()
+	a := serveConsoleAPI(t)
+	slow := a.recorder.ClientConn()
+	slow.AddFrame(framesink.Received, []byte(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"read"}}`), nil)
+	next := a.follow(url.Values{"filter": {"status:pending"}})
+	if rows := rowsUntil(next, 1); len(rows) != 1 {
+		t.Fatalf("%+v", rows)
+	}
+	for i := range 2100 {
+		a.call(i+2, "quick", `{"content":[]}`)
+	}
+	slow.AddFrame(framesink.Sent, []byte(`{"jsonrpc":"2.0","id":1,"result":{"content":[]}}`), nil)
+	isGone := false
+	for end := a.newest(); !isGone; {
+		rows := rowsUntil(next, end)
+		for _, r := range rows {
+			isGone = isGone || r.Name == "read" && r.Gone
+		}
+		if end = a.newest(); len(rows) == 0 && !isGone {
+			continue
+		}
+	}
+}
+
 // A stream has the status, the operations that the filter accepts, and continues where it was left.
 func TestStream(t *testing.T) {
 	t.Parallel()

@@ -47,7 +47,10 @@ func (d Running) serveCompletion(w http.ResponseWriter, r *http.Request) {
 		writeOutcome(w, err)
 		return
 	}
-	values, err := d.Calls.Complete(r.Context(), q)
+	ctx, stop := context.WithCancel(r.Context())
+	defer stop()
+	defer context.AfterFunc(d.Life, stop)()
+	values, err := d.Calls.Complete(ctx, q)
 	writeResult(w, map[string]any{"values": append([]string{}, values...)}, err)
 }
 
@@ -121,13 +124,17 @@ func describeChange(change client.Change) WatchEvent {
 
 // serveWatch answers with the events of a subscription, one JSON object a line.
 func (d Running) serveWatch(w http.ResponseWriter, r *http.Request) {
-	q := r.URL.Query()
+	var name ItemName
+	if err := json.NewDecoder(r.Body).Decode(&name); err != nil {
+		writeOutcome(w, err)
+		return
+	}
 	ctx, stop := context.WithCancel(r.Context())
 	defer stop()
 	defer context.AfterFunc(d.Life, stop)()
 	out, flush := json.NewEncoder(w), http.NewResponseController(w).Flush
 	begun := false
-	err := d.Calls.Watch(ctx, ItemName{q.Get("server"), q.Get("kind"), q.Get("name")}, func(e WatchEvent) error {
+	err := d.Calls.Watch(ctx, name, func(e WatchEvent) error {
 		begun = true
 		if err := out.Encode(e); err != nil {
 			return err

@@ -39,6 +39,18 @@ func UserDestination(o config.Options) Destination {
 	return Destination{Path: config.UserFile(o), ProjectFolder: o.Project}
 }
 
+// Check returns an error if the file has the format of another tool, so that dowel would not read the
+// servers that it adds.
+func (to Destination) Check(o config.Options) error {
+	for _, file := range config.Load(o).Files {
+		d, err := config.LookupDialect(file.Dialect)
+		if file.Path == to.Path && err == nil && !slices.Equal(d.Key, []string{"mcpServers"}) {
+			return fmt.Errorf("%s has the format of %s, to which dowel adds no servers", to.Path, d.Title)
+		}
+	}
+	return nil
+}
+
 // Found are the servers of other tools.
 type Found struct {
 	// Findings has the servers of the project last.

@@ -115,6 +115,9 @@ func (in *Input) Variable() string {
 // variable matches a value with variables of dowel. Their values are not known yet.
 var variable = regexp.MustCompile(`\$\{[^}]*\}`)
 
+// IsVariable reports whether a text is one variable of a configuration file and nothing else.
+func IsVariable(text string) bool { return variable.FindString(text) == text && text != "" }
+
 // Check returns an error unless a value is valid for the input. The error does not show a secret.
 func (in *Input) Check(value string) error {
 	switch {

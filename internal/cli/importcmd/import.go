@@ -87,6 +87,9 @@ func runImport(ctx context.Context, f *factory.Factory, names []string, opts Opt
 	if err != nil {
 		return err
 	}
+	if err := goal.Check(o); err != nil {
+		return exit.UsageError{Err: err}
+	}
 	all, err := findServers(f, o, goal, names, opts.from)
 	if err != nil {
 		return err

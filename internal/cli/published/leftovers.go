@@ -30,17 +30,19 @@ func Leftovers(s *config.Server) (all []Leftover) {
 }
 
 // RemoveLeftovers removes the folders of a removed entry, unless another entry may need them: they
-// stay if a file cannot be read, or if the entry was in a file of --config, since dowel does not
-// know all such files.
+// stay if a file cannot be read, and if the entry was in a file of --config or of a project, since
+// dowel does not know all such files.
 func RemoveLeftovers(f *factory.Factory, removed *config.Server, o config.Options) {
 	all := Leftovers(removed)
 	if len(all) == 0 {
 		return
 	}
 	set := config.Load(o)
-	isUnsure := len(o.Files) > 0 || slices.ContainsFunc(set.Files, func(file config.File) bool { return file.Broken })
+	isUnsure := len(o.Files) > 0 || removed.Scope != config.User || slices.ContainsFunc(set.Files, func(file config.File) bool { return file.Broken })
 	for _, l := range all {
-		if slices.ContainsFunc(set.Servers, func(s *config.Server) bool { return slices.Contains(Leftovers(s), l) }) {
+		isUsed := slices.ContainsFunc(set.Servers, func(s *config.Server) bool { return slices.Contains(Leftovers(s), l) }) ||
+			slices.ContainsFunc(set.Shadowed, func(s config.Shadow) bool { return slices.Contains(Leftovers(s.Server), l) })
+		if isUsed {
 			continue
 		}
 		l.remove(f, isUnsure)

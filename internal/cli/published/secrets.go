@@ -58,6 +58,16 @@ func newSecretFiles(server string) (*secretFiles, error) {
 	}
 }
 
+// add adds a secret, and returns the name of its file: name, with a number if that is taken.
+func (f *secretFiles) add(name, secret string) string {
+	free := name
+	for n := 2; f.secrets[free] != ""; n++ {
+		free = fmt.Sprintf("%s_%d", name, n)
+	}
+	f.secrets[free] = secret
+	return free
+}
+
 // reference returns the variable of a configuration file for a secret.
 func (f *secretFiles) reference(name string) string {
 	return "${file:" + tildePath(filepath.Join(f.folder, name)) + "}"
@@ -131,11 +141,14 @@ func (a *addition) askSecrets(ctx context.Context, p *install.Plan, given, value
 		if err != nil {
 			return nil, err
 		}
-		if secret == "" {
-			continue
+		switch {
+		case secret == "":
+		case install.IsVariable(secret): // the user refers to a secret that is elsewhere
+			values[in.Name] = []string{secret}
+		default:
+			name := files.add(in.Variable(), secret)
+			values[in.Name] = []string{files.reference(name)}
 		}
-		files.secrets[in.Variable()] = secret
-		values[in.Name] = []string{files.reference(in.Variable())}
 	}
 	if files == nil || len(files.secrets) == 0 {
 		return nil, nil

@@ -42,7 +42,7 @@ starts the server at once and shows the result.
 A published server needs neither command nor URL. Give its name in the MCP registry (dowel search finds it), a server.json
 file, an MCPB bundle (FILE.mcpb or its URL), or the install link of another tool. dowel shows what will run, asks for the
 values that the server needs, and fixes the version. What you type for a secret is not shown and goes into a file that only you
-can read; the entry names the file. A bundle is unpacked into your data folder. Both are removed with the server.
+can read; the entry names the file. A bundle is unpacked into your data folder. dowel servers remove removes both.
 
 Without servers of your own, dowel starts its built-in servers. After you add your first server, it no longer does.`,
 		Example: `  dowel add files -- npx -y @modelcontextprotocol/server-filesystem .

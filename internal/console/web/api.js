@@ -78,7 +78,7 @@ export async function lines(path, init, take) {
   }
 }
 
-export const postLines = (path, take, signal) =>
-  lines(path, { method: "POST", headers: { "Content-Type": "application/json" }, body: "{}", signal }, take);
+export const postLines = (path, take, signal, body = {}) =>
+  lines(path, { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body), signal }, take);
 
 export const serverPath = (name) => "/v1/servers/" + encodeURIComponent(name);

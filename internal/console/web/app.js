@@ -190,6 +190,7 @@ store.addEventListener("asks", drawRail);
 
 // A page of an older dowel has older files.
 store.addEventListener("status", () => {
+  if (!store.status.version) return;
   if (document.body.dataset.version && document.body.dataset.version !== store.status.version) location.reload();
   document.body.dataset.version = store.status.version;
 });

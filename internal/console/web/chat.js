@@ -1,6 +1,6 @@
 // @ts-check
 // Chat: the conversations of the agent, live and past, step by step.
-import { get, getText, isShownAt, lines, post, session } from "./api.js";
+import { get, getText, isShownAt, lines, moment, post, session } from "./api.js";
 import { Questions } from "./asks.js";
 import { attempt, command, el, fill, later, moveFocus, oneLine, peg, reasonOf, redraw, reveal } from "./dom.js";
 import { age, clock, plural, shortClock, took } from "./format.js";
@@ -115,7 +115,7 @@ export class ChatScreen extends Screen {
     this.#sendButton.hidden = works && !waits;
     this.#note.textContent = oneLine(this.#failed.get(this.#id) ?? here?.problem ?? "");
     if (isNew) fill(this.#head, el("h2", {}, "New conversation"), el("p", { class: "soft" }, session.readOnly ? "This console only reads, so it begins no conversation." : problem ? reveal(problem) : "The model gets the tools of all servers, and runs in dowel: it goes on when this page is closed. Its questions appear here and in Asks."));
-    if (works && this.#drafting !== this.#id) this.#follow(this.#id);
+    if (works && !moment() && this.#drafting !== this.#id) this.#follow(this.#id);
   }
 
   /** Shows the reply that the model writes now. */

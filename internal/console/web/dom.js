@@ -123,16 +123,31 @@ export function toast(text, isError) {
   toastTimer = setTimeout(() => (node.className = ""), isError ? 8000 : 1600);
 }
 
+let endDialog = /** @type {(() => void)|null} */ (null);
+
+/** Closes the dialog that is open, as the user does without an answer. */
+export const closeDialog = () => endDialog?.();
+
 /**
- * Asks in a dialog. @returns {Promise<string>} the value of the button, or "" if it was closed.
+ * Asks in a dialog, in place of one that is open. @returns {Promise<string>} the value of the button, or "" if it was closed.
  * @param {string} title @param {any} body @param {Array<{value: string, text: string, kind?: string}>} buttons
  */
 export function ask(title, body, buttons) {
   const dialog = at("dialog");
-  dialog.returnValue = "";
+  closeDialog();
   dialog.setAttribute("aria-labelledby", "dialog-title");
-  fill(dialog, el("h2", { id: "dialog-title" }, title), body,
-    el("div", { class: "buttons" }, buttons.map((b) => el("button", { class: b.kind ?? "", click: () => dialog.close(b.value) }, b.text))));
-  dialog.showModal();
-  return new Promise((resolve) => dialog.addEventListener("close", () => resolve(dialog.returnValue), { once: true }));
+  return new Promise((resolve) => {
+    const answer = (value) => {
+      dialog.removeEventListener("close", onClose);
+      endDialog = null;
+      dialog.close();
+      resolve(value);
+    };
+    const onClose = () => { if (!dialog.open) answer(""); }; // else it is the late event of the dialog before
+    endDialog = () => answer("");
+    fill(dialog, el("h2", { id: "dialog-title" }, oneLine(title)), body,
+      el("div", { class: "buttons" }, buttons.map((b) => el("button", { class: b.kind ?? "", click: () => answer(b.value) }, b.text))));
+    dialog.addEventListener("close", onClose);
+    dialog.showModal();
+  });
 }

@@ -26,7 +26,7 @@ export const importServers = () => attempt(async () => {
     [...Map.groupBy(servers, (s) => s.path)].map(([path, all]) => el("section", {}, el("h3", {}, oneLine(all[0].tool), el("span", { class: "soft where" }, oneLine(path))), el("ul", {}, all.map((s) => row(s, chosen))))),
     chosen.size ? el("label", { class: "check" }, trust, "Let tools run without asking if their server declares them read-only") : null);
   const cancel = { value: "", text: chosen.size ? "Cancel" : "Close", kind: "quiet" };
-  if (!await ask("Import from your other tools", body, chosen.size ? [cancel, { value: "add", text: "Add the chosen servers", kind: "strong" }] : [cancel]) || !chosen.size) return;
-  const added = await post("/v1/imports", { servers: [...chosen.values()].map(({ path, name }) => ({ path, name })), trustAnnotations: trust.checked });
+  if (await ask("Import from your other tools", body, chosen.size ? [cancel, { value: "add", text: "Add the chosen servers", kind: "strong" }] : [cancel]) !== "add" || !chosen.size) return;
+  const added = await post("/v1/imports", { servers: [...chosen.values()].map(({ path, name, seen }) => ({ path, name, seen })), trustAnnotations: trust.checked });
   toast(added.warning ?? `Added ${plural(added.added.length, "server")} to ${added.file}`, !!added.warning);
 });

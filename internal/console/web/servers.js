@@ -1,7 +1,7 @@
 // @ts-check
 // Servers: their state with its cause and the next step, and the clients that use them.
-import { get, isEmbedded, isShownAt, nowShown, post, postLines, prefix, lines, serverPath, session } from "./api.js";
-import { ask, at, attempt, command, el, fill, moveFocus, oneLine, peg, reasonOf, redraw, reveal, toast, webAddress } from "./dom.js";
+import { get, isEmbedded, isShownAt, moment, nowShown, post, postLines, prefix, lines, serverPath, session } from "./api.js";
+import { ask, attempt, closeDialog, command, el, fill, moveFocus, oneLine, peg, reasonOf, redraw, reveal, toast, webAddress } from "./dom.js";
 import { age, clock, plural, shortClock, states, took } from "./format.js";
 import { importServers } from "./import.js";
 import { facts, inspect, isShown, tabs } from "./inspector.js";
@@ -71,7 +71,7 @@ export class ServersScreen extends Screen {
       return;
     }
     const all = status.servers.filter((s) => !this.#filter || `${s.name} ${s.status} ${s.title ?? ""} ${s.origin ?? ""}`.toLowerCase().includes(this.#filter));
-    redraw(this.#list, (status.problems ?? []).map((p) => el("p", { class: "banner bad" }, peg("○", "bad"), " ", reveal(p), " dowel keeps its last configuration.")),
+    redraw(this.#list, (status.problems ?? []).map((p) => el("p", { class: "banner bad" }, peg("○", "bad"), " ", reveal(p), moment() ? "" : " dowel keeps its last configuration.")),
       groups.map((title, g) => this.#drawGroup(title, all.filter((s) => groupOf(s) === g))), this.#drawEmpty(status, all));
     this.#inspect();
   }
@@ -79,6 +79,7 @@ export class ServersScreen extends Screen {
   #drawEmpty(status, all) {
     if (all.length) return null;
     if (status.servers.length) return el("p", { class: "empty" }, "No server matches this filter.");
+    if (moment()) return el("p", { class: "empty" }, "No server is known of then.");
     if (isEmbedded) return el("p", { class: "empty" }, "The program has no servers.");
     return el("div", { class: "empty" }, el("p", {}, "You have no servers yet. Copy those of your other tools, or add one:"),
       session.readOnly ? el("p", {}, command("dowel import")) : el("p", {}, el("button", { class: "strong", data: { key: "import" }, click: importServers }, "Import from other tools…")), el("p", {}, command("dowel servers add everything -- npx -y @modelcontextprotocol/server-everything")));
@@ -136,21 +137,27 @@ export class ServersScreen extends Screen {
   /** Logs in at a server: its authorization server's page opens in a window of its own. */
   #logIn(s) {
     const stop = new AbortController();
-    const show = async ({ k, page, error }) => {
-      if (k === "end") {
-        at("dialog").close("");
-        toast(error ? `${s.name}: ${error}` : `You are logged in at ${s.name}`, !!error);
-        return;
-      }
+    let shows = false, hasEnded = false;
+    this.signal.addEventListener("abort", () => stop.abort());
+    const open = async (page) => {
+      shows = true;
       const answer = await ask(`Log in at ${s.name}`, el("div", {}, el("p", {}, "Look at the name of the site before you go there."), webAddress(page.url), el("p", { class: "soft" }, `Afterwards the browser comes back to port ${page.port} of the machine of dowel. From another machine, forward it first: `, command(`ssh -L ${page.port}:127.0.0.1:${page.port} HOST`))),
-        [{ value: "cancel", text: "Cancel", kind: "quiet" }, { value: "open", text: "Open it", kind: "strong" }]);
-      if (answer === "open") {
-        window.open(page.url, "_blank", "noopener,noreferrer");
-        toast("Waiting for the login…");
-      } else if (answer === "cancel") stop.abort();
+        [{ value: "", text: "Cancel", kind: "quiet" }, { value: "open", text: "Open it", kind: "strong" }]);
+      shows = false;
+      if (hasEnded) return;
+      if (answer !== "open") { stop.abort(); return; }
+      window.open(page.url, "_blank", "noopener,noreferrer");
+      toast("Waiting for the login…");
+    };
+    const end = (error) => {
+      hasEnded = true;
+      if (shows) closeDialog();
+      toast(error ? `${s.name}: ${error}` : `You are logged in at ${s.name}`, !!error);
     };
     return attempt(async () => {
-      try { await postLines(serverPath(s.name) + "/login", (batch) => batch.forEach(show), stop.signal); } catch (e) { if (!stop.signal.aborted) throw e; }
+      try {
+        await postLines(serverPath(s.name) + "/login", (batch) => batch.forEach((e) => (e.k === "page" ? open(e.page) : end(e.error))), stop.signal);
+      } catch (e) { if (!stop.signal.aborted) throw e; }
     });
   }
 
@@ -163,7 +170,7 @@ export class ServersScreen extends Screen {
         q.changes ? [el("h3", {}, "Changed since you allowed it"), list(q.changes)] : null, el("h3", {}, "What would run"), list(q.facts));
       const answer = await ask(`May ${s.name} run?`, body, [{ value: "", text: "Not now", kind: "quiet" },
         ...(q.hasFiles ? [{ value: "folder", text: "Allow, whatever its code becomes" }] : []), { value: "version", text: q.hasFiles ? "Allow this version" : "Allow", kind: "strong" }]);
-      if (!answer) return;
+      if (answer !== "version" && answer !== "folder") return;
       await post(serverPath(s.name) + "/trust", { seen: q.seen, folder: answer === "folder" });
       toast(`${s.name} is allowed`);
     });

@@ -1,6 +1,7 @@
 // @ts-check
 // All that the page knows, and the one stream that it comes from.
 import { LoggedOut, get, lines, moment } from "./api.js";
+import { reasonOf } from "./dom.js";
 
 /** maxRows limits the rows that a page keeps; the oldest are dropped in steps. */
 const maxRows = 100_000, dropStep = 5_000;
@@ -52,8 +53,15 @@ class Store extends EventTarget {
   /** Shows the time of the address. */
   async travel() {
     if (!moment()) return this.#show(this.#now);
-    const wanted = moment(), [status, { asks }] = await Promise.all([get("/v1/status"), get("/v1/asks")]);
-    if (wanted === moment()) this.#show({ status, asks: asks.length });
+    const wanted = moment();
+    let then;
+    try {
+      const [status, { asks }] = await Promise.all([get("/v1/status"), get("/v1/asks")]);
+      then = { status, asks: asks.length };
+    } catch (e) {
+      then = { status: { ...this.#now.status, servers: [], problems: [reasonOf(e)] }, asks: 0 };
+    }
+    if (wanted === moment()) this.#show(then);
   }
 
   /** Chooses the rows. */
@@ -149,7 +157,7 @@ class Store extends EventTarget {
         this.boot = line.boot;
       } else if (line.k === "status") {
         this.#now.status = line.status;
-        if (!moment() || !this.status) this.#show(this.#now);
+        if (!moment()) this.#show(this.#now);
       } else if (line.k === "filter") {
         this.filterError = line.error;
         this.complete = true;
@@ -201,8 +209,9 @@ class Store extends EventTarget {
     const row = this.operations.get(id);
     if (!row) return;
     this.operations.delete(id);
-    this.rows.splice(this.rows.lastIndexOf(row), 1);
-    this.emit("removed", row);
+    const index = this.rows.lastIndexOf(row);
+    this.rows.splice(index, 1);
+    this.emit("removed", { row, index });
   }
 
   #dropOldest() {

@@ -1,6 +1,6 @@
 // @ts-check
 // Tools, resources and prompts of all servers: find one, fill in its form, call it, read the result.
-import { get, isEmbedded, lines, post, session } from "./api.js";
+import { get, isEmbedded, post, postLines, session } from "./api.js";
 import { ask, attempt, copy, cutText, el, fill, focusOn, later, moveFocus, oneLine, peg, reasonOf, redraw, reveal, toast } from "./dom.js";
 import { clock, pegOf, plural, size, took } from "./format.js";
 import { compareResults, followCall } from "./call.js";
@@ -227,7 +227,7 @@ export class ToolsScreen extends Screen {
       while (changes.childElementCount > 50) changes.lastElementChild?.remove();
     };
     try {
-      await lines(`/v1/watch?${itemQuery(i)}`, { signal: stop.signal }, (batch) => batch.forEach(show));
+      await postLines("/v1/watch", (batch) => batch.forEach(show), stop.signal, { server: i.server, kind: i.kind, name: i.name });
     } catch (e) {
       if (!stop.signal.aborted) show({ k: "state", state: "refused", message: reasonOf(e), t: Date.now() });
     }
@@ -285,8 +285,11 @@ export class ToolsScreen extends Screen {
     this.#check();
     const call = { server: i.server, kind: i.kind, name: i.name, arguments: this.#value(), meta: this.#meta.value.trim(), seconds: Number(this.#seconds.value) || 0 };
     try {
-      const calls = await Promise.all(revisions.map((revision) => post("/v1/calls", { ...call, revision })));
-      set({ call: calls.map((c) => c.id).join() });
+      const calls = await Promise.allSettled(revisions.map((revision) => post("/v1/calls", { ...call, revision })));
+      const ids = calls.flatMap((c) => (c.status === "fulfilled" ? [c.value.id] : [])), failed = calls.find((c) => c.status === "rejected");
+      if (ids.length) set({ call: ids.join() });
+      if (failed && ids.length) toast(reasonOf(failed.reason), true);
+      else if (failed) throw failed.reason;
     } catch (e) {
       fill(this.#output, el("p", { class: "bad part" }, reveal(reasonOf(e))));
     }

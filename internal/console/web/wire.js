@@ -119,12 +119,12 @@ export class WireScreen extends Screen {
     this.#seen -= n;
   }
 
-  /** Follows the store, which has removed a row. */
-  #remove(row) {
-    const rows = this.list?.rows ?? [], at = rows.lastIndexOf(row);
-    if (at < 0) return; // not in the list yet, or of another time
-    rows.splice(at, 1 + (row.open ? rows.filter((r) => r.parent === row).length : 0));
+  /** Follows the store, which has removed a row at an index. A moment keeps what it had. */
+  #remove({ row, index }) {
+    if (index >= this.#seen) return; // not in the list yet
     this.#seen--;
+    const rows = this.list?.rows ?? [], at = rows.findLastIndex((r) => r.op === row.op && r.k === "op");
+    if (at >= 0 && !moment()) rows.splice(at, 1 + rows.filter((r) => r.parent === row).length);
   }
 
   show(_, query) {
@@ -162,7 +162,7 @@ export class WireScreen extends Screen {
     const list = this.list;
     if (!list) return;
     if (this.#seen < store.rows.length) {
-      for (const row of store.rows.slice(this.#seen)) if (isShownAt(row.start ?? row.t)) list.rows.push(asOfMoment(row));
+      for (const row of store.rows.slice(this.#seen)) if (row.k === "gap" || isShownAt(row.start ?? row.t)) list.rows.push(asOfMoment(row));
       this.#seen = store.rows.length;
     }
     list.refresh();
@@ -227,7 +227,7 @@ export class WireScreen extends Screen {
   async #inspectOperation(id) {
     const selection = this.#selection;
     try {
-      const { operation: o, frames } = await get("/v1/operations/" + id);
+      const detail = await get("/v1/operations/" + id), o = detail.operation && asOfMoment(detail.operation), frames = detail.frames.filter((f) => isShownAt(f.t));
       if (selection !== this.#selection) return;
       const again = await this.#again(id, o ?? {});
       if (selection !== this.#selection) return;
@@ -347,7 +347,11 @@ function drawDifference(lines) {
 }
 
 /** An operation as the moment knew it: what ended later was open. */
-const asOfMoment = (row) => (moment() && row.k === "op" && Date.parse(row.start) + (row.ms ?? 0) > nowShown() ? { ...row, status: "pending", ms: undefined, error: undefined, received: 0 } : row);
+const asOfMoment = (row) => {
+  if (!moment() || row.k !== "op") return row;
+  const hasEnded = row.ms !== undefined && Date.parse(row.start) + row.ms <= nowShown();
+  return hasEnded ? { ...row } : { ...row, status: "pending", ms: undefined, error: undefined, received: 0, serverMs: 0, userMs: 0, dowelMs: 0 };
+};
 
 const idOf = (row) => (row.k === "op" ? "op:" + row.op : row.k === "frame" ? "frame:" + row.seq : "");
 
