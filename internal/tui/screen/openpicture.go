@@ -6,6 +6,7 @@ import (
 	"image/color"
 	"io"
 	"strings"
+	"time"
 
 	tea "charm.land/bubbletea/v2"
 	"github.com/charmbracelet/x/ansi"
@@ -158,12 +159,18 @@ func (s *pictureScreen) SetStdout(out io.Writer) { s.out = out }
 // SetStderr implements [tea.ExecCommand].
 func (*pictureScreen) SetStderr(io.Writer) {}
 
+// rendererPause is the time for Bubble Tea 2.1 to end its renderer. That ends on a goroutine of its own and
+// stops a ticker, which would be the ticker of the next renderer if the image were closed at once. Then
+// the conversation would not be drawn any more.
+const rendererPause = 100 * time.Millisecond
+
 // Run shows the image until a key is pressed.
 func (s *pictureScreen) Run() (err error) {
 	keyboard, ok := s.in.(interface{ Fd() uintptr })
 	if !ok {
 		return errors.New("the input is no terminal")
 	}
+	time.Sleep(rendererPause)
 	fd := int(keyboard.Fd()) //nolint:gosec // file descriptors are small
 	state, err := term.MakeRaw(fd)
 	if err != nil {
