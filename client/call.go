@@ -94,7 +94,7 @@ func (c *Client) sendRequest(ctx context.Context, req *mcp.Request, k *callClock
 			return nil, err
 		}
 		k.requestSent()
-		resp, err := l.transport.RoundTrip(ctx, req)
+		resp, err := l.roundTrip(ctx, req)
 		k.responseReceived()
 		if err == nil || !c.awaitRetry(ctx, l, req.Method, reach, &failed, err) {
 			return resp, asTimeoutError(err, req.Method)

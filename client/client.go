@@ -40,7 +40,7 @@ func (c *Client) RoundTrip(ctx context.Context, req *mcp.Request) (*mcp.Response
 	if err != nil {
 		return nil, err
 	}
-	return l.transport.RoundTrip(ctx, req)
+	return l.roundTrip(ctx, req)
 }
 
 // Close ends the connection, all watches and all calls, stops the server if this client started it,

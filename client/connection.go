@@ -66,6 +66,7 @@ type connection struct {
 	endLifetime context.CancelFunc
 	retryNow    chan struct{} // ends the wait for the next attempt
 	goroutines  sync.WaitGroup
+	callbacks   atomic.Int32 // functions of the user that run: OnState, OnChange, OnLog and OnNotification
 
 	mu         sync.Mutex
 	state      State
@@ -294,6 +295,18 @@ func (c *connection) reconnect() {
 		default:
 		}
 	}
+}
+
+// roundTrip sends a request on the link. While a function of the user runs, it gives the request a
+// context that can end, because [Client.Close] waits for the function: a server in this process then
+// runs the handler on a goroutine of its own, and Close can end the call.
+func (l *link) roundTrip(ctx context.Context, req *mcp.Request) (*mcp.Response, error) {
+	if ctx.Done() == nil && l.owner.callbacks.Load() > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithCancel(ctx)
+		defer cancel()
+	}
+	return l.transport.RoundTrip(ctx, req)
 }
 
 // goUntilClose runs f on a goroutine that Close waits for. It returns false if the client is

@@ -28,6 +28,8 @@ func (c *Client) invalidate(n mcp.Notification) {
 }
 
 func (c *Client) deliverNotification(n mcp.Notification) {
+	c.conn.callbacks.Add(1)
+	defer c.conn.callbacks.Add(-1)
 	defer func() {
 		if p := recover(); p != nil {
 			c.opts.Logger.Error("a handler of notifications panicked", "server", c.serverName(), "method", n.Method, "panic", p)

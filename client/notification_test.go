@@ -1,6 +1,7 @@
 package client_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"testing"
@@ -8,7 +9,9 @@ import (
 	"time"
 
 	"github.com/dowel-mcp/dowel/client"
+	"github.com/dowel-mcp/dowel/internal/polltest"
 	"github.com/dowel-mcp/dowel/mcp"
+	"github.com/dowel-mcp/dowel/server"
 )
 
 func TestNotificationsOfNoCall(t *testing.T) {
@@ -86,5 +89,42 @@ func TestNotifyTheServer(t *testing.T) {
 	err := c.Notify(t.Context(), mcp.Notification{Method: "acme/x"})
 	if !errors.Is(err, errors.ErrUnsupported) {
 		t.Errorf("got %v", err)
+	}
+}
+
+// Close ends a call that a function of the user makes with a context without an end, also if the
+// server is in this process and its handler ignores its context.
+func TestCloseDuringCallOfCallback(t *testing.T) {
+	for _, callback := range []string{"OnChange", "OnNotification"} {
+		release, started := make(chan struct{}), make(chan struct{}, 9)
+		s := server.New("x", "1", &server.Options{ListInterval: -1})
+		server.Tool(s, "block", "Waits.", func(context.Context, struct{}) (string, error) {
+			started <- struct{}{}
+			<-release
+			return "", nil
+		})
+		var c *client.Client
+		block := func() { _, _ = client.Call[string](context.Background(), c, "block", nil) }
+		o := &client.Options{}
+		if callback == "OnNotification" {
+			o.OnNotification = func(mcp.Notification) { block() }
+			o.Wire.Revision = mcp.Revision20251125
+		}
+		var err error
+		if c, err = client.Dial(t.Context(), s, o); err != nil {
+			t.Fatal(err)
+		}
+		if callback == "OnChange" {
+			_, err = c.OnChange(t.Context(), mcp.SubscriptionFilter{ToolsListChanged: true}, func(client.Change, error) { block() })
+		} else {
+			_, err = c.Discover(t.Context())
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		server.Tool(s, "more", "Changes the list.", func(context.Context, struct{}) (string, error) { return "", nil })
+		<-started
+		polltest.Within(t, func() { c.Close() })
+		close(release)
 	}
 }

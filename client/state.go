@@ -94,5 +94,7 @@ func (c *connection) reportState(s State) {
 	}
 	c.mu.Unlock()
 	defer c.mu.Lock()
+	c.callbacks.Add(1)
+	defer c.callbacks.Add(-1)
 	c.onState(s)
 }

@@ -70,7 +70,9 @@ func (c *Client) OnChange(ctx context.Context, filter mcp.SubscriptionFilter, ha
 	}
 	started := c.conn.goUntilClose(func() {
 		for change, err := range w.Changes() {
+			c.conn.callbacks.Add(1)
 			handle(change, err)
+			c.conn.callbacks.Add(-1)
 		}
 	})
 	if !started {

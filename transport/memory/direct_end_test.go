@@ -248,59 +248,106 @@ func TestGoexit(t *testing.T) {
 	})
 }
 
-// droppedRequests counts the requests that get no response.
-type droppedRequests struct{ atomic.Int32 }
+// panickingSink counts the requests that get no response. It panics once after it was armed.
+type panickingSink struct {
+	dropped atomic.Int32
+	isArmed atomic.Bool
+	kind    framesink.Direction // of the frame at which it panics
+}
 
-func (d *droppedRequests) AddFrame(framesink.Direction, []byte, map[string][]string) {}
-func (d *droppedRequests) LinkRequest(context.Context, jsonrpc.ID)                   {}
-func (d *droppedRequests) DropRequest(framesink.Direction, jsonrpc.ID, error)        { d.Add(1) }
+func (d *panickingSink) AddFrame(kind framesink.Direction, _ []byte, _ map[string][]string) {
+	if kind == d.kind && d.isArmed.CompareAndSwap(true, false) {
+		panic("tapped")
+	}
+}
 
-// A tap that panics on the caller's goroutine leaves no call behind.
-func TestPanicOfATap(t *testing.T) {
+func (d *panickingSink) LinkRequest(context.Context, jsonrpc.ID)            {}
+func (d *panickingSink) DropRequest(framesink.Direction, jsonrpc.ID, error) { d.dropped.Add(1) }
+
+// A sink that panics on the caller's goroutine leaves no call behind.
+func TestPanicOfASink(t *testing.T) {
 	for _, r := range eras {
-		for _, kind := range []transport.FrameKind{transport.Sent, transport.Received} {
-			for _, side := range []string{"client", "server"} {
-				synctest.Test(t, func(t *testing.T) {
-					var isArmed atomic.Bool
-					tap := func(f transport.Frame) {
-						if f.Kind == kind && isArmed.CompareAndSwap(true, false) {
-							panic("tapped")
+		for _, kind := range []framesink.Direction{framesink.Sent, framesink.Received} {
+			synctest.Test(t, func(t *testing.T) {
+				sink := &panickingSink{kind: kind}
+				s := setup{handler: mcp.HandlerFunc(fixture), client: transport.ClientOptions{Revision: r}, server: transport.ServerOptions{MaxConcurrent: 1}, sink: sink}
+				c := s.connect(t)
+				synctest.Wait()
+				sink.isArmed.Store(true)
+				func() {
+					defer func() {
+						if p := recover(); p != "tapped" {
+							t.Errorf("recovered %v", p)
 						}
-					}
-					dropped := &droppedRequests{}
-					s := setup{handler: mcp.HandlerFunc(fixture), client: transport.ClientOptions{Revision: r}, server: transport.ServerOptions{MaxConcurrent: 1}, sink: dropped}
-					if side == "client" {
-						s.client.Tap = tap
-					} else {
-						s.server.Tap = tap
-					}
-					c := s.connect(t)
-					synctest.Wait()
-					isArmed.Store(true)
-					func() {
-						defer func() {
-							if p := recover(); p != "tapped" {
-								t.Errorf("recovered %v", p)
-							}
-						}()
-						_, _, err := call(context.Background(), c, "echo", nil)
-						t.Errorf("the call returned: %v", err)
 					}()
-					if dropped.Load() != 1 {
-						t.Errorf("%s %s: %d requests have no response", side, kind, dropped.Load())
+					_, _, err := call(context.Background(), c, "echo", nil)
+					t.Errorf("the call returned: %v", err)
+				}()
+				if n := sink.dropped.Load(); n != 1 {
+					t.Errorf("%v: %d requests have no response", kind, n)
+				}
+				for range 3 {
+					synctest.Wait()
+					if _, _, err := call(context.Background(), c, "echo", nil); err != nil {
+						t.Errorf("%v: %v", kind, err)
 					}
-					for range 3 {
-						synctest.Wait()
-						if _, _, err := call(context.Background(), c, "echo", nil); err != nil {
-							t.Errorf("%s %s: %v", side, kind, err)
-						}
-					}
-					start := time.Now()
-					if c.Close(); time.Since(start) != 0 {
-						t.Errorf("Close waited %v", time.Since(start))
-					}
-				})
-			}
+				}
+				start := time.Now()
+				if c.Close(); time.Since(start) != 0 {
+					t.Errorf("Close waited %v", time.Since(start))
+				}
+			})
 		}
 	}
+}
+
+// An end that was read from before can be served and connected, as over any other connection.
+func TestEndThatWasReadBefore(t *testing.T) {
+	for name, isServer := range map[string]bool{"Serve": true, "Connect": false} {
+		synctest.Test(t, func(t *testing.T) {
+			near, far := memory.Pipe()
+			from, to := far, near
+			if isServer {
+				from, to = near, far
+			}
+			_ = from.Write([]byte(`"preamble"`))
+			if _, err := to.Read(); err != nil {
+				t.Fatal(err)
+			}
+			served := make(chan error, 1)
+			go func() {
+				served <- overconn.Serve(t.Context(), far, mcp.HandlerFunc(fixture), transport.ServerOptions{Logger: quiet})
+			}()
+			c, err := overconn.Connect(t.Context(), near, newInbound(), "", transport.ClientOptions{Logger: quiet})
+			if err != nil {
+				t.Fatalf("%s: %v", name, err)
+			}
+			if _, _, err := call(context.Background(), c, "echo", nil); err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+			c.Close()
+			<-served
+		})
+	}
+}
+
+// A tap may use its connection: it may close it, or wait.
+func TestTapClosesConnection(t *testing.T) {
+	eachWay(t, func(t *testing.T, s setup, ctx context.Context) {
+		s.handler = mcp.HandlerFunc(fixture)
+		var c mcp.Transport
+		var isArmed atomic.Bool
+		s.client.Tap = func(f transport.Frame) {
+			if f.Kind == transport.Sent && isArmed.CompareAndSwap(true, false) {
+				c.Close()
+			}
+		}
+		c = s.connect(t)
+		synctest.Wait()
+		isArmed.Store(true)
+		if _, _, err := call(ctx, c, "echo", nil); err == nil {
+			t.Error("a call on a closed connection returns a result")
+		}
+		c.Close()
+	})
 }

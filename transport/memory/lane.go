@@ -19,20 +19,17 @@ type lane struct {
 	// handling is locked while a frame that was read is handled, from one Read to the next, and
 	// read-locked while a frame is delivered. Delivery never waits for it.
 	handling   sync.RWMutex
-	isHandling bool            // the reading goroutine holds handling; used by it only
-	isEnded    bool            // Read has returned an error; guarded by handling
-	receiver   direct.Receiver // guarded by handling; nil if frames are only read
+	isHandling bool // the reading goroutine holds handling; used by it only
+	isEnded    bool // Read has returned an error; guarded by handling
 
-	isClosed atomic.Bool // either end has called Close
+	receiver atomic.Pointer[direct.Receiver] // nil if frames are only read
+	isClosed atomic.Bool                     // either end has called Close
 }
 
 func newLane() *lane { return &lane{frames: make(chan []byte, laneCapacity)} }
 
-func (l *lane) setReceiver(r direct.Receiver) {
-	l.handling.Lock()
-	defer l.handling.Unlock()
-	l.receiver = r
-}
+// setReceiver waits for nothing: the end may have been read from before.
+func (l *lane) setReceiver(r direct.Receiver) { l.receiver.Store(&r) }
 
 // beginHandling marks the beginning of the time in which a frame that was read is handled.
 func (l *lane) beginHandling() {
@@ -63,8 +60,9 @@ func (l *lane) deliver(frame []byte, s direct.Sending) (w direct.Work, ok bool) 
 		return nil, false // a frame is being handled
 	}
 	defer l.handling.RUnlock()
-	if l.receiver == nil || l.isEnded || l.waiting.Load() > 0 {
+	receiver := l.receiver.Load()
+	if receiver == nil || l.isEnded || l.waiting.Load() > 0 {
 		return nil, false
 	}
-	return l.receiver.Receive(frame, s)
+	return (*receiver).Receive(frame, s)
 }

@@ -21,9 +21,10 @@ import (
 // when the peer has ended the connection, the cause of ctx when ctx has ended, and the error of
 // conn when that has failed. It has closed conn when it returns.
 //
-// Handlers run concurrently, each on a goroutine of its own. When ctx ends, or when the peer stops
-// sending but still receives, calls in flight have [transport.ServerOptions.DrainTimeout] to be
-// answered. Serve then cancels their contexts and waits for the handlers to return, again no
+// Handlers run concurrently, each on a goroutine of its own. The exception is a client in the same
+// process, whose goroutine may run the handler; see memory.Dialer. When ctx ends, or when the peer
+// stops sending but still receives, calls in flight have [transport.ServerOptions.DrainTimeout] to
+// be answered. Serve then cancels their contexts and waits for the handlers to return, again no
 // longer than DrainTimeout.
 //
 // A frame that is not a message is answered with an error if the protocol allows it, and logged

@@ -20,12 +20,14 @@ import (
 
 // Connect returns a transport over conn; see package overconn for its contract.
 func Connect(ctx context.Context, conn transport.Conn, in mcp.Inbound, endpoint string, opts transport.ClientOptions) (mcp.Transport, error) {
-	sink := framesink.Dialing(ctx)
+	sink, isTapped := framesink.Dialing(ctx), opts.Tap != nil
 	opts.Tap = frames.WithSink(sink, opts.Tap)
 	c := newCaller(frames.TapSent(conn, opts.Tap), in, opts)
 	c.sink = sink
-	c.deliverer = frames.NewDeliverer(conn, opts.Tap)
-	c.deliverer.SetReceiver(responseReceiver{c})
+	if !isTapped { // a tap may wait or use the connection, which a delivery must not
+		c.deliverer = frames.NewDeliverer(conn, opts.Tap)
+		c.deliverer.SetReceiver(responseReceiver{c})
+	}
 	go c.readFrames()
 	if err := c.connectTo(ctx, endpoint); err != nil {
 		return nil, err

@@ -25,8 +25,7 @@ func NewDeliverer(conn transport.Conn, tap transport.Tap) (d Deliverer) {
 	return d
 }
 
-// SetReceiver sets the receiver of the frames for this end; see [direct.Conn]. Call it before the
-// first Read.
+// SetReceiver sets the receiver of the frames for this end; see [direct.Conn].
 func (d Deliverer) SetReceiver(r direct.Receiver) {
 	if d.conn != nil {
 		d.conn.SetReceiver(r)

@@ -55,7 +55,7 @@ func (s *server) cancelAll(cause error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.dispatchClosed = true
-	close(s.idleWorkers) // safe: the reading loop, the only sender, has ended
+	close(s.idleWorkers) // safe: the reading loop and the deliveries, which send to it, have ended
 }
 
 func canStillWrite(conn transport.Conn) bool {

@@ -22,11 +22,14 @@ import (
 
 // Serve serves the requests that arrive on conn; see package overconn for its contract.
 func Serve(ctx context.Context, conn transport.Conn, h mcp.Handler, opts transport.ServerOptions) error {
+	isTapped := opts.Tap != nil
 	opts.Tap = frames.WithSink(framesink.Serving(ctx), opts.Tap)
 	s := newServer(ctx, frames.TapSent(conn, opts.Tap), h, opts)
 	s.header, _ = conn.(transport.HeaderConn)
 	s.principal, _ = conn.(interface{ FramePrincipal() mcp.Principal })
-	s.deliverer = frames.NewDeliverer(conn, opts.Tap)
+	if !isTapped { // a tap may wait or use the connection, which a delivery must not
+		s.deliverer = frames.NewDeliverer(conn, opts.Tap)
+	}
 	s.waiting.waiter = connCutter{conn}
 	s.batchAccount = s.waiting.account
 	if c, ok := conn.(accountedConn); ok {
