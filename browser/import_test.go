@@ -29,9 +29,7 @@ func TestImport(t *testing.T) {
 	if eval[bool](p, `document.documentElement.outerHTML.includes("canary")`) {
 		t.Error("the page has the secret")
 	}
-	p.capture("import")
-	p.checkAccessibility("import", looks[0])
-	p.checkWidth("import")
+	p.checkLooks("import")
 	p.click("dialog label", "left") // not this one
 	p.click("dialog button", "Add the chosen servers")
 	p.sees("Added 1 server")

@@ -72,6 +72,18 @@ func (p *tab) checkAccessibility(where string, l look) {
 	}
 }
 
+// checkLooks checks in every look that the page is accessible and fits into the window, and captures it.
+func (p *tab) checkLooks(where string) {
+	p.t.Helper()
+	for _, l := range looks {
+		p.show(l)
+		p.checkWidth(where + " " + l.name)
+		p.capture(where + "-" + l.name)
+		p.checkAccessibility(where+" "+l.name, l)
+	}
+	p.show(looks[0])
+}
+
 // checkWidth fails the test if the page is wider than the window.
 func (p *tab) checkWidth(where string) {
 	p.t.Helper()

@@ -273,7 +273,7 @@ export class ChatScreen extends Screen {
     const key = `request ${this.#id} ${number}`;
     if (!number || isShown(key)) return;
     const text = await attempt(() => getText(chatPath(this.#id, "/prompts/" + number)));
-    if (!text) return;
+    if (!text || this.signal.aborted) return;
     const p = parse(text), plain = JSON.parse(text), tokens = (n) => el("span", { class: "soft number" }, ` ~${plural(n, "token")}`);
     const pre = (t) => el("pre", { class: "text", tabindex: 0 }, reveal(t));
     inspect(key, `Request ${number}`, el("div", { class: "part prompt" }, el("p", { class: "soft" }, "Exactly what the model got. Tokens are estimates."), facts([["Sent", when(plain.at) + clock(plain.at).slice(5)], ["In all", tokens(plain.tokens.system + plain.tokens.tools + plain.tokens.messages)], ["Tool choice", plain.toolChoice], ["Limit", plain.maxTokens ? tokens(plain.maxTokens) : ""]]),

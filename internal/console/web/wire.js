@@ -228,9 +228,9 @@ export class WireScreen extends Screen {
     const selection = this.#selection;
     try {
       const detail = await get("/v1/operations/" + id), o = detail.operation && asOfMoment(detail.operation), frames = detail.frames.filter((f) => isShownAt(f.t));
-      if (selection !== this.#selection) return;
+      if (selection !== this.#selection || this.signal.aborted) return;
       const again = await this.#again(id, o ?? {});
-      if (selection !== this.#selection) return;
+      if (selection !== this.#selection || this.signal.aborted) return;
       const op = o ?? {}, [glyph, kind, word] = pegOf(op.status ?? "");
       inspect(selection, [peg(glyph, kind), " ", oneLine(op.name || op.method || "operation")], el("div", { class: "part" },
         el("p", { class: "mono lead" }, oneLine(op.client ?? "–"), el("span", { class: kind, "aria-hidden": "true" }, ` ──${glyph}── `), oneLine(op.server ?? "–")),
@@ -291,7 +291,7 @@ export class WireScreen extends Screen {
     if (isShown(selection)) return;
     try {
       const text = await getText("/v1/frames/" + seq);
-      if (selection !== this.#selection) return;
+      if (selection !== this.#selection || this.signal.aborted) return;
       const f = parse(text), [, kind] = pegOf(f.status ?? "");
       const body = f.frame === undefined ? f.text ?? "" : JSON.stringify(JSON.parse(text).frame, null, 2);
       inspect(selection, oneLine(f.method ? f.method : f.kind), el("div", { class: "part" },
@@ -307,7 +307,7 @@ export class WireScreen extends Screen {
   }
 
   #gone(selection, e) {
-    if (selection === this.#selection) inspect(selection, "Not kept", el("p", { class: "part" }, reveal(e.message)), this.#closed);
+    if (selection === this.#selection && !this.signal.aborted) inspect(selection, "Not kept", el("p", { class: "part" }, reveal(e.message)), this.#closed);
   }
 
   /** Folds or unfolds an operation. */
