@@ -23,13 +23,9 @@ func TestConversationIsClient(t *testing.T) {
 	u.writeFile(u.userFile(), fmt.Sprintf(`{"mcpServers": {"everything": %s}, "gateway": {"audit": %q}}`, u.builtInEntry("everything", ""), log))
 	model := []string{"--approve", "all", "--model", "gpt-test", "--base-url", m.url}
 	run := func() { u.expectSuccess("Done.", append([]string{"run", "Go"}, model...)...) }
-	run() // is the running dowel itself
-	resume := func() {
-		chat := u.newCommand(append([]string{"chat", "--resume"}, model...)...)
-		chat.Stdin = strings.NewReader("Again\n")
-		if out, err := chat.CombinedOutput(); err != nil {
-			t.Fatalf("%v: %s", err, out)
-		}
+	run()              // is the running dowel itself
+	resume := func() { // in another process
+		u.expectSuccess("Done.", append([]string{"run", "--resume", "Again"}, model...)...)
 	}
 	u.startDaemon()
 	u.awaitStates(map[string]hub.Status{"everything": hub.Ready})

@@ -30,7 +30,7 @@ func TestChatScreenForms(t *testing.T) {
 	}
 	p.awaitScreen("It is filled in.")
 	p.typeText("page\r")
-	p.awaitScreen("asks you to visit a page", "https://login.example.com/x?a=1", "Nothing has been opened")
+	p.awaitScreen("visit a page", "https://login.example.com/x?a=1", "Nothing has been opened")
 	p.typeText("m\r")
 	p.awaitScreen("It was visited.")
 	p.typeText("again\r")

@@ -179,7 +179,7 @@ func TestChatScreenInterruptStates(t *testing.T) {
 		"reply":    {`{"delayMs": 600000, "text": "never"}`, "ask", "thinking"},
 		"approval": {addCall("1", "2"), "ask", "Run cli-test.add?"},
 		"question": {`{"calls": [{"name": "cli-test__name"}]}`, "all", "What is your name?"},
-		"page":     {`{"calls": [{"name": "cli-test__visit", "arguments": {"url": "https://example.com"}}]}`, "all", "asks you to visit a page"},
+		"page":     {`{"calls": [{"name": "cli-test__visit", "arguments": {"url": "https://example.com"}}]}`, "all", "visit a page"},
 		"call":     {`{"calls": [{"name": "cli-test__wait"}]}`, "all", "1/100 waiting"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -332,25 +332,12 @@ func asksBehindNginx(t *testing.T, robin, sticky string) {
 		{robin, mcp.Revision20251125, false}, {robin, mcp.Revision20250618, false},
 	} {
 		c := dial(t, test.url, test.revision, client.Options{Answers: client.Answers{Elicit: answerName}})
-		const questions = 6
-		outcomes := make(chan string, questions)
-		for i := range questions {
-			go func() {
-				name := fmt.Sprintf("n%d", i)
-				got, err := client.Call[string](t.Context(), c, "ask", message{name}, client.CallOptions{Limits: client.Limits{Total: polltest.Limit}})
-				switch {
-				case err == nil && got == name+strings.ToUpper(name):
-					outcomes <- "answered"
-				case err != nil && strings.Contains(err.Error(), "sticky sessions"):
-					outcomes <- "unanswered"
-				default:
-					outcomes <- fmt.Sprintf("%s: %q, %v", name, got, err)
-				}
-			}()
-		}
 		var got []string
-		for range questions {
-			got = append(got, <-outcomes)
+		for range 10 { // a round robin may happen to send all answers of a round to the right process
+			got = append(got, askAtOnce(t, c)...)
+			if test.all || slices.Contains(got, "unanswered") {
+				break
+			}
 		}
 		for _, outcome := range slices.Compact(slices.Sorted(slices.Values(got))) {
 			if outcome != "answered" && (outcome != "unanswered" || test.all) {
@@ -361,4 +348,30 @@ func asksBehindNginx(t *testing.T, robin, sticky string) {
 			t.Errorf("%s %s: a round robin has answered all, which this test says it cannot", test.url, test.revision)
 		}
 	}
+}
+
+// askAtOnce makes some calls at once whose tool asks its user, and returns their outcomes: answered,
+// unanswered or an error.
+func askAtOnce(t *testing.T, c *client.Client) (got []string) {
+	t.Helper()
+	const questions = 6
+	outcomes := make(chan string, questions)
+	for i := range questions {
+		go func() {
+			name := fmt.Sprintf("n%d", i)
+			got, err := client.Call[string](t.Context(), c, "ask", message{name}, client.CallOptions{Limits: client.Limits{Total: polltest.Limit}})
+			switch {
+			case err == nil && got == name+strings.ToUpper(name):
+				outcomes <- "answered"
+			case err != nil && strings.Contains(err.Error(), "sticky sessions"):
+				outcomes <- "unanswered"
+			default:
+				outcomes <- fmt.Sprintf("%s: %q, %v", name, got, err)
+			}
+		}()
+	}
+	for range questions {
+		got = append(got, <-outcomes)
+	}
+	return got
 }
