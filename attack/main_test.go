@@ -5,9 +5,9 @@ package attack
 import (
 	"fmt"
 	"os"
-	"os/exec"
-	"path/filepath"
 	"testing"
+
+	"github.com/dowel-mcp/dowel/internal/programtest"
 )
 
 // roleVariable makes the test binary a hostile program: a server or another user. See roles.
@@ -36,11 +36,8 @@ func buildAndRun(m *testing.M) int {
 		return 1
 	}
 	defer os.RemoveAll(folder)
-	dowelPath = filepath.Join(folder, "dowel")
-	build := exec.Command("go", "build", "-o", dowelPath, "./cmd/dowel")
-	build.Dir = ".."
-	if output, err := build.CombinedOutput(); err != nil {
-		fmt.Fprintf(os.Stderr, "building dowel: %v\n%s", err, output)
+	if dowelPath, err = programtest.Build(folder); err != nil {
+		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
 	return stopShared(m.Run())

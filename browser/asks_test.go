@@ -6,7 +6,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"net/http"
 	"strings"
 	"testing"
 
@@ -30,10 +29,6 @@ func (u *user) ask(name string, revision mcp.Revision, tool, message string, can
 	a := &asked{answer: make(chan *mcp.ElicitResult, 1), result: make(chan string, 1)}
 	shown := make(chan struct{}, 1)
 	options := &client.Options{Info: mcp.Implementation{Name: name, Version: "1"}, Wire: client.Wire{Revision: revision}}
-	token := u.token()
-	options.HTTP.Header = func(context.Context) (http.Header, error) {
-		return http.Header{"Authorization": {token}}, nil
-	}
 	if canAsk {
 		options.Answers = client.Answers{ElicitURL: true, Elicit: func(ctx context.Context, _ *client.ElicitRequest) (*mcp.ElicitResult, error) {
 			shown <- struct{}{}
@@ -45,11 +40,7 @@ func (u *user) ask(name string, revision mcp.Revision, tool, message string, can
 			}
 		}}
 	}
-	c, err := client.Dial(u.t.Context(), u.url+"/mcp", options)
-	if err != nil {
-		u.t.Fatal(err)
-	}
-	u.t.Cleanup(func() { c.Close() })
+	c := u.dial(options)
 	arguments := json.RawMessage("{}")
 	if message != "" {
 		arguments, _ = json.Marshal(map[string]string{"message": message})
@@ -76,9 +67,7 @@ func openAsks(t *testing.T) (*user, *tab) {
 	u := newUser(t)
 	u.configureServers(map[string]json.RawMessage{"everything": json.RawMessage(`"everything"`), "bad": json.RawMessage(entry(t, "hostile"))})
 	u.start()
-	p := newTab(t, u.url)
-	p.show(looks[0])
-	p.login(u)
+	p := u.openConsole()
 	p.state("everything", "ready")
 	p.state("bad", "ready")
 	return u, p

@@ -17,9 +17,7 @@ func TestAudit(t *testing.T) {
 	servers := map[string]json.RawMessage{"everything": json.RawMessage(`"everything"`), "bad": json.RawMessage(entry(t, "hostile"))}
 	u.configureServers(servers)
 	u.start()
-	p := newTab(t, u.url)
-	p.show(looks[0])
-	p.login(u)
+	p := u.openConsole()
 	p.state("everything", "ready")
 	p.state("bad", "ready")
 	p.click("#rail a", "Audit")

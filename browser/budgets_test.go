@@ -10,7 +10,6 @@ import (
 	"flag"
 	"fmt"
 	"math"
-	"net/http"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -71,9 +70,7 @@ func TestBudgets(t *testing.T) {
 	u := newUser(t)
 	u.configureServers(map[string]json.RawMessage{"everything": json.RawMessage(`"everything"`)})
 	u.start()
-	p := newTab(t, u.url)
-	p.show(looks[0])
-	p.login(u)
+	p := u.openConsole()
 	p.state("everything", "ready")
 	all = append(all, measurePaint(p, u)...)
 	all = append(all, measureLoad(t, p, u)...)
@@ -175,16 +172,7 @@ func measureLoad(t *testing.T, p *tab, u *user) []budget {
 // makeLoad calls a tool through the gateway, 1,250 times a second: each call has two messages on
 // either side of dowel. It returns the number of calls.
 func makeLoad(t *testing.T, u *user, limit time.Duration) int64 {
-	options := &client.Options{}
-	token := u.token()
-	options.HTTP.Header = func(context.Context) (http.Header, error) {
-		return http.Header{"Authorization": {token}}, nil
-	}
-	c, err := client.Dial(t.Context(), u.url+"/mcp", options)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer c.Close()
+	c := u.dial(&client.Options{})
 	const perSecond, workers = 1250, 8
 	var calls atomic.Int64
 	var running sync.WaitGroup

@@ -51,9 +51,7 @@ func TestChatStartsByMouse(t *testing.T) {
 	u := newModelUser(t, `{"turns": [`+greeting+`,
 		{"expect": ["hello everybody"], "text": "Done:\n\n- one **greeting**\n- nothing else\n\n1. First\n2. Second"},
 		{"text": "Never shown.", "delayMs": 3600000}, {"text": "I am in the terminal now."}]}`)
-	p := newTab(t, u.url)
-	p.show(looks[0])
-	p.login(u)
+	p := u.openConsole()
 	p.state("everything", "ready")
 	p.click("#rail a", "Chat")
 	p.click(".begin", "New conversation")
@@ -150,9 +148,7 @@ func TestChatStartsByKeyboard(t *testing.T) {
 func TestReadOnlyChat(t *testing.T) {
 	u := newModelUser(t, `{"turns": [{"text": "Never."}]}`, "--console=read")
 	u.chat(`{"turns": [{"text": "Hello."}]}`, "Hi\n", "--server", "everything")
-	p := newTab(t, u.url)
-	p.show(looks[0])
-	p.login(u)
+	p := u.openConsole()
 	p.do(chromedp.Navigate(u.url + "/console/chat"))
 	p.click(".chat", "Hi")
 	p.sees("Hello.")

@@ -56,9 +56,7 @@ func TestChatByMouse(t *testing.T) {
 	u := newUser(t)
 	u.configureServers(nil)
 	u.start()
-	p := newTab(t, u.url)
-	p.show(looks[0])
-	p.login(u)
+	p := u.openConsole()
 	p.click("#rail a", "Chat")
 	p.sees("No conversation is saved")
 	u.chats()
@@ -126,9 +124,7 @@ func TestHostileChat(t *testing.T) {
 	if _, err := os.Stat(u.home + "/dowel/sessions"); err != nil {
 		t.Fatal(err)
 	}
-	p := newTab(t, u.url)
-	p.show(looks[0])
-	p.login(u)
+	p := u.openConsole()
 	p.until(`!!document.querySelector("dowel-servers")`) // the ticket is used
 	p.do(chromedp.Navigate(u.url + "/console/chat/20260102-150405-evil?request=1"))
 	p.sees("Exactly what the model got")

@@ -26,9 +26,7 @@ func TestConfig(t *testing.T) {
 		"search": json.RawMessage(`{"url": "https://search.example/mcp", "headers": {"Authorization": "Bearer correct-horse-battery"}, "disabled": true}`),
 	})
 	u.start()
-	p := newTab(t, u.url)
-	p.show(looks[0])
-	p.login(u)
+	p := u.openConsole()
 	p.sees("store")
 	p.click("#rail a", "Config")
 	p.sees("replaces dowel.json:1")
@@ -101,9 +99,7 @@ func TestConfigEdit(t *testing.T) {
 		text = changed
 	}
 	u.start()
-	p := newTab(t, u.url)
-	p.show(looks[0])
-	p.login(u)
+	p := u.openConsole()
 	p.sees("store")
 	p.click("#rail a", "Config")
 

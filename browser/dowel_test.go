@@ -4,8 +4,10 @@ package browser
 
 import (
 	"bufio"
+	"context"
 	"encoding/json"
 	"fmt"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -17,6 +19,7 @@ import (
 	"time"
 
 	"github.com/chromedp/chromedp"
+	"github.com/dowel-mcp/dowel/client"
 	"github.com/dowel-mcp/dowel/internal/polltest"
 )
 
@@ -161,6 +164,30 @@ func (u *user) token() string {
 	u.t.Helper()
 	_, value, _ := strings.Cut(strings.TrimSpace(u.run(false, "status", "--token")), ": ")
 	return value
+}
+
+// dial connects a client to the gateway over HTTP. It is closed with the test.
+func (u *user) dial(options *client.Options) *client.Client {
+	u.t.Helper()
+	token := u.token()
+	options.HTTP.Header = func(context.Context) (http.Header, error) {
+		return http.Header{"Authorization": {token}}, nil
+	}
+	c, err := client.Dial(u.t.Context(), u.url+"/mcp", options)
+	if err != nil {
+		u.t.Fatal(err)
+	}
+	u.t.Cleanup(func() { c.Close() })
+	return c
+}
+
+// openConsole opens the console in a wide, light window and logs in.
+func (u *user) openConsole() *tab {
+	u.t.Helper()
+	p := newTab(u.t, u.url)
+	p.show(looks[0])
+	p.login(u)
+	return p
 }
 
 // login opens the console and waits until the page has its token.

@@ -18,9 +18,7 @@ func TestImport(t *testing.T) {
 		"My Notes": {"command": "`+dowelPath+`", "args": ["serve", "kv", "memory=true"], "env": {"NOTES_TOKEN": "canary-of-the-token"}, "autoApprove": ["get"]},
 		"left": {"command": "`+dowelPath+`", "args": ["serve", "kv", "memory=true"]}, "broken": {"args": ["x"]}}}`)
 	u.start()
-	p := newTab(t, u.url)
-	p.show(looks[0])
-	p.login(u)
+	p := u.openConsole()
 	p.click("#rail a", "Config")
 	p.click(".add button", "Import from other tools")
 	p.sees("Cursor")

@@ -32,9 +32,7 @@ func openConsole(t *testing.T) (*user, *tab) {
 	u.configure()
 	u.start()
 	u.traffic()
-	p := newTab(t, u.url)
-	p.show(looks[0])
-	p.login(u)
+	p := u.openConsole()
 	p.sees("JIRA_API_TOKEN")
 	return u, p
 }

@@ -53,9 +53,7 @@ func TestShots(t *testing.T) {
 	u.write(filepath.Join(u.project, ".mcp.json"), `{"mcpServers": {"team-db": {"command": "npx", "args": ["-y", "@acme/db-mcp", "--url", "postgres://team@db/prod"]}}}`)
 	u.run(false, "servers", "disable", "kv")
 	u.start()
-	p := newTab(t, u.url)
-	p.show(looks[0])
-	p.login(u)
+	p := u.openConsole()
 	for _, name := range []string{"everything", "reference", "memory", "filesystem", "github", "tracker"} {
 		p.state(name, "ready")
 	}

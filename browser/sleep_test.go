@@ -3,10 +3,8 @@
 package browser
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
-	"net/http"
 	"strings"
 	"syscall"
 	"testing"
@@ -24,19 +22,9 @@ func TestSleep(t *testing.T) {
 	u := newUser(t)
 	u.configureServers(map[string]json.RawMessage{"everything": json.RawMessage(`"everything"`)})
 	u.start()
-	p := newTab(t, u.url)
-	p.show(looks[0])
-	p.login(u)
+	p := u.openConsole()
 	p.state("everything", "ready")
-	options, token := &client.Options{}, u.token()
-	options.HTTP.Header = func(context.Context) (http.Header, error) {
-		return http.Header{"Authorization": {token}}, nil
-	}
-	c, err := client.Dial(t.Context(), u.url+"/mcp", options)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer c.Close()
+	c := u.dial(&client.Options{})
 	call := func(message string) {
 		t.Helper()
 		arguments, _ := json.Marshal(map[string]string{"message": message})

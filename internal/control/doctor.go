@@ -2,7 +2,6 @@ package control
 
 import (
 	"context"
-	"encoding/json"
 	"net/http"
 
 	"github.com/dowel-mcp/dowel/hub"
@@ -28,16 +27,15 @@ func streamDoctor(w http.ResponseWriter, r *http.Request, h *hub.Hub, life conte
 		writeOutcome(w, ErrNoServer)
 		return
 	}
-	ctx, stop := context.WithCancel(r.Context())
-	defer stop()
-	defer context.AfterFunc(life, stop)()
-	out, flush := json.NewEncoder(w), http.NewResponseController(w).Flush
+	ctx, end := requestContext(r, life)
+	defer end()
+	lines := newLineWriter(w)
 	d := u.Definition()
 	if d.Hold.Status != 0 {
-		_ = out.Encode(DoctorStep{Step: d.Hold.Status.String(), Status: doctor.Skipped, Detail: d.Hold.Reason})
+		_ = lines.send(DoctorStep{Step: d.Hold.Status.String(), Status: doctor.Skipped, Detail: d.Hold.Reason})
 		return
 	}
-	_ = flush()
+	_ = lines.flush()
 	for s := range doctor.Examine(ctx, doctor.Server{Name: d.Name, Target: d.Target, Options: d.Options, Mask: d.Mask}) {
 		step := DoctorStep{Step: s.Name, Status: s.Status, Detail: s.Detail, Advice: s.Advice, MS: float64(s.Took.Microseconds()) / 1000}
 		if s.Err != nil {
@@ -46,7 +44,7 @@ func streamDoctor(w http.ResponseWriter, r *http.Request, h *hub.Hub, life conte
 		if s.Diagnosis != nil {
 			step.Stderr = s.Diagnosis.Stderr
 		}
-		if out.Encode(step) != nil || flush() != nil {
+		if lines.send(step) != nil {
 			return
 		}
 	}

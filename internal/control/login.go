@@ -1,8 +1,6 @@
 package control
 
 import (
-	"context"
-	"encoding/json"
 	"net/http"
 )
 
@@ -26,20 +24,19 @@ type LoginEvent struct {
 // serveLogin logs the user in at a server, and answers with the events, one JSON object a line. The
 // login ends with the request.
 func (d Running) serveLogin(w http.ResponseWriter, r *http.Request) {
-	ctx, stop := context.WithCancel(r.Context())
-	defer stop()
-	defer context.AfterFunc(d.Life, stop)()
-	out, flush := json.NewEncoder(w), http.NewResponseController(w).Flush
+	ctx, end := requestContext(r, d.Life)
+	defer end()
+	lines := newLineWriter(w)
 	show := func(e LoginEvent) {
-		if out.Encode(e) != nil || flush() != nil {
-			stop()
+		if lines.send(e) != nil {
+			end()
 		}
 	}
 	name := r.PathValue("name")
 	err := d.record("servers/login", name, "", d.Controller.LogIn(ctx, name, func(p LoginPage) { show(LoginEvent{Kind: "page", Page: &p}) }))
-	end := LoginEvent{Kind: "end"}
+	last := LoginEvent{Kind: "end"}
 	if err != nil {
-		end.Error = err.Error()
+		last.Error = err.Error()
 	}
-	show(end)
+	show(last)
 }

@@ -58,11 +58,11 @@ func (m *Moments) Follow(ctx context.Context, d Running) {
 		case <-ctx.Done():
 			return
 		case <-changes.due:
-			changedAt := changes.since()
-			if changed, _ := changes.take(); !changed {
+			changed, _, first := changes.take()
+			if !changed {
 				continue
 			}
-			since = changedAt
+			since = first
 		case <-asked:
 			_, asked = d.asks().countOpen()
 		case <-poll.C:

@@ -46,19 +46,12 @@ func (n *notes) addEvent(e hub.Event) {
 	}
 }
 
-// since returns the time of the first event since the last call of take.
-func (n *notes) since() time.Time {
+// take returns the changes since its last call: whether the status has changed, the servers with new
+// logs, and the time of the first event.
+func (n *notes) take() (changed bool, logged []string, first time.Time) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	return n.first
-}
-
-// take returns the changes since its last call: whether the status has changed, and the servers
-// with new logs.
-func (n *notes) take() (changed bool, logged []string) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	changed, logged = n.changed, n.logged
+	changed, logged, first = n.changed, n.logged, n.first
 	n.changed, n.logged, n.waiting = false, nil, false
-	return changed, logged
+	return changed, logged, first
 }

@@ -251,27 +251,25 @@ func writeOutcome(w http.ResponseWriter, err error) {
 // streamLogs answers with the history of a server, one JSON object a line. With ?follow it
 // continues with new events.
 func streamLogs(w http.ResponseWriter, r *http.Request, h *hub.Hub, life context.Context) {
-	ctx, stop := context.WithCancel(r.Context())
-	defer stop()
-	defer context.AfterFunc(life, stop)()
+	ctx, end := requestContext(r, life)
+	defer end()
 	name := r.PathValue("name")
 	u := h.Upstream(name)
 	if u == nil {
 		writeOutcome(w, ErrNoServer)
 		return
 	}
-	out := json.NewEncoder(w)
-	flush := http.NewResponseController(w).Flush
+	lines := newLineWriter(w)
 	follow := h.Events(ctx, hub.StateChanged, hub.StderrWritten)
 	for _, e := range u.History() {
-		_ = out.Encode(EventOf(e))
+		_ = lines.out.Encode(EventOf(e))
 	}
 	if r.URL.Query().Get("follow") == "" {
 		return
 	}
-	_ = flush()
+	_ = lines.flush()
 	for e := range follow {
-		if e.Upstream == name && (out.Encode(EventOf(e)) != nil || flush() != nil) {
+		if e.Upstream == name && lines.send(EventOf(e)) != nil {
 			return
 		}
 	}
@@ -279,16 +277,14 @@ func streamLogs(w http.ResponseWriter, r *http.Request, h *hub.Hub, life context
 
 // serveEvents answers with events of all servers, one JSON object a line.
 func serveEvents(w http.ResponseWriter, r *http.Request, h *hub.Hub, life context.Context) {
-	ctx, stop := context.WithCancel(r.Context())
-	defer stop()
-	defer context.AfterFunc(life, stop)()
-	out := json.NewEncoder(w)
-	flush := http.NewResponseController(w).Flush
+	ctx, end := requestContext(r, life)
+	defer end()
+	lines := newLineWriter(w)
 	w.WriteHeader(http.StatusOK)
 	all := h.Events(ctx, hub.StateChanged, hub.CatalogChanged)
-	_ = flush()
+	_ = lines.flush()
 	for e := range all {
-		if out.Encode(EventOf(e)) != nil || flush() != nil {
+		if lines.send(EventOf(e)) != nil {
 			return
 		}
 	}

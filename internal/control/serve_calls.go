@@ -1,7 +1,6 @@
 package control
 
 import (
-	"context"
 	"encoding/json"
 	"net/http"
 	"strconv"
@@ -46,18 +45,12 @@ func pathID(r *http.Request) uint64 {
 
 // serveCall answers with the events of a call until it ends, one JSON object a line.
 func (d Running) serveCall(w http.ResponseWriter, r *http.Request) {
-	ctx, stop := context.WithCancel(r.Context())
-	defer stop()
-	defer context.AfterFunc(d.Life, stop)()
+	ctx, end := requestContext(r, d.Life)
+	defer end()
 	if d.Calls.find(pathID(r)) == nil {
 		writeOutcome(w, errNoCall)
 		return
 	}
-	out, flush := json.NewEncoder(w), http.NewResponseController(w).Flush
-	_ = d.Calls.Follow(ctx, pathID(r), func(e CallEvent) error { // fails if the page is gone
-		if err := out.Encode(e); err != nil {
-			return err
-		}
-		return flush()
-	})
+	lines := newLineWriter(w)
+	_ = d.Calls.Follow(ctx, pathID(r), func(e CallEvent) error { return lines.send(e) }) // fails if the page is gone
 }

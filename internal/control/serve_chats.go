@@ -1,7 +1,6 @@
 package control
 
 import (
-	"context"
 	"encoding/json"
 	"net/http"
 	"time"
@@ -48,10 +47,9 @@ const maxDraft = 64 << 10
 // serveDraft answers with the progress of a turn, whenever it has changed, one [ChatProgress] a line,
 // until the turn ends.
 func (d Running) serveDraft(w http.ResponseWriter, r *http.Request) {
-	ctx, stop := context.WithCancel(r.Context())
-	defer stop()
-	defer context.AfterFunc(d.Life, stop)()
-	out, flush := json.NewEncoder(w), http.NewResponseController(w).Flush
+	ctx, end := requestContext(r, d.Life)
+	defer end()
+	lines := newLineWriter(w)
 	w.Header().Set("Content-Type", "application/x-ndjson")
 	poll := time.NewTicker(draftInterval)
 	defer poll.Stop()
@@ -62,7 +60,7 @@ func (d Running) serveDraft(w http.ResponseWriter, r *http.Request) {
 		}
 		if now.Draft = shorten(now.Draft, maxDraft); now != last {
 			last = now
-			if out.Encode(now) != nil || flush() != nil {
+			if lines.send(now) != nil {
 				return
 			}
 		}

@@ -144,7 +144,7 @@ func (d Running) statusLine() noteLine {
 
 // writeNotes writes the status if it has changed, and the names of servers with new logs.
 func (d Running) writeNotes(out *json.Encoder, n *notes) error {
-	changed, logged := n.take()
+	changed, logged, _ := n.take()
 	for _, name := range logged {
 		if err := out.Encode(noteLine{K: "log", Server: name}); err != nil {
 			return err

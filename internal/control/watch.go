@@ -47,9 +47,8 @@ func (d Running) serveCompletion(w http.ResponseWriter, r *http.Request) {
 		writeOutcome(w, err)
 		return
 	}
-	ctx, stop := context.WithCancel(r.Context())
-	defer stop()
-	defer context.AfterFunc(d.Life, stop)()
+	ctx, end := requestContext(r, d.Life)
+	defer end()
 	values, err := d.Calls.Complete(ctx, q)
 	writeResult(w, map[string]any{"values": append([]string{}, values...)}, err)
 }
@@ -129,17 +128,12 @@ func (d Running) serveWatch(w http.ResponseWriter, r *http.Request) {
 		writeOutcome(w, err)
 		return
 	}
-	ctx, stop := context.WithCancel(r.Context())
-	defer stop()
-	defer context.AfterFunc(d.Life, stop)()
-	out, flush := json.NewEncoder(w), http.NewResponseController(w).Flush
-	begun := false
+	ctx, end := requestContext(r, d.Life)
+	defer end()
+	lines, begun := newLineWriter(w), false
 	err := d.Calls.Watch(ctx, name, func(e WatchEvent) error {
 		begun = true
-		if err := out.Encode(e); err != nil {
-			return err
-		}
-		return flush()
+		return lines.send(e)
 	})
 	if !begun {
 		writeOutcome(w, err)

@@ -119,6 +119,11 @@ func runImport(ctx context.Context, f *factory.Factory, names []string, opts Opt
 	case opts.dryRun:
 		return nil
 	}
+	return addFindings(ctx, f, added, goal, o, opts)
+}
+
+// addFindings asks the user, adds the servers to the file, and shows what they need.
+func addFindings(ctx context.Context, f *factory.Factory, added []importing.Finding, goal importing.Destination, o config.Options, opts Options) error {
 	in := term.NewLines(f.Stdin)
 	if agreed, err := confirmImport(ctx, f, in, goal, len(added), opts.yes); err != nil || !agreed {
 		return err
@@ -132,7 +137,7 @@ func runImport(ctx context.Context, f *factory.Factory, names []string, opts Opt
 			added = importing.WithTrustedAnnotations(added)
 		}
 	}
-	err = editing.EditFile(f, goal.Path, false, true, func(text []byte, format edit.Format) ([]byte, error) {
+	err := editing.EditFile(f, goal.Path, false, true, func(text []byte, format edit.Format) ([]byte, error) {
 		return importing.Add(text, format, added, goal)
 	})
 	if err != nil {

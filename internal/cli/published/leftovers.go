@@ -1,6 +1,7 @@
 package published
 
 import (
+	"fmt"
 	"os"
 	"slices"
 
@@ -51,24 +52,22 @@ func RemoveLeftovers(f *factory.Factory, removed *config.Server, o config.Option
 
 // remove removes the folder unless another file may refer to it, and tells the user.
 func (l Leftover) remove(f *factory.Factory, isUnsure bool) {
+	note := fmt.Sprintf("Removed the %s: %s", l.What, l.Folder)
 	if isUnsure {
-		l.tell(f, "The %s stays in %s, since other files may run it.", "The %s stay in %s, since other files may need them.")
-		return
-	}
-	if err := os.RemoveAll(l.Folder); err != nil {
+		note = l.explainStay()
+	} else if err := os.RemoveAll(l.Folder); err != nil {
 		f.Warn("the folder of the %s was not removed: %v", l.What, err)
 		return
 	}
-	l.tell(f, "Removed the %s: %s", "Removed the %s: %s")
+	if !f.JSON {
+		f.WriteNote("%s", note)
+	}
 }
 
-// tell writes a note with the name and the folder. many is the text for several things.
-func (l Leftover) tell(f *factory.Factory, one, many string) {
-	if f.JSON {
-		return
+// explainStay says why the folder is not removed.
+func (l Leftover) explainStay() string {
+	if l.What == "bundle" {
+		return fmt.Sprintf("The bundle stays in %s, since other files may run it.", l.Folder)
 	}
-	if l.What == "secrets" {
-		one = many
-	}
-	f.WriteNote(one, l.What, l.Folder)
+	return fmt.Sprintf("The %s stay in %s, since other files may need them.", l.What, l.Folder)
 }
