@@ -49,9 +49,9 @@ type Options struct {
 	// Allowed reports whether the user has allowed a tool permanently, in its present definition
 	// (see [client.Client.CheckDefinitions]). nil: no tool.
 	Allowed func(tool string) bool
-	// TrustAnnotations reports whether the user believes the annotations of a server's tools. A tool
-	// of another server needs an approval although it is annotated as read-only, since any server
-	// can claim that. The name is empty if the tool's server is unknown. nil: no server.
+	// TrustAnnotations reports whether the user believes the annotations of a server's tools. A
+	// tool of another server needs an approval although it is annotated as read-only, since any
+	// server can claim that. The name is empty if the tool's server is unknown. nil: no server.
 	TrustAnnotations func(server string) bool
 	// Effect returns the effect of a tool if its annotations do not apply, for example because they
 	// have changed. It is called before each decision, except in the modes that no effect changes:
@@ -64,8 +64,8 @@ const DefaultMaxSteps = 30
 
 // Limits bound a run and what the model is given. A zero field means its default.
 type Limits struct {
-	// MaxSteps is the largest number of the model's replies in a run, default [DefaultMaxSteps]. The
-	// servers together may use the model (sampling) for the same number of replies in addition.
+	// MaxSteps is the largest number of the model's replies in a run, default [DefaultMaxSteps].
+	// The servers together may use the model (sampling) for the same number of replies in addition.
 	MaxSteps int
 	// MaxResult is the length of the text of one result, in characters, default 25,000. Of a
 	// longer result the model gets the head and the tail, and a tool to read the rest, MaxResult
@@ -81,9 +81,9 @@ type Limits struct {
 	CompactAt float64
 	// SearchAt is the share of the window (of 128,000 tokens if it is unknown) that the definitions
 	// of tools may take, default 0.1. If they take more, the model gets a tool to search for tools,
-	// and the definitions of the tools that it found or called. If there are at most ten tools, or if
-	// SearchAt is negative, the model gets all definitions. If the model itself accepts fewer tools
-	// ([Model]), it gets the tools that it found or called last.
+	// and the definitions of the tools that it found or called. If there are at most ten tools, or
+	// if SearchAt is negative, the model gets all definitions. If the model itself accepts fewer
+	// tools ([Model]), it gets the tools that it found or called last.
 	SearchAt float64
 }
 

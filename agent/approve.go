@@ -33,8 +33,8 @@ type Question struct {
 	// the server has changed it since; otherwise nil.
 	Before *mcp.Tool
 	// Effect is the effect that the tool's annotations declare, unless [Options.Effect] or a change
-	// of the tool says otherwise. It is ReadOnly if the user does not trust the server's annotations
-	// ([Options.TrustAnnotations]).
+	// of the tool says otherwise. It is ReadOnly if the user does not trust the server's
+	// annotations ([Options.TrustAnnotations]).
 	Effect Effect
 	// Server has the tool, or wants to use the model; empty if the tools' names do not say.
 	Server string

@@ -49,7 +49,8 @@ func (r *run) reducedGoal() int {
 
 // Compact replaces the older part of the conversation by a summary that the model writes, although
 // the conversation may be far from the model's window. It returns an error, and changes nothing, if
-// there is no older part, the summary is no shorter, or ctx ends. It must not be called during a run.
+// there is no older part, the summary is no shorter, or ctx ends. It must not be called during a
+// run.
 func (a *Agent) Compact(ctx context.Context) (Compacted, error) {
 	if !a.running.TryLock() {
 		return Compacted{}, errRunning

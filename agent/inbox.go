@@ -18,8 +18,8 @@ type inbox struct {
 	wake   chan struct{} // holds a token if there might be items
 }
 
-// inboxItem is one event: progress or the end of a call, the end of a task, a question of a server, or
-// a notice.
+// inboxItem is one event: progress or the end of a call, the end of a task, a question of a server,
+// or a notice.
 type inboxItem struct {
 	task     *toolCall
 	progress *mcp.ProgressParams

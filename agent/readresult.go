@@ -184,8 +184,8 @@ func (r *resultReader) omitFrom(m *Message, save int) (saved, left int) {
 	return saved, left
 }
 
-// omitBlocks stores the texts of the result of a task, or of the block with the result of a call. It
-// returns the block that replaces them.
+// omitBlocks stores the texts of the result of a task, or of the block with the result of a call.
+// It returns the block that replaces them.
 func (r *resultReader) omitBlocks(blocks []mcp.Content, isTask bool) mcp.Content {
 	if isTask {
 		note := mcp.Text(r.storeContent(blocks))

@@ -10,8 +10,9 @@ import (
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
-// Limits of repetition. At a limit, the model gets a note. If it then reaches the limit of the same
-// results once more, the run ends. Other results may be progress.
+// Limits of repetition. At a limit, the model gets a note, and the counts begin anew. If
+// maxSameResults is reached again within notedReplies replies, the run ends. The other two limits
+// only repeat the note, because different results may be progress.
 const (
 	maxSameText    = 2 // replies in a row with calls and the same text
 	maxSameCalls   = 6 // replies in a row with the same calls; higher, because the model may be waiting for something
@@ -29,14 +30,14 @@ type repeatDetector struct {
 	noted                int      // replies for which a note about the same results counts; 0: there was none
 }
 
-// errStuck ends the run of a model that repeats itself after a note, too.
+// errStuck ends the run of a model that repeats itself after a note too.
 var errStuck = errors.New("the model repeats itself, also after it was told so: say in another way what is to be done, or try another model")
 
 var hashSeed = maphash.MakeSeed()
 
 // checkReply records a reply with calls and their results. It returns a note for the model if the
-// reply reaches a limit of repetition, "" if it does not, and [errStuck] if a note about the same
-// results has not helped.
+// reply reaches a limit of repetition, and "" otherwise. It returns [errStuck] if a note about the
+// same results has not helped.
 func (r *repeatDetector) checkReply(reply *Message, results []mcp.Content) (note string, err error) {
 	text, calls := strings.TrimSpace(reply.Text()), hashCalls(reply)
 	if text != r.text {

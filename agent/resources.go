@@ -22,10 +22,10 @@ type Resources interface {
 	// ReadResource reads the resource of a URI, which may be missing from the list. ctx carries the
 	// same values as in Call.
 	ReadResource(ctx context.Context, uri string) (*mcp.ReadResourceResult, error)
-	// WatchResource calls changed, on any goroutine, when the resource of a URI may have changed. It
-	// returns when the server reports changes from then on, or refuses to, or when ctx ends. In the
-	// last case it calls changed once as soon as the server reports changes, since some may have
-	// been missed.
+	// WatchResource calls changed, on any goroutine, when the resource of a URI may have changed.
+	// It returns when the server reports changes from then on, or refuses to, or when ctx ends. In
+	// the last case it calls changed once as soon as the server reports changes, since some may
+	// have been missed.
 	WatchResource(ctx context.Context, uri string, changed func())
 }
 

@@ -24,9 +24,9 @@ const (
 //
 //   - A text block is the same JSON.
 //   - The strings and numbers of the JSON are in the text word by word, or in the call's arguments,
-//     which the model knows. All strings of 40 characters or more must be there. Of the shorter ones
-//     and the numbers, eight may be missing, with at most a tenth of all characters, each value
-//     counted once: a text made to be read leaves out a kind or a type, but not many values.
+//     which the model knows. All strings of 40 characters or more must be there. Of the shorter
+//     ones and the numbers, eight may be missing, with at most a tenth of all characters, each
+//     value counted once: a text made to be read leaves out a kind or a type, but not many values.
 //
 // Structured content of less than 40 characters is left out in the first case only: it costs
 // little, and a text may hold it by chance. Names of members, true, false and null do not count.

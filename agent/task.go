@@ -21,9 +21,9 @@ import (
 // result that says so, and the model continues. The end of the task is a message of the user's
 // side, before the next step. If the model has answered before, the run waits for the end.
 //
-// The waits belong to a run. The next run, also in another process, waits again for each task that has
-// no end in the conversation: the conversation holds the IDs of tasks, in the _meta of its blocks. Models
-// do not get them.
+// The waits belong to a run. The next run, also in another process, waits again for each task that
+// has no end in the conversation: the conversation holds the IDs of tasks, in the _meta of its
+// blocks. Models do not get them.
 
 // taskGrace is the time for which a call waits for its task.
 const taskGrace = 3 * time.Second
@@ -31,8 +31,8 @@ const taskGrace = 3 * time.Second
 // cancelLimit bounds the request that cancels a task.
 const cancelLimit = 5 * time.Second
 
-// metaTaskResult is a key of the _meta of blocks: the block is of a task's result. The value is true.
-// Package opentask has the other keys.
+// metaTaskResult is a key of the _meta of blocks: the block is of a task's result. The value is
+// true. Package opentask has the other keys.
 const metaTaskResult = "dowel/task-result"
 
 // taskEnd is the end of the wait for a task.
@@ -83,8 +83,8 @@ func (r *run) startWait(open opentask.Task, server string, task *client.Task, o 
 	return end
 }
 
-// After an error of the server about the state of a task, it is asked again after a pause, which grows. A
-// wait without a good answer for pollPatience ends.
+// After an error of the server about the state of a task, it is asked again after a pause, which
+// grows. A wait without a good answer for pollPatience ends.
 const (
 	firstPollPause   = time.Second
 	longestPollPause = 30 * time.Second
@@ -248,8 +248,8 @@ func (r *run) keepTaskEnds() {
 	}
 }
 
-// awaitTaskEnd waits for the end of a task after the model has answered. It reports whether there is
-// one for the next step.
+// awaitTaskEnd waits for the end of a task after the model has answered. It reports whether there
+// is one for the next step.
 func (r *run) awaitTaskEnd() (bool, error) {
 	for told := false; len(r.taskEnds) == 0; told = true {
 		if r.waits == 0 {

@@ -10,8 +10,8 @@ import (
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
-// taskMessage returns the blocks that tell the end of a task. They are part of a message of the user's
-// side, so a mark that the server cannot know says where its data ends.
+// taskMessage returns the blocks that tell the end of a task. They are part of a message of the
+// user's side, so a mark that the server cannot know says where its data ends.
 func taskMessage(open *opentask.Task, outcome string, content []mcp.Content) []mcp.Content {
 	const markLength = 10
 	mark := rand.Text()[:markLength]
@@ -29,8 +29,8 @@ func taskMessage(open *opentask.Task, outcome string, content []mcp.Content) []m
 	return append(blocks, mcp.Text(fmt.Sprintf("[%s: the result of the task ends here.]", mark)))
 }
 
-// plainBlocks turns blocks that have a meaning of their own in a conversation, such as the result of a
-// call, into text.
+// plainBlocks turns blocks that have a meaning of their own in a conversation, such as the result
+// of a call, into text.
 func plainBlocks(content []mcp.Content) []mcp.Content {
 	plain := make([]mcp.Content, 0, len(content))
 	for _, c := range content {

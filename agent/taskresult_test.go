@@ -34,7 +34,8 @@ func failPolls(next mcp.Handler, fail func() error, cancelled *atomic.Int32) mcp
 	})
 }
 
-// A server that cannot tell the state of a task for a while is asked again, and the task is still open.
+// A server that cannot tell the state of a task for a while is asked again, and the task is still
+// open.
 func TestTaskPolledAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var cancelled atomic.Int32
@@ -145,7 +146,7 @@ func TestTaskResultIsData(t *testing.T) {
 	})
 }
 
-// A full window leaves out the results of tasks like those of calls.
+// A full window leaves out the results of tasks, as it leaves out the results of calls.
 func TestTaskResultLeftOut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		long := strings.Repeat("many words of a report. ", 800)

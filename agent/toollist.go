@@ -82,8 +82,8 @@ func diffTools(before, after []mcp.Tool) (c ToolsChanged) {
 	return c
 }
 
-// describe describes the change in words.
-func (c ToolsChanged) describe() string {
+// describeChange returns the change in words.
+func (c ToolsChanged) describeChange() string {
 	var parts []string
 	if len(c.Added) > 0 {
 		parts = append(parts, "These tools have become available: "+strings.Join(c.Added, ", ")+".")
@@ -97,7 +97,7 @@ func (c ToolsChanged) describe() string {
 // describeChange describes the change for the model, without names if it searches for tools.
 func (a *Agent) describeChange(c ToolsChanged) string {
 	if !a.offer.deferred {
-		return c.describe()
+		return c.describeChange()
 	}
 	var parts []string
 	if n := len(c.Added); n > 0 {

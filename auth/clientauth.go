@@ -86,8 +86,8 @@ func keyAlgorithm(key crypto.Signer) (jose.SignatureAlgorithm, error) {
 	return "", fmt.Errorf("the key of the client is a %T, want an *ecdsa.PrivateKey, *rsa.PrivateKey or ed25519.PrivateKey", key)
 }
 
-// check returns an error for options that contradict each other.
-func (o *Options) check() error {
+// checkOptions returns an error for options that contradict each other.
+func (o *Options) checkOptions() error {
 	switch c := o.Client; {
 	case c.Secret != "" && c.ID == "":
 		return errors.New("auth: Client.Secret is set without Client.ID")

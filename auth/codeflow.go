@@ -144,8 +144,8 @@ func (f *codeFlow) run(ctx context.Context) (*tokenAnswer, error) {
 	return f.redeem(context.WithoutCancel(ctx), code) // the user has approved: do not ask again
 }
 
-// start registers the client if that is needed, and returns the authorization URL.
-func (f *codeFlow) start(ctx context.Context, redirectURI string) (string, error) {
+// startLogin registers the client if that is needed, and returns the authorization URL.
+func (f *codeFlow) startLogin(ctx context.Context, redirectURI string) (string, error) {
 	if f.isStarted {
 		return "", errors.New("Start was called twice")
 	}

@@ -40,7 +40,7 @@ type deviceAnswer struct {
 // deviceRedirect is registered for clients that only use the device flow: a registration needs one.
 const deviceRedirect = "http://127.0.0.1:13316/callback"
 
-// byDevice is LoginRequest.Device. The token is kept in f until Login has returned.
+// byDevice implements LoginRequest.Device. It keeps the token in f until Login has returned.
 func (f *codeFlow) byDevice(ctx context.Context, show func(DeviceCode)) error {
 	reg, err := f.useRegistration(ctx, deviceRedirect)
 	if err != nil {
@@ -118,7 +118,7 @@ func (f *codeFlow) pollDevice(ctx context.Context, reg Registration, begun *devi
 // loginParams returns the parameters of a redirect. They are nil after a device flow, which has no
 // redirect.
 func (f *codeFlow) loginParams(ctx context.Context) (url.Values, error) {
-	request := LoginRequest{Server: f.t.server, Account: f.t.opts.Account, Start: f.start}
+	request := LoginRequest{Server: f.t.server, Account: f.t.opts.Account, Start: f.startLogin}
 	if f.d.server.DeviceAuthorizationEndpoint != "" {
 		request.Device = f.byDevice
 	}

@@ -15,9 +15,8 @@ type Login interface {
 	//     returns the URL that the user must open.
 	//  3. It shows that URL, and opens it in a browser if it can. The URL has scheme http or https.
 	//     Never pass it through a shell.
-	//  4. It waits for a redirect with the parameter state of the URL, and returns all parameters of
-	//     that redirect. Redirects with another state belong to other logins or to
-	//     attackers.
+	//  4. It waits for a redirect with the parameter state of the URL, and returns all parameters
+	//     of that redirect. Redirects with another state belong to other logins or to attackers.
 	//
 	// The parameters are checked by the caller. If Login returns an error, such as [*NeedsLogin],
 	// the requests that wait for the login fail with it. If the record in the Store has changed
@@ -38,8 +37,8 @@ type LoginRequest struct {
 	// Start returns the authorization URL. It is called at most once.
 	Start func(ctx context.Context, redirectURI string) (authorizationURL string, err error)
 	// Device logs in with a browser on another device, in place of Start. It calls show once, and
-	// returns when the user has decided. Login then returns nil parameters, and the error of Device.
-	// Device is nil if the authorization server has no such flow.
+	// returns when the user has decided. Login then returns nil parameters, and the error of
+	// Device. Device is nil if the authorization server has no such flow.
 	Device func(ctx context.Context, show func(DeviceCode)) error
 }
 

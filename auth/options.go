@@ -27,9 +27,9 @@ type Options struct {
 	// of a workload's platform, or of an identity provider ([Enterprise.Assert]). A refused
 	// assertion is not retried. nil means another way.
 	Assertion func(ctx context.Context, r AssertionRequest) (string, error)
-	// Subject returns the access token of a user, for whom the client acts. The authorization server
-	// exchanges it for a token of the MCP server (RFC 8693), so Server.Issuer and Client must be
-	// set: the MCP server must not choose who gets the user's token. nil means another way.
+	// Subject returns the access token of a user, for whom the client acts. The authorization
+	// server exchanges it for a token of the MCP server (RFC 8693), so Server.Issuer and Client
+	// must be set: the MCP server must not choose who gets the user's token. nil means another way.
 	Subject func(ctx context.Context) (string, error)
 	// OnBehalfOf exchanges the token of Subject in the form of Entra: as the assertion of a JWT
 	// bearer grant, with requested_token_use=on_behalf_of.
@@ -74,15 +74,15 @@ type Server struct {
 	MetadataURL string
 	// AuthorizationURL and TokenURL are its endpoints, if it has no metadata.
 	AuthorizationURL, TokenURL string
-	// Resource is the value of the resource parameter, and the resource that the MCP server may name
-	// in its metadata although it is another one. OmitResource leaves the parameter out, for
+	// Resource is the value of the resource parameter, and the resource that the MCP server may
+	// name in its metadata although it is another one. OmitResource leaves the parameter out, for
 	// servers that refuse it.
 	Resource     string
 	OmitResource bool
 	// AssumePKCE uses servers that do not say in their metadata that they know PKCE.
 	AssumePKCE bool
-	// Params are added to requests to the authorization and the token endpoint, such as audience. An
-	// empty prompt leaves out the prompt=consent that offline_access leads to.
+	// Params are added to requests to the authorization and the token endpoint, such as audience.
+	// An empty prompt leaves out the prompt=consent that offline_access leads to.
 	Params map[string]string
 	// NoFallback refuses servers without protected resource metadata, as revision 2025-03-26 allows
 	// them.

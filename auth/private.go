@@ -54,8 +54,8 @@ func isPrivateAddr(a netip.Addr) bool {
 	return !a.IsGlobalUnicast() || a.IsPrivate() || slices.ContainsFunc(unreachable, func(p netip.Prefix) bool { return p.Contains(a) })
 }
 
-// privateHost finds out whether a host is in a private network. An answer is remembered, a failure
-// is not.
+// privateHost finds out whether a host is in a private network. It remembers an answer, but
+// not a failure.
 type privateHost struct {
 	name string
 

@@ -29,7 +29,8 @@ func (s *leasedStore) Update(ctx context.Context, key string, change func(*Recor
 	return s.Store.Update(ctx, key, change)
 }
 
-// A refresh token is not sent after the lock of its record was lost: another process may have used it.
+// A refresh token is not sent after the lock of its record was lost: another process may have used
+// it.
 func TestLostLockSendsNoToken(t *testing.T) {
 	t.Parallel()
 	store := newLeasedStore()

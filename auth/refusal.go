@@ -5,10 +5,10 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"regexp"
 	"slices"
 	"strings"
 
+	"github.com/dowel-mcp/dowel/internal/lazyregexp"
 	"github.com/dowel-mcp/dowel/internal/oauth"
 )
 
@@ -39,7 +39,7 @@ var secretNames = []string{
 }
 
 // secretPattern matches a secret in JSON, in a form, or in a sentence.
-var secretPattern = regexp.MustCompile(`(?i)\b(` + strings.Join(secretNames, "|") + `)("?\s*[=:]\s*"?)[^"&\s,;}<>]+`)
+var secretPattern = lazyregexp.New(`(?i)\b(` + strings.Join(secretNames, "|") + `)("?\s*[=:]\s*"?)[^"&\s,;}<>]+`)
 
 // mask hides secrets in the text of an answer: the secrets that were sent to the server, and the
 // values of members with a name of secretNames.
@@ -47,7 +47,7 @@ func (a *answer) mask(text string) string {
 	for _, secret := range a.sent {
 		text = strings.ReplaceAll(text, secret, masked)
 	}
-	return secretPattern.ReplaceAllString(text, "$1$2"+masked)
+	return secretPattern().ReplaceAllString(text, "$1$2"+masked)
 }
 
 // sentSecrets returns the secrets of a request, in its body as a form and in its header.

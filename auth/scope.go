@@ -39,10 +39,10 @@ func unionScopes(a, b []string) []string {
 
 const scopeOffline = "offline_access"
 
-// chooseScopes returns the scopes to ask for (authorization: scope selection strategy): the scopes
-// of the options, else of the challenge, else all that the resource names. Scopes of a step-up are
-// added to the scopes of the token that was refused. A login in place of a token that has ended
-// asks for the scopes of that token too, in more.
+// chooseScopes returns the scopes to ask for (authorization: scope selection strategy). A step-up
+// asks for the scopes of the refused token and of the challenge. Otherwise the scopes are the
+// options', else the challenge's, else all that the resource names. If a login replaces a token
+// that has ended, more also has the scopes that this token was requested with.
 func (t *Transport) chooseScopes(n *need, d *discovery, r *Record) (base, more []string) {
 	var scopes []string
 	switch {

@@ -34,8 +34,9 @@ type Record struct {
 	Issuer       string       `json:"issuer"`             // to which everything below belongs
 	Resource     string       `json:"resource,omitempty"` // value of the resource parameter; empty if it is omitted
 	Registration Registration `json:"registration"`
-	// Pending is the registration of a login that has not succeeded yet, with its issuer. It takes the
-	// place of Registration with that login: until then, the tokens need their own. nil without one.
+	// Pending is the registration of a login that has not succeeded yet, with its issuer. It
+	// takes the place of Registration with that login: until then, the tokens need their own.
+	// nil without one.
 	Pending *Record `json:"pending,omitempty"`
 
 	AccessToken  string    `json:"access_token,omitempty"`

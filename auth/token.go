@@ -87,8 +87,8 @@ func (t *Transport) requestToken(ctx context.Context, r tokenRequest) (*tokenAns
 	}
 }
 
-// postWhileLocked sends a form. If a token of a record is among its values, the lock of the record must
-// be held until it is sent: another process may use the same token afterwards.
+// postWhileLocked sends a form. If a token of a record is among its values, the lock of the record
+// must be held until it is sent: another process may use the same token afterwards.
 func (t *Transport) postWhileLocked(ctx context.Context, endpoint string, form url.Values, header http.Header) (*answer, error) {
 	ctx, cancel := oauth.UntilSent(ctx)
 	defer cancel()

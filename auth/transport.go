@@ -65,7 +65,7 @@ func NewTransport(server string, opts *Options) (*Transport, error) {
 	if opts != nil {
 		t.opts = *opts
 	}
-	if err := t.opts.check(); err != nil {
+	if err := t.opts.checkOptions(); err != nil {
 		return nil, err
 	}
 	if t.opts.Store == nil {
@@ -99,7 +99,7 @@ func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 		closeBody(r)
 		return nil, refusal(r.Context(), err)
 	}
-	resp, err := t.send(r, c, r.Body)
+	resp, err := t.sendWithCredential(r, c, r.Body)
 	if err != nil || resp.StatusCode != http.StatusUnauthorized && resp.StatusCode != http.StatusForbidden {
 		return resp, err
 	}
@@ -128,7 +128,7 @@ func (t *Transport) handleRefusal(r *http.Request, c *credential, resp *http.Res
 				return nil, err
 			}
 		}
-		if resp, err = t.send(r, c, body); err != nil {
+		if resp, err = t.sendWithCredential(r, c, body); err != nil {
 			return nil, err
 		}
 		if resp.StatusCode != http.StatusUnauthorized && resp.StatusCode != http.StatusForbidden {
@@ -138,8 +138,8 @@ func (t *Transport) handleRefusal(r *http.Request, c *credential, resp *http.Res
 	}
 }
 
-// send sends a copy of the request with a credential, or without one if c is nil.
-func (t *Transport) send(r *http.Request, c *credential, body io.ReadCloser) (*http.Response, error) {
+// sendWithCredential sends a copy of the request with a credential, or without one if c is nil.
+func (t *Transport) sendWithCredential(r *http.Request, c *credential, body io.ReadCloser) (*http.Response, error) {
 	out := r.WithContext(r.Context())
 	out.Body = body
 	if c == nil {

@@ -37,8 +37,8 @@ type cacheKey struct {
 }
 
 // authContext identifies the credentials of a call: a hash of the fields that a Header function
-// adds to its requests. It is empty if the function adds none, and if a connection has the same
-// credentials for all calls.
+// adds to its requests. It is empty if the function adds no field, or if all calls of the
+// connection have the same credentials.
 type authContext string
 
 type cacheEntry struct {
@@ -56,8 +56,9 @@ type cacheSlot struct {
 	epoch                uint64
 }
 
-// lookupResult returns the fresh result of the request, or the slot to store it in. It calls auth
-// only if the request has private results; ok is false if the credentials are unknown.
+// lookupResult returns the fresh result of the request, or the slot to store the result in.
+// It calls auth only if the request has private results; auth returns ok false if the
+// credentials are unknown.
 func (c *cache) lookupResult(method string, params json.RawMessage, auth func() (a authContext, ok bool)) (cacheSlot, *mcp.Response) {
 	s, ok := cacheSlotFor(method, params)
 	if !ok {
@@ -113,9 +114,9 @@ func cacheSlotFor(method string, params json.RawMessage) (s cacheSlot, ok bool) 
 	return s, true
 }
 
-// storeResult stores a result that was read with the credentials auth, unless the server forbids it
-// or a change made it stale while it was on its way. A private result is not stored if the
-// credentials are unknown.
+// storeResult stores a result that was read with the credentials auth. It stores nothing if the
+// server forbids it, if a change has made the result stale meanwhile, or if the result is private
+// and isKnown is false.
 func (c *cache) storeResult(s cacheSlot, resp *mcp.Response, auth authContext, isKnown bool) {
 	key := cacheKey{request: s.request}
 	if resp.Cache.Scope != mcp.CachePublic {
@@ -163,6 +164,11 @@ func (c *cache) removeEntry(at *list.Element) {
 func (c *cache) dropMethod(method string, isStale func(*cacheEntry) bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.dropLocked(method, isStale)
+}
+
+// dropLocked is dropMethod for a caller that holds c.mu.
+func (c *cache) dropLocked(method string, isStale func(*cacheEntry) bool) {
 	if c.epochs == nil {
 		c.epochs = map[string]uint64{}
 	}
@@ -176,31 +182,33 @@ func (c *cache) dropMethod(method string, isStale func(*cacheEntry) bool) {
 	}
 }
 
-// invalidate removes the results that a notification makes stale.
-func (c *cache) invalidate(n mcp.Notification) {
-	switch n.Method {
+// invalidate removes the results that a notification with this method makes stale. uri is the
+// updated resource of [mcp.NotificationResourceUpdated].
+func (c *cache) invalidate(method, uri string) {
+	c.mu.Lock() // once: a change for many clients is mostly such steps
+	defer c.mu.Unlock()
+	switch method {
 	case mcp.NotificationToolsChanged:
-		c.dropMethod(mcp.MethodListTools, nil)
+		c.dropLocked(mcp.MethodListTools, nil)
 	case mcp.NotificationPromptsChanged:
-		c.dropMethod(mcp.MethodListPrompts, nil)
+		c.dropLocked(mcp.MethodListPrompts, nil)
 	case mcp.NotificationResourcesChanged:
-		c.dropMethod(mcp.MethodListResources, nil)
-		c.dropMethod(mcp.MethodListResourceTemplates, nil)
-		c.dropSkills()
+		c.dropLocked(mcp.MethodListResources, nil)
+		c.dropLocked(mcp.MethodListResourceTemplates, nil)
+		c.dropSkillsLocked()
 	case mcp.NotificationResourceUpdated:
-		uri, _ := rawjson.String(rawjson.Lookup(n.Params, "uri"))
-		c.dropSkills() // their entries have the digests of resources
+		c.dropSkillsLocked() // their entries have the digests of resources
 		// The updated URI may name a part of the resource that was read, or the reverse.
-		c.dropMethod(mcp.MethodReadResource, func(e *cacheEntry) bool {
+		c.dropLocked(mcp.MethodReadResource, func(e *cacheEntry) bool {
 			return strings.HasPrefix(e.uri, uri) || strings.HasPrefix(uri, e.uri)
 		})
 	}
 }
 
-// dropSkills removes the entries of skills.
-func (c *cache) dropSkills() {
-	c.dropMethod(mcpwire.MethodListSkills, nil)
-	c.dropMethod(mcpwire.MethodGetSkill, nil)
+// dropSkillsLocked removes the entries of skills. c.mu is held.
+func (c *cache) dropSkillsLocked() {
+	c.dropLocked(mcpwire.MethodListSkills, nil)
+	c.dropLocked(mcpwire.MethodGetSkill, nil)
 }
 
 // clear removes all results and refuses those on their way.

@@ -194,6 +194,8 @@ func (c *Client) callListener(o *CallOptions, k *callClock) func(mcp.Notificatio
 			err = decodeAndPass(n, onProgress)
 		case n.Method == mcp.NotificationMessage && onLog != nil:
 			err = decodeAndPass(n, onLog)
+		case n.Method != mcp.NotificationProgress && n.Method != mcp.NotificationMessage: // of an extension
+			c.handleNotification(n)
 		}
 		if err != nil {
 			logger.Warn("cannot decode a notification", "server", c.serverName(), "method", n.Method, "err", err)

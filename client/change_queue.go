@@ -5,7 +5,6 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/dowel-mcp/dowel/internal/rawjson"
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
@@ -31,21 +30,13 @@ type changeQueue struct {
 	mu      sync.Mutex
 	waiting []Change // from next on
 	next    int
-	queued  map[string]bool // dedup keys of the waiting changes
+	queued  map[changeKey]bool // of the waiting changes
 	ended   bool
 	ready   chan struct{} // holds a token while changes may wait, or the end
 }
 
 func newChangeQueue() *changeQueue {
-	return &changeQueue{queued: map[string]bool{}, ready: make(chan struct{}, 1)}
-}
-
-func (q *changeQueue) addNotification(n mcp.Notification) {
-	change := Change{Method: n.Method, Params: n.Params}
-	if n.Method == mcp.NotificationResourceUpdated {
-		change.URI, _ = rawjson.String(rawjson.Lookup(n.Params, "uri"))
-	}
-	q.addChange(change)
+	return &changeQueue{queued: map[changeKey]bool{}, ready: make(chan struct{}, 1)}
 }
 
 // addGap replaces the waiting changes by a gap, since the reader must read everything again anyway.
@@ -56,7 +47,7 @@ func (q *changeQueue) addGap() {
 	q.addChange(Change{Gap: true})
 }
 
-func (q *changeQueue) dropWaiting() { q.waiting, q.next, q.queued = nil, 0, map[string]bool{} }
+func (q *changeQueue) dropWaiting() { q.waiting, q.next, q.queued = nil, 0, map[changeKey]bool{} }
 
 // endChanges marks the end: nextChange returns the waiting changes and then ok false.
 func (q *changeQueue) endChanges() {
@@ -90,16 +81,19 @@ func (q *changeQueue) addChange(change Change) {
 	q.wakeReader()
 }
 
-// dedupKey returns the key that equal changes share. ok is false for changes of extensions, because
-// their parameters may differ in meaning.
-func (c Change) dedupKey() (key string, ok bool) {
+// changeKey is shared by equal changes.
+type changeKey struct{ method, uri string }
+
+// dedupKey returns the key of a change. ok is false for changes of extensions, because their
+// parameters may differ in meaning.
+func (c Change) dedupKey() (key changeKey, ok bool) {
 	switch c.Method {
 	case "", mcp.NotificationToolsChanged, mcp.NotificationPromptsChanged, mcp.NotificationResourcesChanged:
-		return c.Method, true
+		return changeKey{method: c.Method}, true
 	case mcp.NotificationResourceUpdated:
-		return c.Method + " " + c.URI, true
+		return changeKey{c.Method, c.URI}, true
 	}
-	return "", false
+	return changeKey{}, false
 }
 
 // nextChange waits for the next change. ok is false at the end.

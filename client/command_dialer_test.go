@@ -4,21 +4,31 @@ import (
 	"testing"
 
 	"github.com/dowel-mcp/dowel/transport"
+	"github.com/dowel-mcp/dowel/transport/stdio"
 )
 
-// commandDialer is a dialer of another package of this module that starts a process.
-type commandDialer struct {
+// wrapper dials another target in its own way.
+type wrapper struct {
 	transport.Dialer
-	starts bool
+	inner any
 }
 
-func (d commandDialer) StartsCommand() bool { return d.starts }
+func (w wrapper) Inner() any { return w.inner }
 
-// The limits of a command apply to each dialer that starts a process.
-func TestDialersThatStartCommands(t *testing.T) {
-	for _, starts := range []bool{true, false} {
-		if got, err := parseTarget(commandDialer{starts: starts}, Options{}); err != nil || got.isCommand != starts {
-			t.Errorf("StartsCommand %v: isCommand is %v, %v", starts, got.isCommand, err)
+func (w wrapper) Around(inner transport.Dialer) transport.Dialer { return wrapper{inner, w.inner} }
+
+// A target that wraps another one has the limits, header fields and login of that one.
+func TestWrappedTarget(t *testing.T) {
+	for inner, isCommand := range map[any]bool{"https://example.com/mcp": false, &stdio.Command{Path: "x"}: true} {
+		if c, ok := inner.(*stdio.Command); ok {
+			inner = *c
+		}
+		got, err := parseTarget(wrapper{inner: inner}, Options{})
+		if err != nil || got.isCommand != isCommand {
+			t.Errorf("%v: isCommand is %v, %v", inner, got.isCommand, err)
+		}
+		if w, ok := got.dialer.(wrapper); !ok || w.Dialer == nil {
+			t.Errorf("%v: the dialer is %#v, want the wrapper around a dialer", inner, got.dialer)
 		}
 	}
 }

@@ -298,8 +298,8 @@ func (c *connection) reconnect() {
 }
 
 // roundTrip sends a request on the link. While a function of the user runs, it gives the request a
-// context that can end, because [Client.Close] waits for the function: a server in this process then
-// runs the handler on a goroutine of its own, and Close can end the call.
+// context that can end, because [Client.Close] waits for the function: a server in this process
+// then runs the handler on a goroutine of its own, and Close can end the call.
 func (l *link) roundTrip(ctx context.Context, req *mcp.Request) (*mcp.Response, error) {
 	if ctx.Done() == nil && l.owner.callbacks.Load() > 0 {
 		var cancel context.CancelFunc

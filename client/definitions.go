@@ -20,7 +20,7 @@ type DefinitionLog = definitions.Log
 type DefinitionChange = definitions.Change
 
 // CheckDefinitions reads the server's lists, records the definitions in the server's log, and
-// returns those that differ from the accepted ones, sorted by kind and name. The definition that
+// returns the changes from the accepted definitions, sorted by kind and name. The definition that
 // the log sees first is accepted; [AcceptDefinitions] accepts another one. The order of lists and
 // of members, white space, and _meta are no difference.
 //

@@ -8,7 +8,6 @@ import (
 	"net/http"
 
 	"github.com/dowel-mcp/dowel/internal/mcpwire"
-	"github.com/dowel-mcp/dowel/internal/startphase"
 	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/dowel-mcp/dowel/transport"
 	"github.com/dowel-mcp/dowel/transport/memory"
@@ -71,6 +70,13 @@ type target struct {
 	isPrivate bool                                       // only this client can dial it, so its era is remembered for this client only
 }
 
+// A wrappedTarget of this module dials another target in its own way: a server that one of several
+// processes connects to for all.
+type wrappedTarget interface {
+	Inner() any
+	Around(inner transport.Dialer) transport.Dialer
+}
+
 // parseTarget recognizes the kinds of targets that [Dial] documents.
 func parseTarget(to any, o Options) (t target, err error) {
 	switch to := to.(type) {
@@ -94,8 +100,14 @@ func parseTarget(to any, o Options) (t target, err error) {
 		return target{dialer: to, header: to.Header, login: loginOf(to.Client)}, nil
 	case websocket.URL:
 		return newSocketTarget(to), nil
+	case wrappedTarget:
+		t, err := parseTarget(to.Inner(), o)
+		if err == nil {
+			t.dialer = to.Around(t.dialer)
+		}
+		return t, err
 	case transport.Dialer:
-		return target{dialer: to, isCommand: startphase.StartsCommand(to)}, nil
+		return target{dialer: to}, nil
 	case mcp.Handler:
 		return target{dialer: memory.Dialer(to), isPrivate: true}, nil
 	case mcp.Transport:

@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"github.com/dowel-mcp/dowel/internal/mcpwire"
+	"github.com/dowel-mcp/dowel/internal/rawjson"
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
@@ -19,12 +20,17 @@ func (c *Client) handleNotification(n mcp.Notification) {
 	}
 }
 
-// invalidate drops the results and schemas that a notification makes stale.
-func (c *Client) invalidate(n mcp.Notification) {
-	c.cache.invalidate(n)
+// invalidate drops the results and schemas that a notification makes stale. It returns the URI of
+// an updated resource, or "" for another change.
+func (c *Client) invalidate(n mcp.Notification) (uri string) {
+	if n.Method == mcp.NotificationResourceUpdated {
+		uri, _ = rawjson.String(rawjson.Lookup(n.Params, "uri"))
+	}
+	c.cache.invalidate(n.Method, uri)
 	if n.Method == mcp.NotificationToolsChanged {
 		c.outputSchemas.clear()
 	}
+	return uri
 }
 
 func (c *Client) deliverNotification(n mcp.Notification) {

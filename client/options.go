@@ -33,8 +33,9 @@ type Options struct {
 	// Extensions are the extensions that the client understands.
 	Extensions []mcp.Extension
 
-	// OnNotification handles notifications that belong neither to a call nor to a watch: one at a
-	// time, in their order of arrival.
+	// OnNotification handles notifications that belong neither to a call nor to a watch, one at a
+	// time, in their order of arrival. With the answer to a call, a server may send notifications
+	// of other kinds than progress and log messages: it handles these, too.
 	OnNotification func(mcp.Notification)
 	// OnLog handles the log messages that belong to no call, and the messages of calls without an
 	// OnLog of their own.
@@ -54,9 +55,9 @@ type Options struct {
 	// Wire configures how messages are exchanged; few programs set it.
 	Wire Wire
 
-	// StrictCapabilities refuses each call for which the server has not declared the capability. The
-	// error wraps [errors.ErrUnsupported]. By default only lists are refused, because many servers
-	// forget to declare the rest. [Client.RoundTrip] checks nothing.
+	// StrictCapabilities refuses each call for which the server has not declared the capability.
+	// The error wraps [errors.ErrUnsupported]. By default only lists are refused, because many
+	// servers forget to declare the rest. [Client.RoundTrip] checks nothing.
 	StrictCapabilities bool
 	// NoCache asks the server each time, even if an earlier result may be reused.
 	NoCache bool
@@ -81,8 +82,8 @@ type Answers struct {
 	Sample func(ctx context.Context, p *mcp.CreateMessageParams) (*mcp.CreateMessageResult, error)
 	// SampleTools says that Sample understands tools and toolChoice.
 	SampleTools bool
-	// Roots returns the folders that the server may work on ([FixedRoots]). Their URIs are file URIs
-	// with absolute paths without "..".
+	// Roots returns the folders that the server may work on ([FixedRoots]). Their URIs are file
+	// URIs with absolute paths without "..".
 	Roots func(ctx context.Context) ([]mcp.Root, error)
 	// Requests answer other methods ([OnRequest]). If two have the same method, the first one
 	// answers.
@@ -106,25 +107,25 @@ type Limits struct {
 	// is Connect; a negative value means no limit.
 	//
 	// The time in which a package runner, such as npx, uvx or docker run, installs the server does
-	// not count: Install bounds it. Nor does the time in which the process waits for the user to log
-	// in, as mcp-remote does.
+	// not count: Install bounds it. Nor does the time in which the process waits for the user to
+	// log in, as mcp-remote does.
 	Start time.Duration
 	// Install bounds the time in which a package runner installs the server, in a dial. The default
-	// is 10 minutes; a negative value means no limit. On Linux dowel sees when the runner starts the
-	// server's own process. On other systems all the time until the server is ready counts as an
-	// install, so a server that hangs fails after Install only.
+	// is 10 minutes; a negative value means no limit. On Linux dowel sees when the runner starts
+	// the server's own process. On other systems all the time until the server is ready counts as
+	// an install, so a server that hangs fails after Install only.
 	Install time.Duration
 	// Idle bounds the time between two signs of life of a call; its notifications are signs of
-	// life. A positive value also asks the server for progress. The time in which the client answers
-	// a question does not count. A negative value means no limit.
+	// life. A positive value also asks the server for progress. The time in which the client
+	// answers a question does not count. A negative value means no limit.
 	//
 	// The default is one hour, and up to a minute more. It bounds each request of a call, so that a
 	// call that waits for a task may take longer. It is far above the time of honest work: set a
 	// limit that fits your servers.
 	Idle time.Duration
 	// Total bounds a call, whatever signs of life it gives. The time in which the client answers a
-	// question does not count. A negative value means no limit. The default is 24 hours, and up to a
-	// minute more, for each request of a call.
+	// question does not count. A negative value means no limit. The default is 24 hours, and up to
+	// a minute more, for each request of a call.
 	Total time.Duration
 	// MaxRounds bounds how often one call may ask for input. The default is 16.
 	MaxRounds int
@@ -133,8 +134,8 @@ type Limits struct {
 // HTTP configures the connection to a URL.
 type HTTP struct {
 	// Client makes the requests; see [streamable.URL]. nil means a client of dowel's own. Its
-	// Transport may be an auth.Transport, which logs in. If it adds other credentials that depend on
-	// the context of a call, set [Options.NoCache]: only fields of Header, and the login of a
+	// Transport may be an auth.Transport, which logs in. If it adds other credentials that depend
+	// on the context of a call, set [Options.NoCache]: only fields of Header, and the login of a
 	// Transport that has a method LoginID() string, keep the results of different users apart.
 	Client *http.Client
 	// Header returns fields to send with each request, such as credentials. ctx has the values of

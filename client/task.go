@@ -13,8 +13,8 @@ import (
 )
 
 // Task is a handle of a task, a call of a tool that continues at the server after its request was
-// answered. [Call] and [Client.CallTool] wait for tasks themselves; [Client.StartTool] returns a handle
-// instead. The task outlives the client: keep its ID, and [Client.Resume] it later.
+// answered. [Call] and [Client.CallTool] wait for tasks themselves; [Client.StartTool] returns a
+// handle instead. The task outlives the client: keep its ID, and [Client.Resume] it later.
 type Task struct {
 	client *Client
 	id     string
@@ -29,7 +29,8 @@ type TaskState struct {
 	Created, Updated time.Time
 	// TTL is how long the server keeps the task, counted from Created. 0 means without a limit.
 	TTL time.Duration
-	// Poll is the interval at which the server wants to be asked. 0 means that it has no preference.
+	// Poll is the interval at which the server wants to be asked. 0 means that it
+	// has no preference.
 	Poll time.Duration
 	// Questions are the open questions, by their keys. Questions that were answered are not among
 	// them.
@@ -43,8 +44,9 @@ type TaskState struct {
 // ErrTaskCancelled reports that a task was cancelled.
 var ErrTaskCancelled = errors.New("the task was cancelled")
 
-// StartTool calls a tool and does not wait for its task. If the server does all work within the call,
-// task is nil and result is the result of the tool, also with an [*OutputError]. Otherwise result is nil.
+// StartTool calls a tool and does not wait for its task. If the server does all work within the
+// call, task is nil and result is the result of the tool, also with an [*OutputError]. Otherwise
+// result is nil.
 func (c *Client) StartTool(ctx context.Context, params mcp.CallToolParams, opts ...CallOptions) (task *Task, result *mcp.CallToolResult, err error) {
 	task, result, err = c.startTool(ctx, params, options.Merge(opts))
 	if _, isOutput := errors.AsType[*OutputError](err); err != nil && !isOutput {
@@ -120,8 +122,8 @@ func (t *Task) State(ctx context.Context, opts ...CallOptions) (*TaskState, erro
 	return state, nil
 }
 
-// Wait waits until the task has ended, and answers its questions as the client answers those of a
-// call. It returns the result of the tool, which may be a failure of the tool. The error is
+// Wait waits until the task has ended. The client answers the task's questions like the questions
+// of a call. Wait returns the result of the tool, which may be a failure of the tool. The error is
 // [ErrTaskCancelled] if the task was cancelled. If ctx ends first, the task continues.
 func (t *Task) Wait(ctx context.Context, opts ...CallOptions) (*mcp.CallToolResult, error) {
 	o := options.Merge(opts)
@@ -149,7 +151,7 @@ func (t *Task) Wait(ctx context.Context, opts ...CallOptions) (*mcp.CallToolResu
 func (t *Task) Answer(ctx context.Context, answers map[string]json.RawMessage, opts ...CallOptions) error {
 	raw, err := mcp.Encode(answers)
 	if err == nil {
-		err = t.send(ctx, mcpwire.MethodUpdateTask, raw, options.Merge(opts))
+		err = t.sendTaskRequest(ctx, mcpwire.MethodUpdateTask, raw, options.Merge(opts))
 	}
 	if err != nil {
 		return t.client.callError(mcpwire.MethodUpdateTask, t.id, err)
@@ -157,17 +159,17 @@ func (t *Task) Answer(ctx context.Context, answers map[string]json.RawMessage, o
 	return nil
 }
 
-// Cancel tells the server that the result is no longer needed. The server may end the task later, or
-// complete it all the same.
+// Cancel tells the server that the result is no longer needed. The server may end the task later,
+// or complete it all the same.
 func (t *Task) Cancel(ctx context.Context, opts ...CallOptions) error {
-	if err := t.send(ctx, mcpwire.MethodCancelTask, nil, options.Merge(opts)); err != nil {
+	if err := t.sendTaskRequest(ctx, mcpwire.MethodCancelTask, nil, options.Merge(opts)); err != nil {
 		return t.client.callError(mcpwire.MethodCancelTask, t.id, err)
 	}
 	return nil
 }
 
-// send sends tasks/update or tasks/cancel.
-func (t *Task) send(ctx context.Context, method string, responses json.RawMessage, o CallOptions) error {
+// sendTaskRequest sends tasks/update or tasks/cancel.
+func (t *Task) sendTaskRequest(ctx context.Context, method string, responses json.RawMessage, o CallOptions) error {
 	ctx, k := t.client.startClock(ctx, method, &o)
 	defer t.client.stopClock(k)
 	_, err := t.client.sendTaskRequest(ctx, method, mcpwire.TaskParams(t.id, responses), &o, k)
@@ -230,7 +232,7 @@ func describeTask(t *mcpwire.Task) (*TaskState, error) {
 		s.TTL = time.Duration(*t.TTLMs) * time.Millisecond
 	}
 	s.Created, _ = time.Parse(time.RFC3339, t.CreatedAt) // only for display
-	s.Updated, _ = time.Parse(time.RFC3339, t.LastUpdatedAt)
+	s.Updated = updateTime(t)
 	switch t.Status {
 	case mcpwire.TaskCompleted:
 		s.Result = new(mcp.CallToolResult)

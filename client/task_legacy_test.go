@@ -18,8 +18,8 @@ import (
 
 var revision20251125 = client.Wire{Revision: mcp.Revision20251125}
 
-// A call of a server of 2025-11-25 waits for the task that the tool needs. The questions of the task
-// are asked while its result is awaited.
+// A call of a server of 2025-11-25 waits for the task that the tool needs. The questions of the
+// task are asked while its result is awaited.
 func TestCallWaitsForLegacyTask(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, log := taskServer()
@@ -66,7 +66,7 @@ func legacyTaskServer() (*server.Server, *methodLog) {
 	return s, log
 }
 
-// The results and errors of tasks of 2025-11-25 equal the ones of calls.
+// A task of 2025-11-25 has the same results and errors as a call.
 func TestLegacyTaskEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, log := legacyTaskServer()
@@ -172,8 +172,8 @@ func TestLegacyTaskToolChanges(t *testing.T) {
 	})
 }
 
-// A task of 2025-11-25 ends when the client refuses its question: it would wait for the answer until
-// its time to live is over.
+// A task of 2025-11-25 ends when the client refuses its question: it would wait for the answer
+// until its time to live is over.
 func TestRefusedQuestionEndsLegacyTask(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, _ := taskServer()
@@ -193,8 +193,8 @@ func TestRefusedQuestionEndsLegacyTask(t *testing.T) {
 	})
 }
 
-// While the result of a task of 2025-11-25 is awaited, the status messages of the task are progress,
-// and signs of life.
+// While the result of a task of 2025-11-25 is awaited, the status messages of the task are
+// progress, and signs of life.
 func TestLegacyTaskReportsStatus(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, _ := taskServer()

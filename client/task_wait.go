@@ -13,8 +13,8 @@ import (
 )
 
 const (
-	// defaultPoll is the interval between two polls if the server has no preference, and shortestPoll
-	// is the shortest one that the client accepts.
+	// defaultPoll is the interval between two polls if the server has no preference, and
+	// shortestPoll is the shortest one that the client accepts.
 	defaultPoll  = time.Second
 	shortestPoll = 20 * time.Millisecond
 	// maxStuckPolls bounds the consecutive polls in which a task requires input without a question
@@ -36,6 +36,11 @@ type taskWait struct {
 	rounds   int             // polls with new questions
 	stuck    int             // consecutive polls that require input without a new question
 	message  string          // the last one that was reported
+
+	listener  *taskListener // nil before the first poll that finds the task working
+	isCurrent bool          // notifications tell each change after the latest known state
+	hasEnded  bool          // a notification has said so
+	updated   time.Time     // of the latest known state
 }
 
 func (c *Client) newTaskWait(id string, o *CallOptions, k *callClock, highest *float64) *taskWait {
@@ -52,7 +57,7 @@ func (c *Client) awaitCreatedTask(ctx context.Context, created *mcp.Response, o 
 	options := *o // o may stay on the stack of calls that create no task
 	w := c.newTaskWait(task.TaskID, &options, k, highest)
 	w.reportMessage(task)
-	if !waitDelay(ctx, pollInterval(task), nil) {
+	if !waitDelay(ctx, firstPoll(task), nil) {
 		w.cancelTask(ctx)
 		return nil, context.Cause(ctx)
 	}
@@ -64,14 +69,17 @@ func (c *Client) awaitCreatedTask(ctx context.Context, created *mcp.Response, o 
 }
 
 // pollUntilEnd asks for the task until it has ended, and answers its questions. isOver reports that
-// the task has ended, or is unknown.
+// the task has ended, or is unknown. Notifications replace most polls if the server sends them.
 func (w *taskWait) pollUntilEnd(ctx context.Context) (resp *mcp.Response, isOver bool, err error) {
+	defer w.stopListening()
 	for {
+		wasActive, _ := w.listener.state()
 		resp, task, err := w.client.getTask(ctx, w.id, w.options, w.clock)
 		if err != nil {
 			told, isTold := errors.AsType[*mcp.Error](err)
 			return nil, isTold && told.Code == jsonrpc.CodeInvalidParams, err
 		}
+		w.notePolled(task, wasActive)
 		w.reportMessage(task)
 		switch task.Status {
 		case mcpwire.TaskCompleted:
@@ -89,7 +97,7 @@ func (w *taskWait) pollUntilEnd(ctx context.Context) (resp *mcp.Response, isOver
 		if err != nil {
 			return nil, false, err
 		}
-		if !answered && !waitDelay(ctx, pollInterval(task), nil) {
+		if !answered && !w.awaitNextPoll(ctx, resp.Revision, task) {
 			return nil, false, context.Cause(ctx)
 		}
 	}
@@ -177,15 +185,4 @@ func (w *taskWait) cancelTask(ctx context.Context) {
 	if err != nil {
 		w.client.opts.Logger.Debug("cannot cancel a task", "server", w.client.serverName(), "err", err)
 	}
-}
-
-// pollInterval returns the wait before the next poll.
-func pollInterval(task *mcpwire.Task) time.Duration {
-	switch {
-	case task.Status != mcpwire.TaskWorking && task.InputRequests == nil && task.Result == nil && task.Error == nil:
-		return 0 // a new task whose questions or result are one request away
-	case task.PollIntervalMs <= 0:
-		return defaultPoll
-	}
-	return max(shortestPoll, time.Duration(task.PollIntervalMs)*time.Millisecond)
 }

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/dowel-mcp/dowel/internal/mcpwire"
 	"github.com/dowel-mcp/dowel/internal/rawjson"
 	"github.com/dowel-mcp/dowel/jsonrpc"
 	"github.com/dowel-mcp/dowel/mcp"
@@ -219,7 +220,7 @@ func (s *subscription) runRequest() error {
 	ctx, end := context.WithCancelCause(w.ctx)
 	defer end(nil)
 	s.end = end
-	_, err = l.transport.RoundTrip(ctx, &mcp.Request{Method: mcp.MethodListen, Params: params, Notify: s.handleNotification})
+	_, err = l.transport.RoundTrip(mcpwire.WithInlineNotify(ctx), &mcp.Request{Method: mcp.MethodListen, Params: params, Notify: s.handleNotification})
 	switch {
 	case err == nil && !s.open:
 		return errors.New("the server ended the subscription before it acknowledged it")
@@ -229,6 +230,7 @@ func (s *subscription) runRequest() error {
 	return err
 }
 
+// handleNotification never waits, and calls no code of the user.
 func (s *subscription) handleNotification(n mcp.Notification) {
 	if n.Method == mcp.NotificationAcknowledged {
 		s.handleAcknowledgement(n)
@@ -237,8 +239,8 @@ func (s *subscription) handleNotification(n mcp.Notification) {
 	if !s.open {
 		return
 	}
-	s.watch.client.invalidate(n)
-	s.watch.queue.addNotification(n)
+	uri := s.watch.client.invalidate(n)
+	s.watch.queue.addChange(Change{Method: n.Method, Params: n.Params, URI: uri})
 }
 
 func (s *subscription) handleAcknowledgement(n mcp.Notification) {

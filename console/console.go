@@ -46,13 +46,13 @@ type Options struct {
 	// ReadOnly shows everything, and changes and calls nothing.
 	ReadOnly bool
 	// Hosts are further host names under which browsers reach the console; * is any. Without them,
-	// names of this machine are allowed at a loopback address, and addresses at any other. A console
-	// behind a proxy, or with a name, needs its name here.
+	// names of this machine are allowed at a loopback address, and addresses at any other. A
+	// console behind a proxy, or with a name, needs its name here.
 	Hosts []string
-	// Authorize decides on each request for data, for a program with a login of its own. An error
-	// refuses the request, and the page shows it. It is called concurrently. A request that a page of
-	// another origin has made never gets here, so cookies are safe. nil means links of
-	// [Console.LoginURL].
+	// Authorize decides on each request for data, for a program with a login of its own. An
+	// error refuses the request, and the page shows it. It is called concurrently. A request
+	// that a page of another origin has made never gets here, so cookies are safe. nil means
+	// links of [Console.LoginURL].
 	Authorize func(*http.Request) error
 }
 
@@ -65,8 +65,8 @@ type Console struct {
 	trail    *control.AuditTrail
 }
 
-// New returns a console of a hub, which works until ctx ends. Connections to servers are recorded if
-// they begin later: call New before [hub.Hub.Apply]. nil options mean the zero value.
+// New returns a console of a hub, which works until ctx ends. Connections to servers are recorded
+// if they begin later: call New before [hub.Hub.Apply]. nil options mean the zero value.
 func New(ctx context.Context, h *hub.Hub, o *Options) *Console {
 	if o == nil {
 		o = &Options{}
@@ -104,8 +104,8 @@ func New(ctx context.Context, h *hub.Hub, o *Options) *Console {
 // [Options].Authorize it only opens the console.
 func (c *Console) LoginURL(base string) string { return c.console.LoginURL(base) }
 
-// Record returns the handler of a gateway whose clients are shown: their calls in Wire and Audit, and
-// their open questions in Asks. serve makes an HTTP handler of the gateway, such as
+// Record returns the handler of a gateway whose clients are shown: their calls in Wire and Audit,
+// and their open questions in Asks. serve makes an HTTP handler of the gateway, such as
 // [streamable.Handler].
 //
 // [streamable.Handler]: https://pkg.go.dev/github.com/dowel-mcp/dowel/transport/streamable#Handler

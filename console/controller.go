@@ -9,6 +9,7 @@ import (
 
 	"github.com/dowel-mcp/dowel/hub"
 	"github.com/dowel-mcp/dowel/internal/control"
+	"github.com/dowel-mcp/dowel/internal/replica"
 	"github.com/dowel-mcp/dowel/internal/version"
 )
 
@@ -77,3 +78,6 @@ func (*controller) Yield(context.Context) error { return errProgramDecides }
 
 // RequestStop implements [control.Controller].
 func (*controller) RequestStop(context.Context) error { return errProgramDecides }
+
+// ClusterSync implements [control.Controller]. The console shows no cluster of the program.
+func (*controller) ClusterSync(context.Context) replica.Sync { return replica.SyncUnknown }

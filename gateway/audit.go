@@ -25,9 +25,9 @@ type AuditOptions struct {
 }
 
 // Audit returns a middleware that writes a line of JSON to w for each call of a tool, use of a
-// prompt, read of a resource, and answer to or cancellation of a task. A tasks/get is recorded if it
-// shows the end of the task or fails. Each line is one Write, and writes do not overlap. Its members
-// are:
+// prompt, read of a resource, and answer to or cancellation of a task. A tasks/get is recorded if
+// it shows the end of the task or fails. Each line is one Write, and writes do not overlap. Its
+// members are:
 //
 //	time       when the request came
 //	client     the principal of the request, else the name that the client gives itself
@@ -48,11 +48,11 @@ func Audit(w io.Writer, o AuditOptions) mcp.Middleware {
 				return next.ServeMCP(ctx, req)
 			}
 			r := &audit.Record{Time: time.Now(), Client: clientOf(req), Method: req.Method, Sent: len(req.Params)}
-			res, err := next.ServeMCP(context.WithValue(ctx, auditKey{}, r), req)
+			res, err := next.ServeMCP(audit.WithRecord(ctx, r), req)
 			if req.Method == mcpwire.MethodGetTask && err == nil && !showsEnd(res) {
 				return res, nil
 			}
-			if r.Server == "" { // no upstream got it, so Name is the client's name of the item
+			if r.Server == "" && r.Name == "" { // no upstream got it, so Name is the client's name of the item
 				r.Name = nameOf(req.Params)
 			}
 			r.Arguments = rawjson.Lookup(req.Params, "arguments")
@@ -78,20 +78,9 @@ func showsEnd(res *mcp.Result) bool {
 	return err == nil && hasEnded(raw)
 }
 
-// auditKey is the context key of the *audit.Record of a request.
-type auditKey struct{}
-
 // noteUpstream records which upstream gets a request, and with which params.
 func noteUpstream(ctx context.Context, u *hub.Upstream, params json.RawMessage) {
-	noteTarget(ctx, audit.Target{Server: u.Name(), Name: nameOf(params)})
-}
-
-// noteTarget records the upstream and the item of a request.
-func noteTarget(ctx context.Context, t audit.Target) {
-	audit.SetTarget(ctx, t)
-	if r, ok := ctx.Value(auditKey{}).(*audit.Record); ok {
-		r.Server, r.Name = t.Server, t.Name
-	}
+	audit.SetTarget(ctx, audit.Target{Server: u.Name(), Name: nameOf(params)})
 }
 
 // nameOf returns the tool, prompt or URI in a request's params, or "".

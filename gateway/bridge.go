@@ -110,8 +110,8 @@ func (b *bridge) startCall(ctx context.Context, req *mcp.Request, params json.Ra
 	return b.awaitOutcome(ctx)
 }
 
-// callFunc returns the function that makes the upstream's call. A call that may become a task is made again
-// if the user must open a URL first.
+// callFunc returns the function that makes the upstream's call. A call that may become a task is
+// made again if the user must open a URL first.
 func (b *bridge) callFunc(out *mcp.Request) func() (*mcp.Response, error) {
 	if driver := newTaskDriver(b, out); driver != nil {
 		return func() (*mcp.Response, error) {

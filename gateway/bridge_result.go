@@ -29,8 +29,8 @@ func (b *bridge) account() quota.Account {
 	return quota.Account{Quota: b.core.opts.Quota, Client: client}
 }
 
-// noteShown takes note that the client knows that its task has completed. If it has seen the result too,
-// the result makes room for all other bytes from then on.
+// noteShown takes note that the client knows that its task has completed. If it has seen the result
+// too, the result makes room for all other bytes from then on.
 func (b *bridge) noteShown(isDelivered bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -46,7 +46,8 @@ func (b *bridge) noteShown(isDelivered bool) {
 	}
 }
 
-// hasForgotten reports whether the task is gone, because its result was dropped after it had completed.
+// hasForgotten reports whether the task is gone, because its result was dropped after it had
+// completed.
 func (b *bridge) hasForgotten() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -49,12 +49,12 @@ func TestResultsOfParkedCallsAreBounded(t *testing.T) {
 	})
 }
 
-// Only a new message of progress changes the task that a call has become. Progress without a message
-// keeps the message.
+// Only a new message of progress changes the task that a call has become. Progress without a
+// message keeps the message.
 func TestNotificationsThatChangeNoTask(t *testing.T) {
 	b := &bridge{promote: make(chan struct{}, 1)}
 	b.hosted = &hostedTask{bridge: b}
-	wake := b.hosted.followers.add()
+	wake := b.hosted.followers.addWaker()
 	for _, step := range []struct {
 		method, params string
 		isChange       bool
@@ -77,8 +77,8 @@ func TestNotificationsThatChangeNoTask(t *testing.T) {
 	}
 }
 
-// A result that its client has seen makes room for new results. Its task is then unknown: it does not
-// fail. A result that the client has not seen is kept.
+// A result that its client has seen makes room for new results. Its task is then unknown: it does
+// not fail. A result that the client has not seen is kept.
 func TestDeliveredResultsMakeRoom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := quota.New(quota.Limits{ClientBytes: 1 << 20})
@@ -134,7 +134,7 @@ func TestFailedTasksOfEachClientAreBounded(t *testing.T) {
 	for i := range 2 * maxFailedTasks {
 		c.keepFailed("bob", sealed, strconv.Itoa(i), "gone")
 	}
-	if c.failed.find("first") == nil || c.failed.find("0") != nil || len(c.failed.byID) != 1+maxClientFailedTasks {
+	if c.failed.findTask("first") == nil || c.failed.findTask("0") != nil || len(c.failed.byID) != 1+maxClientFailedTasks {
 		t.Errorf("%d tasks are remembered", len(c.failed.byID))
 	}
 }

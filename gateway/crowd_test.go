@@ -153,3 +153,40 @@ func TestReadersDelayNoOthers(t *testing.T) {
 		})
 	}
 }
+
+// Two clients of one principal, which a gateway cannot tell apart, get their own questions only.
+func TestAskersOfOnePrincipal(t *testing.T) {
+	down := end{mcp.LatestRevision, true}
+	for _, up := range []end{{mcp.Revision20251125, false}, {mcp.Revision20251125, true}, {mcp.Revision20241105, true}} {
+		t.Run(up.String(), func(t *testing.T) {
+			t.Parallel()
+			f := newFront(t, up)
+			f.web = serveHTTP(t, mcp.Chain(f.gateway, func(next mcp.Handler) mcp.Handler {
+				return mcp.HandlerFunc(func(ctx context.Context, req *mcp.Request) (*mcp.Result, error) {
+					own := *req
+					own.Principal = mcp.Principal{ID: "the same user"}
+					return next.ServeMCP(ctx, &own)
+				})
+			}))
+			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+			defer cancel()
+			first := newCrowdMember(t, f, up, down, "eve")
+			for _, failure := range first.repeatAsks(ctx, 1, 1) { // the hub learns that the tool asks
+				t.Fatal(failure)
+			}
+			var work sync.WaitGroup
+			for _, name := range []string{"ada", "bob"} {
+				a := newCrowdMember(t, f, up, down, name)
+				work.Go(func() {
+					for _, failure := range a.repeatAsks(ctx, 40, 3) {
+						t.Error(failure)
+					}
+					if n := a.wrong.Load(); n > 0 {
+						t.Errorf("%s was asked %d questions of another client", name, n)
+					}
+				})
+			}
+			work.Wait()
+		})
+	}
+}

@@ -167,17 +167,30 @@ func withoutTasks(capabilities json.RawMessage) json.RawMessage {
 }
 
 // notifier returns the function that passes notifications of a call to its client; nil if the
-// client cannot receive any.
+// client cannot receive any, or has asked for neither progress nor log messages and has no
+// extension.
 func notifier(ctx context.Context, req *mcp.Request) func(mcp.Notification) {
-	if req.Peer == nil {
+	if req.Peer == nil || req.ProgressToken == nil && req.LogLevel == "" && !hasOwnExtensions(req) {
 		return nil
 	}
 	return func(n mcp.Notification) { passNotification(ctx, req, n) }
 }
 
-// passNotification passes a notification to the client: progress under the client's token, and log
-// messages of the level it asked for. The level must be checked here, because a legacy upstream has
-// one level for all its callers.
+// hasOwnExtensions reports whether the client has declared an extension or an experimental feature
+// that the gateway does not know, and which may have notifications.
+func hasOwnExtensions(req *mcp.Request) bool {
+	for it := rawjson.Object(rawjson.Lookup(req.ClientCapabilities, "extensions")); it.Next(); {
+		if string(it.Key) != mcpwire.ExtensionTasks {
+			return true
+		}
+	}
+	features := rawjson.Object(rawjson.Lookup(req.ClientCapabilities, "experimental"))
+	return features.Next()
+}
+
+// passNotification passes a notification to the client: progress under the client's token, log
+// messages of the level it asked for, and others if the client has extensions of its own. The level
+// must be checked here, because a legacy upstream has one level for all its callers.
 func passNotification(ctx context.Context, req *mcp.Request, n mcp.Notification) {
 	switch n.Method {
 	case mcp.NotificationProgress:
@@ -188,6 +201,10 @@ func passNotification(ctx context.Context, req *mcp.Request, n mcp.Notification)
 	case mcp.NotificationMessage:
 		level, _ := rawjson.String(rawjson.Lookup(n.Params, "level"))
 		if req.LogLevel == "" || mcp.LoggingLevel(level).Severity() < req.LogLevel.Severity() {
+			return
+		}
+	default:
+		if !hasOwnExtensions(req) {
 			return
 		}
 	}

@@ -28,14 +28,15 @@ type Options struct {
 	Info mcp.Implementation
 	// Instructions come before the instructions of the upstreams.
 	Instructions string
-	// Keys seal the states of parked calls, those of modern upstreams for clients with a principal,
-	// and the ids of tasks. nil means random keys.
+	// Keys seal the ids of tasks and the states of parked calls. For clients with a principal they
+	// also seal the states of modern upstreams. nil means random keys. The keys of package cluster
+	// make the gateway one of several replicas.
 	Keys *mcp.Keys
 	// ParkTimeout limits how long an upstream's call waits for an answer of its client. 0 means 10
 	// minutes.
 	ParkTimeout time.Duration
-	// Quota limits the calls that wait for answers, and the results that wait for their clients. nil
-	// means the quota that the process shares.
+	// Quota limits the calls that wait for answers, and the results that wait for their clients.
+	// nil means the quota that the process shares.
 	Quota *transport.Quota
 	// PageSize is the number of items on a page of a list. 0 means 1000.
 	PageSize int
@@ -47,18 +48,20 @@ type Options struct {
 	// use an upstream: its tools, prompts, resources and completions. Lists show them to all
 	// clients. nil means none. Scopes is called concurrently.
 	Scopes func(server string) []string
-	// Login returns the address of a page on which the user of a request logs in at an upstream that
-	// has refused the request for lack of a login. ctx is the context of the request. With wait, Login
-	// waits until a login that was begun is over, and returns its error. An empty address means that
-	// the user cannot log in there. nil means that no user can. Login is called concurrently.
+	// Login returns the address of a page on which the user of a request logs in at an
+	// upstream that has refused the request for lack of a login. ctx is the context of the
+	// request. With wait, Login waits until a login that was begun is over, and returns its
+	// error. An empty address means that the user cannot log in there. nil means that no user
+	// can. Login is called concurrently.
 	Login func(ctx context.Context, server string, wait bool) (address string, err error)
 	// TaskAfter makes a task (extension io.modelcontextprotocol/tasks) of each call of a tool that
 	// takes longer, if the client has declared the extension. The call then continues without its
 	// request. 0 means that only upstreams make tasks of calls.
 	TaskAfter time.Duration
-	// Tasks keeps the tasks of the gateway's own. nil keeps them in the memory of this process. With a
-	// store on a disk, as of package taskstore, the result of a task outlives the process; a task that
-	// had not ended has failed then, because its call has ended. Close does not close the store.
+	// Tasks keeps the tasks of the gateway's own. nil keeps them in the cluster, with the keys of
+	// package cluster, and else in the memory of this process. With a cluster, or a store on a
+	// disk, as of package taskstore, the result of a task outlives the process; a task that had not
+	// ended has failed then, because its call has ended. Close does not close the store.
 	Tasks tasks.Store
 	// Logger receives messages that belong to no call. nil means [slog.Default].
 	Logger *slog.Logger
@@ -74,6 +77,9 @@ func (o *Options) setDefaults() {
 	}
 	if o.Keys == nil {
 		o.Keys = new(mcp.Keys)
+	}
+	if o.Tasks == nil {
+		o.Tasks = tasks.Shared(o.Keys)
 	}
 	defaultTo(&o.ParkTimeout, defaultParkTimeout)
 	o.Quota = quota.Or(o.Quota)
@@ -114,6 +120,7 @@ type core struct {
 	parked parkedCalls
 	hosted hostedTasks
 	failed failedTasks
+	feeds  taskFeeds
 	states *mcp.Sealer // seals the request states of modern upstreams
 	tasks  *mcp.Sealer // seals the ids of tasks
 }

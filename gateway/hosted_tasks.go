@@ -25,8 +25,8 @@ var (
 	errShuttingDown  = errors.New("the gateway is shutting down")
 )
 
-// hostedTasks are the tasks of a gateway's own. Their calls end with the process; the store keeps their
-// ends.
+// hostedTasks are the tasks of a gateway's own. Their calls end with the process; the store keeps
+// their ends.
 type hostedTasks struct {
 	core *core
 	work sync.WaitGroup // of watchTools and failIfWithdrawn
@@ -46,8 +46,8 @@ func (h *hostedTasks) setUp(c *core) {
 	h.reserved = map[*bridge]string{}
 }
 
-// reserveRoom keeps room for the task of a call until the call is a task or releaseRoom. It fails if
-// the principal has too many tasks, the gateway shuts down, or the store keeps no tasks.
+// reserveRoom keeps room for the task of a call until the call is a task or releaseRoom. It fails
+// if the principal has too many tasks, the gateway shuts down, or the store keeps no tasks.
 func (h *hostedTasks) reserveRoom(b *bridge, principal string) error {
 	if err := h.prepareStore(); err != nil {
 		h.core.opts.Logger.Error("no tasks can be made", "err", err)
@@ -230,8 +230,8 @@ type taskWakers struct {
 	all map[chan struct{}]struct{}
 }
 
-// add returns a channel that gets a token after each change.
-func (w *taskWakers) add() chan struct{} {
+// addWaker returns a channel that gets a token after each change.
+func (w *taskWakers) addWaker() chan struct{} {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.all == nil {
@@ -242,7 +242,7 @@ func (w *taskWakers) add() chan struct{} {
 	return wake
 }
 
-func (w *taskWakers) remove(wake chan struct{}) {
+func (w *taskWakers) removeWaker(wake chan struct{}) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	delete(w.all, wake)

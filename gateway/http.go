@@ -18,14 +18,15 @@ import (
 // HTTPOptions configure an [HTTPHandler]. The zero value suits a listener that only the local
 // machine can reach.
 type HTTPOptions struct {
-	// Streamable are the options of all transports, as far as they apply. Guard replaces their guard
-	// for all paths.
+	// Streamable are the options of all transports, as far as they apply. Guard replaces their
+	// guard for all paths.
 	Streamable streamable.Options
 	Guard      streamable.Guard
-	// Authorize decides whether a request may use the gateway. client is "", or the name in Clients
-	// of the only client that the request may use. An error refuses the request with status 401 and
-	// its text. For streams and WebSocket connections it is called again every few seconds; they end
-	// if the result is another one. Authorize may be called concurrently. nil accepts every request.
+	// Authorize decides whether a request may use the gateway. client is "", or the name in
+	// Clients of the only client that the request may use. An error refuses the request with
+	// status 401 and its text. For streams and WebSocket connections it is called again every few
+	// seconds; they end if the result is another one. Authorize may be called concurrently. nil
+	// accepts every request.
 	Authorize func(r *http.Request) (client string, err error)
 	// Middleware wraps each endpoint.
 	Middleware []mcp.Middleware

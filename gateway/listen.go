@@ -33,7 +33,9 @@ func (g *Gateway) serveListen(ctx context.Context, req *mcp.Request) (*mcp.Resul
 	if err := s.readTasks(ctx); err != nil {
 		return nil, err
 	}
-	s.subscribeResources(ctx)
+	if err := s.subscribeResources(ctx); err != nil {
+		return nil, err
+	}
 	if err := s.followTasks(ctx); err != nil {
 		return nil, err
 	}
@@ -80,11 +82,12 @@ type subscription struct {
 const subscribeTimeout = 2 * time.Second
 
 // subscribeResources starts followers for the resources of the filter, and removes the resources
-// that no upstream honours from the filter.
-func (s *subscription) subscribeResources(ctx context.Context) {
+// that no upstream honours from the filter. A legacy client gets the error of the upstream if none
+// is left, which its era has a place for. A client of 2026-07-28 must get an acknowledgement.
+func (s *subscription) subscribeResources(ctx context.Context) error {
 	wanted := s.filter.ResourceSubscriptions
 	if len(wanted) == 0 {
-		return
+		return nil
 	}
 	s.gateway.awaitUpstreams(ctx) // the resources may belong to a starting upstream
 	following := s.followResources(ctx)
@@ -99,6 +102,15 @@ func (s *subscription) subscribeResources(ctx context.Context) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.filter.ResourceSubscriptions = slices.DeleteFunc(slices.Clone(wanted), func(uri string) bool { return !honoured[uri] })
+	if len(s.filter.ResourceSubscriptions) > 0 || s.req.Revision.Modern() {
+		return nil
+	}
+	for _, f := range following {
+		if f.refusal != nil {
+			return f.refusal
+		}
+	}
+	return nil
 }
 
 // followResources starts followers for the client's resources that have an upstream and no

@@ -14,6 +14,7 @@ import (
 	"github.com/dowel-mcp/dowel/gateway"
 	"github.com/dowel-mcp/dowel/hub"
 	"github.com/dowel-mcp/dowel/internal/builtin/everything"
+	"github.com/dowel-mcp/dowel/internal/mcpwire"
 	"github.com/dowel-mcp/dowel/jsonrpc"
 	"github.com/dowel-mcp/dowel/mcp"
 )
@@ -194,6 +195,30 @@ func TestSubscriptionRefused(t *testing.T) {
 		f.awaitUpdate(t, "after it agreed again")
 		f.changeAndAwait(t, "up__test_trigger_resource_update", "after that")
 	})
+}
+
+// A legacy client reads why the server refuses its subscription, in both eras of the server. A
+// client of 2026-07-28 gets an acknowledgement without the resource.
+func TestReasonOfRefusal(t *testing.T) {
+	for _, up := range []mcp.Revision{mcp.LatestRevision, mcp.Revision20251125} {
+		synctest.Test(t, func(t *testing.T) {
+			h := hubOf(t, hub.Options{}, hub.Definition{Name: "up", Target: unreliable{everything.New(), func() bool { return true }},
+				Options: client.Options{Wire: client.Wire{Revision: up}}})
+			settle(t, h)
+			g := gatewayOf(t, h, gateway.Options{})
+			legacy := dial(t, g, client.Options{Wire: client.Wire{Revision: mcp.Revision20251125}, Logger: quiet})
+			_, err := legacy.RoundTrip(t.Context(), &mcp.Request{Method: mcpwire.MethodSubscribe, Params: []byte(`{"uri":"` + watchedURI + `"}`)})
+			if code(err, jsonrpc.CodeInternal) != nil || !strings.Contains(err.Error(), "not now") {
+				t.Errorf("a server of %s: %v", up, err)
+			}
+			modern := dial(t, g, client.Options{Logger: quiet})
+			if w, err := modern.Watch(t.Context(), mcp.SubscriptionFilter{ToolsListChanged: true, ResourceSubscriptions: []string{watchedURI}}); err != nil || len(w.Acknowledged().ResourceSubscriptions) > 0 {
+				t.Errorf("a server of %s: %+v, %v", up, w, err)
+			} else {
+				w.Close()
+			}
+		})
+	}
 }
 
 // A subscription waits for a server that is starting.

@@ -17,10 +17,11 @@ func init() {
 	hublink.ServeUpstream = func(g any, name string) any { return g.(*Gateway).serveReplicas(name) }
 }
 
-// ownedUpstream serves an upstream to the hub of another replica. That hub applies the rules of the server's
-// entry, so here all names are the server's own. Questions of a legacy server wait here, and the retries
-// of the other gateway bring the answers. A client may also repeat such a call at this replica, or ask it for
-// the state of a task: see [Gateway.continueOwned] and [Gateway.serveOwnedTask].
+// ownedUpstream serves an upstream to the hub of another replica. That hub applies the rules of the
+// server's entry, so here all names are the server's own. Questions of a legacy server wait here,
+// and the retries of the other gateway bring the answers. A client may also repeat such a call at
+// this replica, or ask it for the state of a task: see [Gateway.continueOwned] and
+// [Gateway.serveOwnedTask].
 type ownedUpstream struct{ *Gateway }
 
 // serveReplicas returns the handler of an upstream for the hubs of other replicas.
@@ -53,8 +54,9 @@ func (o *ownedUpstream) ServeMCP(ctx context.Context, req *mcp.Request) (*mcp.Re
 	return o.Gateway.ServeMCP(ctx, req)
 }
 
-// continueOwned continues a call that this gateway has parked for a client of another replica, whose retry has come
-// here. The other gateway has sealed the request state once more. isRetry is false for all other requests.
+// continueOwned continues a call that this gateway has parked for a client of another replica,
+// whose retry has come here. The other gateway has sealed the request state once more. isRetry is
+// false for all other requests.
 func (g *Gateway) continueOwned(ctx context.Context, u *hub.Upstream, req *mcp.Request, params json.RawMessage) (res *mcp.Result, err error, isRetry bool) {
 	if g.isOwner || rawjson.Lookup(params, "requestState") == nil {
 		return nil, nil, false
@@ -76,8 +78,8 @@ func (g *Gateway) continueOwned(ctx context.Context, u *hub.Upstream, req *mcp.R
 	return res, err, true
 }
 
-// serveOwnedTask answers a request about a task that the owner of an upstream hosts for a client of another replica.
-// The other gateway has sealed its id. isOwned is false for all other tasks.
+// serveOwnedTask answers a request about a task that the owner of an upstream hosts for a client of
+// another replica. The other gateway has sealed its id. isOwned is false for all other tasks.
 func (g *Gateway) serveOwnedTask(ctx context.Context, req *mcp.Request, t sealedTask, id string) (res *mcp.Result, err error, isOwned bool) {
 	if u := g.hub.Upstream(t.Upstream); g.isOwner || u == nil || !runsInCluster(u) {
 		return nil, nil, false

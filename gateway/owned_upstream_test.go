@@ -25,7 +25,8 @@ import (
 	natsserver "github.com/nats-io/nats-server/v2/server"
 )
 
-// sharingReplicas are the gateways of replicas with the server up, which runs once for all. The first one is its owner.
+// sharingReplicas are the gateways of replicas with the server up, which runs once for all. The
+// first one is its owner.
 type sharingReplicas struct {
 	t        *testing.T
 	nats     *natsserver.Server
@@ -100,8 +101,8 @@ func (r *sharingReplicas) asksAt(replica int, req *mcp.Request) (keys []string, 
 	return keys, asked.RequestState
 }
 
-// A call that asks is continued at any replica, wherever it began, by clients with and without a principal. Other
-// clients cannot continue it.
+// A call that asks is continued at any replica, wherever it began, by clients with and without a
+// principal. Other clients cannot continue it.
 func TestQuestionsOfSharedServer(t *testing.T) {
 	t.Parallel()
 	for _, upstream := range erasOfTasks {
@@ -142,8 +143,8 @@ func TestPromptsOfSharedServer(t *testing.T) {
 	}
 }
 
-// A task that began at one replica is polled, answered, followed and cancelled at any other one. The owner hosts the
-// tasks of an upstream of 2025-11-25, and those of slow calls.
+// A task that began at one replica is polled, answered, followed and cancelled at any other one.
+// The owner hosts the tasks of slow calls and of an upstream of 2025-11-25.
 func TestTasksOfSharedServer(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
@@ -203,8 +204,8 @@ func TestTasksOfSharedServer(t *testing.T) {
 	}
 }
 
-// The owner applies its limits to the principals of other replicas: a call of a known client makes no room for one of
-// another client.
+// The owner applies its limits to the principals of other replicas: a call of a known client makes
+// no room for one of another client.
 func TestLimitsOfSharedServer(t *testing.T) {
 	t.Parallel()
 	r := newSharingReplicas(t, asker(), mcp.Revision20251125)

@@ -162,8 +162,8 @@ func errNotOurState(req *mcp.Request) error {
 	return mcp.InvalidParams("%s: the request state is not one of this server's, or of another request", req.Method)
 }
 
-// parkedName returns the name of the parked call that a request repeats, or "" if the request has no
-// state.
+// parkedName returns the name of the parked call that a request repeats, or "" if the request has
+// no state.
 func (p *parkedCalls) parkedName(u *hub.Upstream, req *mcp.Request) (string, error) {
 	raw := rawjson.Lookup(req.Params, "requestState")
 	if raw == nil {

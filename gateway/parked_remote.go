@@ -17,8 +17,8 @@ import (
 )
 
 // replicaCalls lets a client's retry continue a call that another replica has parked. The owner
-// acknowledges the retry, runs it, and sends the outcome to the replica that has the client. That one
-// asks meanwhile whether the owner still runs it.
+// acknowledges the retry, runs it, and sends the outcome to the replica that has the client. That
+// one asks meanwhile whether the owner still runs it.
 type replicaCalls struct {
 	core     *core
 	network  replica.Network // nil without replicas
@@ -30,8 +30,8 @@ type replicaCalls struct {
 	running map[string]*foreignRetry    // that this replica runs for another, by their names
 }
 
-// foreignRetry is a retry that this replica runs for another. It is there until the other one has the
-// outcome, or for outcomeLife after the end.
+// foreignRetry is a retry that this replica runs for another. It is there until the other one has
+// the outcome, or for outcomeLife after the end.
 type foreignRetry struct {
 	cancel  context.CancelCauseFunc
 	outcome *callOutcome // guarded by replicaCalls.mu; nil while it runs
@@ -91,8 +91,8 @@ func (r *replicaCalls) splitName(name string) (owner, id string, isHere bool) {
 	return owner, id, owner == r.instance
 }
 
-// nameOf returns the name of a parked call for the sealed state. It contains the instance, since the
-// keys may outlive the process, and another one may give the same id to another call.
+// nameOf returns the name of a parked call for the sealed state. It contains the instance, since
+// the keys may outlive the process, and another one may give the same id to another call.
 func (r *replicaCalls) nameOf(id string) string { return r.instance + "/" + id }
 
 // checkInterval is the time between two questions to the owner of a retry.
@@ -109,7 +109,7 @@ func (r *replicaCalls) runRemotely(ctx context.Context, owner string, u *hub.Ups
 		defer r.mu.Unlock()
 		delete(r.waiting, retry)
 	}()
-	err := r.send(ctx, owner, replicaMessage{Kind: retryRun, Retry: retry, From: r.instance, Upstream: u.Name(), Method: req.Method,
+	err := r.sendMessage(ctx, owner, replicaMessage{Kind: retryRun, Retry: retry, From: r.instance, Upstream: u.Name(), Method: req.Method,
 		Params: req.Params, Revision: req.Revision, Capabilities: req.ClientCapabilities, Principal: req.Principal})
 	if err != nil {
 		return nil, ownerError(req, err)
@@ -121,7 +121,7 @@ func (r *replicaCalls) runRemotely(ctx context.Context, owner string, u *hub.Ups
 		case end := <-outcome:
 			return end.result()
 		case <-ctx.Done():
-			_ = r.send(context.WithoutCancel(ctx), owner, replicaMessage{Kind: retryCancel, Retry: retry}) // the owner may have ended
+			_ = r.sendMessage(context.WithoutCancel(ctx), owner, replicaMessage{Kind: retryCancel, Retry: retry}) // the owner may have ended
 			return nil, context.Cause(ctx)
 		case <-check.C:
 		}
@@ -134,8 +134,8 @@ func (r *replicaCalls) runRemotely(ctx context.Context, owner string, u *hub.Ups
 	}
 }
 
-// checkRetry asks whether the owner still runs a retry. It returns the outcome if the message with it was
-// lost.
+// checkRetry asks whether the owner still runs a retry. It returns the outcome if the message with
+// it was lost.
 func (r *replicaCalls) checkRetry(ctx context.Context, owner, retry string) (end *callOutcome, err error) {
 	data, err := r.ask(ctx, owner, replicaMessage{Kind: retryCheck, Retry: retry})
 	if err == nil && len(data) > 0 {
@@ -161,8 +161,8 @@ func (r *replicaCalls) ask(ctx context.Context, to string, m replicaMessage) (an
 	return r.network.Send(ctx, to, data)
 }
 
-// send is ask for a message without an answer.
-func (r *replicaCalls) send(ctx context.Context, to string, m replicaMessage) error {
+// sendMessage is ask for a message without an answer.
+func (r *replicaCalls) sendMessage(ctx context.Context, to string, m replicaMessage) error {
 	_, err := r.ask(ctx, to, m)
 	return err
 }
@@ -248,14 +248,14 @@ func (r *replicaCalls) forgetRetry(name string) {
 	delete(r.running, name)
 }
 
-// sendOutcome sends the outcome of a retry to the replica that has its client. If it is too large, the
-// client gets an error that says so.
+// sendOutcome sends the outcome of a retry to the replica that has its client. If it is too large,
+// the client gets an error that says so.
 func (r *replicaCalls) sendOutcome(m replicaMessage, end *callOutcome) error {
 	message := replicaMessage{Kind: retryEnd, Retry: m.Retry, Outcome: end}
-	err := r.send(context.Background(), m.From, message)
+	err := r.sendMessage(context.Background(), m.From, message)
 	if errors.Is(err, replica.ErrTooLarge) {
 		message.Outcome = &callOutcome{Error: mcp.Errorf(jsonrpc.CodeInternal, "%s: the call has ended, but its result cannot be passed on: %v", m.Method, err)}
-		err = r.send(context.Background(), m.From, message)
+		err = r.sendMessage(context.Background(), m.From, message)
 	}
 	return err
 }

@@ -22,7 +22,8 @@ import (
 
 func init() { roles["slow"] = func() { _ = stdio.Serve(context.Background(), newSlowUpstream()) } }
 
-// newSlowUpstream returns a server with one tool that makes tasks. Its tools wait for a call of release.
+// newSlowUpstream returns a server with one tool that makes tasks. Its tools wait for a call of
+// release.
 func newSlowUpstream() *server.Server {
 	s := server.New("slow", "1", &server.Options{Logger: quiet})
 	released := make(chan struct{}, 1)
@@ -115,7 +116,8 @@ func TestSlowCallsBecomeTasks(t *testing.T) {
 	}
 }
 
-// A question before the time is over belongs to the call, and the call may become a task afterwards.
+// A question before the time is over belongs to the call, and the call may become a task
+// afterwards.
 func TestSlowCallAfterQuestion(t *testing.T) {
 	t.Parallel()
 	for _, upstream := range erasOfTasks {
@@ -173,8 +175,8 @@ func TestCallsThatStayCalls(t *testing.T) {
 	}
 }
 
-// A task ends at once with its process: it has failed with the cause, whether the gateway hosts it or
-// the server has made it and was started again.
+// A task ends at once with its process: it has failed with the cause, whether the gateway hosts it
+// or the server has made it and was started again.
 func TestTasksOfProcessesThatDied(t *testing.T) {
 	t.Parallel()
 	for _, after := range []time.Duration{0, 20 * time.Millisecond} {

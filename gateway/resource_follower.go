@@ -23,13 +23,15 @@ type resourceFollower struct {
 	acknowledgedOnce bool              // the upstream has sent an acknowledgement
 	honoured         map[string]bool   // the upstream's URIs in its latest acknowledgement
 	cancel           context.CancelFunc
+	refusal          error // of the upstream; an acknowledgement cannot carry it; guarded by subscription.mu
 }
 
 // followResource keeps the subscription open until ctx ends, the upstream refuses it at first, or
 // the hub holds the upstream. After an interruption it reports all resources as changed.
 func (f *resourceFollower) followResource(ctx context.Context) {
 	defer f.reportHonoured(nil)
-	if f.gateway.checkScopes(ctx, f.upstream.Name(), f.req) != nil {
+	if err := f.gateway.checkScopes(ctx, f.upstream.Name(), f.req); err != nil {
+		f.noteRefusal(err)
 		return
 	}
 	params, err := mcp.Encode(&mcp.ListenParams{Notifications: mcp.SubscriptionFilter{
@@ -39,31 +41,48 @@ func (f *resourceFollower) followResource(ctx context.Context) {
 		return
 	}
 	req := &mcp.Request{Method: mcp.MethodListen, Params: params, Notify: func(n mcp.Notification) { f.handleNotification(ctx, n) }}
-	f.keepListening(ctx, f.upstream, req)
+	f.noteRefusal(f.keepListening(mcpwire.WithRefusals(ctx, func(_ string, err error) { f.noteRefusal(err) }), f.upstream, req))
 }
 
+// noteRefusal notes why the upstream refuses the subscription. Only answers of an upstream are for
+// the client.
+func (f *resourceFollower) noteRefusal(err error) {
+	if _, isAnswer := errors.AsType[*mcp.Error](err); isAnswer {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		f.refusal = err
+	}
+}
+
+// shortestPause and longestPause bound the time after which an upstream that has ended a
+// subscription is asked again.
+const shortestPause, longestPause = 50 * time.Millisecond, 30 * time.Second
+
 // keepListening sends a subscriptions/listen request to an upstream, and again when it ends, until
-// ctx ends, the upstream is held, or it refuses the first one.
-func (s *subscription) keepListening(ctx context.Context, u *hub.Upstream, req *mcp.Request) {
-	const shortest, longest = 50 * time.Millisecond, 30 * time.Second
-	for pause := shortest; ; pause = min(2*pause, longest) {
+// ctx ends, the upstream is held, or it refuses the first one with the error that keepListening
+// returns.
+func (s *subscription) keepListening(ctx context.Context, u *hub.Upstream, req *mcp.Request) (refusal error) {
+	for pause := shortestPause; ; pause = min(2*pause, longestPause) {
 		began := time.Now()
 		_, err := u.RoundTrip(ctx, callerOf(s.req), req)
 		var answered *mcp.Error
 		refused := errors.As(err, &answered)
-		if refused && !s.isAcknowledged() || !u.AwaitCallable(ctx) {
-			return
+		switch {
+		case refused && !s.isAcknowledged():
+			return err
+		case !u.AwaitCallable(ctx):
+			return nil
 		}
 		switch { // wait longer for an upstream that keeps ending subscriptions
 		case refused:
-			pause = longest
-		case time.Since(began) > longest:
-			pause = shortest
+			pause = longestPause
+		case time.Since(began) > longestPause:
+			pause = shortestPause
 		}
 		select {
 		case <-time.After(pause):
 		case <-ctx.Done():
-			return
+			return nil
 		}
 	}
 }

@@ -137,11 +137,7 @@ func (g *Gateway) shownSkill(u *hub.Upstream, entry json.RawMessage, isQualified
 		return entry
 	}
 	name := rawjson.AppendString(nil, u.Name())
-	meta := rawjson.Lookup(entry, "_meta")
-	if !rawjson.IsObject(meta) {
-		meta = json.RawMessage("{}")
-	}
-	entry = rawjson.Set(entry, "_meta", rawjson.Set(meta, wirename.MetaServer, name))
+	entry = mcpwire.SetMeta(entry, wirename.MetaServer, name)
 	if !isQualified {
 		return entry
 	}

@@ -15,10 +15,10 @@ import (
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
-// Tasks (extension io.modelcontextprotocol/tasks) of upstreams of 2026-07-28 are shown to clients of
-// 2026-07-28. The gateway keeps nothing of a task: the id that the client gets is the upstream, the
-// tool and the upstream's id, sealed for the client's principal. Any replica with the same keys can
-// serve it.
+// Tasks (extension io.modelcontextprotocol/tasks) of upstreams of 2026-07-28 are shown to clients
+// of 2026-07-28. The gateway keeps nothing of a task: the id that the client gets is the upstream,
+// the tool and the upstream's id, sealed for the client's principal. Any replica with the same keys
+// can serve it.
 
 // sealedTask is the content of a task's id.
 type sealedTask struct {
@@ -48,8 +48,8 @@ func mayGetTask(req *mcp.Request) bool {
 	return req.Method == mcp.MethodCallTool && mayHaveTasks(req) && declaresTasks(req)
 }
 
-// needsTask reports whether a modern upstream has refused a call because it makes a task of it, which
-// the client cannot have.
+// needsTask reports whether a modern upstream has refused a call because it makes a task of it,
+// which the client cannot have.
 func needsTask(u *hub.Upstream, req *mcp.Request, err error) bool {
 	if req.Method != mcp.MethodCallTool || !hasTasks(u) {
 		return false
@@ -72,7 +72,8 @@ func offersTask(item *catalogItem) bool {
 	return hasTasks(item.Upstream) && (item.TaskSupport == "optional" || item.TaskSupport == "required")
 }
 
-// checkTasksDeclared returns an error unless the client has declared the extension with the request.
+// checkTasksDeclared returns an error unless the client has declared the extension with the
+// request.
 func checkTasksDeclared(req *mcp.Request) error {
 	if declaresTasks(req) {
 		return nil
@@ -80,8 +81,8 @@ func checkTasksDeclared(req *mcp.Request) error {
 	return &mcp.CapabilityError{Required: mcpwire.NeedsTasks()}
 }
 
-// shareTask replaces the id in a result that is a task of the upstream. A relay keeps the id: the other
-// gateway has sealed it, and its client may use it with another relay later.
+// shareTask replaces the id in a result that is a task of the upstream. A relay keeps the id: the
+// other gateway has sealed it, and its client may use it with another relay later.
 func (g *Gateway) shareTask(u *hub.Upstream, req *mcp.Request, tool string, res *mcp.Result) (*mcp.Result, error) {
 	if g.relays {
 		return res, nil
@@ -146,18 +147,19 @@ func (g *Gateway) serveTask(ctx context.Context, req *mcp.Request) (*mcp.Result,
 	if res, err, isOwned := g.serveOwnedTask(ctx, req, t, id); isOwned || err != nil {
 		return res, err
 	}
-	noteTarget(ctx, audit.Target{Server: t.Upstream, Name: t.Tool})
+	audit.SetTarget(ctx, audit.Target{Server: t.Upstream, Name: t.Tool})
 	if err := g.checkScopes(ctx, t.Upstream, req); err != nil {
 		return nil, err
 	}
 	return g.serveSealed(ctx, req, t, id)
 }
 
-// serveKeptTask answers a request about a task of the gateway's own, of this process, another replica or an earlier
-// process. isKept is false if there is none with this id, or err says why that is not known.
+// serveKeptTask answers a request about a task of the gateway's own, of this process, another
+// replica or an earlier process. isKept is false if there is none with this id, or err says why
+// that is not known.
 func (g *Gateway) serveKeptTask(ctx context.Context, req *mcp.Request, id string) (res *mcp.Result, err error, isKept bool) {
 	if t := g.hosted.findTask(req.Principal.ID, id); t != nil && g.showsUpstream(t.bridge.upstream.Name()) {
-		noteTarget(ctx, audit.Target{Server: t.bridge.upstream.Name(), Name: t.tool})
+		audit.SetTarget(ctx, audit.Target{Server: t.bridge.upstream.Name(), Name: t.tool})
 		if err = g.checkScopes(ctx, t.bridge.upstream.Name(), req); err == nil {
 			res, err = g.serveHosted(ctx, req, t)
 		}
@@ -175,11 +177,11 @@ func (g *Gateway) serveKeptTask(ctx context.Context, req *mcp.Request, id string
 	return res, err, true
 }
 
-// serveSealed answers a request about the task of an upstream. A task that has ended there keeps its
-// end when its tool is withdrawn.
+// serveSealed answers a request about the task of an upstream. A task that has ended there keeps
+// its end when its tool is withdrawn.
 func (g *Gateway) serveSealed(ctx context.Context, req *mcp.Request, t sealedTask, id string) (*mcp.Result, error) {
 	u := g.hub.Upstream(t.Upstream)
-	failed := g.failed.find(id)
+	failed := g.failed.findTask(id)
 	if failed == nil && (u == nil || u.State().Status.Held() || req.Method == mcpwire.MethodUpdateTask) {
 		failed = g.failWithdrawn(ctx, req, t, id)
 	}

@@ -8,16 +8,16 @@ import (
 	"github.com/dowel-mcp/dowel/internal/timeout"
 )
 
-// taskClock applies the limit of a whole call to a call that may become a task at the upstream. The hub
-// limits each request about the task only. The clock stands still while a question is open.
+// taskClock applies the limit of a whole call to a call that may become a task at the upstream. The
+// hub limits each request about the task only. The clock stands still while a question is open.
 type taskClock struct {
 	timeout.Clock
 	server string
 	cancel context.CancelCauseFunc
 }
 
-// limitTotal returns a context that ends when the call exceeds the limit of its upstream. It is called
-// before the call, at most once.
+// limitTotal returns a context that ends when the call exceeds the limit of its upstream. It is
+// called before the call, at most once.
 func (b *bridge) limitTotal(ctx context.Context) (limited context.Context, stop func()) {
 	total := b.upstream.Definition().Total
 	if total <= 0 {

@@ -17,23 +17,23 @@ import (
 )
 
 const (
-	// defaultTaskPoll is the interval between two polls of an upstream's task if the upstream has no
-	// preference, and shortestTaskPoll is the shortest one.
+	// defaultTaskPoll is the interval between two polls of an upstream's task if the upstream has
+	// no preference, and shortestTaskPoll is the shortest one.
 	defaultTaskPoll  = time.Second
 	shortestTaskPoll = 20 * time.Millisecond
 	// cancelTaskTimeout bounds the request that cancels the task of a call that has ended.
 	cancelTaskTimeout = 5 * time.Second
 )
 
-// taskDriver makes a call of a tool at an upstream. If the upstream makes a task of the call, the driver
-// waits for it: the client need not know tasks.
+// taskDriver makes a call of a tool at an upstream. If the upstream makes a task of the call, the
+// driver waits for it: the client need not know tasks.
 type taskDriver struct {
 	bridge *bridge // answers the questions, and gets the status messages
 	call   *mcp.Request
 }
 
-// newTaskDriver returns the driver of a call that may need one, or nil. The upstream may make a task of
-// the call.
+// newTaskDriver returns the driver of a call that may need one, or nil. The upstream may make a
+// task of the call.
 func newTaskDriver(b *bridge, call *mcp.Request) *taskDriver {
 	if call.Method != mcp.MethodCallTool || !b.answersAll && !hasTasks(b.upstream) {
 		return nil
@@ -99,8 +99,8 @@ func (d *taskDriver) awaitTask(ctx context.Context, created json.RawMessage) (*m
 	return resp, err
 }
 
-// pollUntilEnd returns the result of a task. isOver reports whether the task has ended, or is unknown
-// to the upstream.
+// pollUntilEnd returns the result of a task. isOver reports whether the task has ended, or is
+// unknown to the upstream.
 func (d *taskDriver) pollUntilEnd(ctx context.Context, created *mcpwire.Task) (resp *mcp.Response, isOver bool, err error) {
 	id, wait := created.TaskID, pollInterval(created)
 	answered := map[string]bool{}
@@ -108,7 +108,7 @@ func (d *taskDriver) pollUntilEnd(ctx context.Context, created *mcpwire.Task) (r
 		if err := timeout.Sleep(ctx, wait); err != nil {
 			return nil, false, err
 		}
-		resp, err := d.send(ctx, mcpwire.MethodGetTask, id, nil)
+		resp, err := d.sendTaskRequest(ctx, mcpwire.MethodGetTask, id, nil)
 		if err != nil {
 			unknown, ok := errors.AsType[*mcp.Error](err)
 			return nil, ok && unknown.Code == jsonrpc.CodeInvalidParams, err
@@ -134,7 +134,7 @@ func (d *taskDriver) pollUntilEnd(ctx context.Context, created *mcpwire.Task) (r
 			}
 			answers, n, err := d.answerAll(ctx, rawjson.Lookup(resp.Raw, "inputRequests"), answered)
 			if err == nil && n > 0 {
-				_, err = d.send(ctx, mcpwire.MethodUpdateTask, id, answers)
+				_, err = d.sendTaskRequest(ctx, mcpwire.MethodUpdateTask, id, answers)
 				wait = 0
 			}
 			if err != nil {
@@ -152,9 +152,9 @@ func pollInterval(task *mcpwire.Task) time.Duration {
 	return min(max(time.Duration(task.PollIntervalMs)*time.Millisecond, shortestTaskPoll), time.Minute)
 }
 
-// answerAll passes questions on to the client, all at once, and returns the answers and their number.
-// It leaves out the questions with keys in answered, and adds the others to it: an upstream may
-// show a question for a while after it was answered. A nil map leaves out none.
+// answerAll passes questions on to the client, all at once, and returns the answers and their
+// number. It leaves out the questions with keys in answered, and adds the others to it: an upstream
+// may show a question for a while after it was answered. A nil map leaves out none.
 func (d *taskDriver) answerAll(ctx context.Context, questions json.RawMessage, answered map[string]bool) (raw json.RawMessage, n int, err error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -192,8 +192,8 @@ func (d *taskDriver) answerAll(ctx context.Context, questions json.RawMessage, a
 	return raw, len(answers), err
 }
 
-// awaitResult returns the result of a task of 2025-11-25 after its end. Meanwhile it passes the status
-// messages on.
+// awaitResult returns the result of a task of 2025-11-25 after its end. Meanwhile it passes the
+// status messages on.
 func (d *taskDriver) awaitResult(ctx context.Context, id string) (*mcp.Response, error) {
 	return d.sendRequest(ctx, &mcp.Request{Method: mcpwire.MethodTaskResult, Params: mcpwire.TaskParams(id, nil), Notify: func(n mcp.Notification) {
 		if n.Method == mcpwire.NotificationTaskStatus {
@@ -203,8 +203,8 @@ func (d *taskDriver) awaitResult(ctx context.Context, id string) (*mcp.Response,
 	}})
 }
 
-// send sends a request about the task.
-func (d *taskDriver) send(ctx context.Context, method, id string, answers json.RawMessage) (*mcp.Response, error) {
+// sendTaskRequest sends a request about the task.
+func (d *taskDriver) sendTaskRequest(ctx context.Context, method, id string, answers json.RawMessage) (*mcp.Response, error) {
 	return d.sendRequest(ctx, &mcp.Request{Method: method, Params: mcpwire.TaskParams(id, answers)})
 }
 
@@ -217,7 +217,7 @@ func (d *taskDriver) sendRequest(ctx context.Context, req *mcp.Request) (*mcp.Re
 func (d *taskDriver) cancelTask(ctx context.Context, id string) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cancelTaskTimeout)
 	defer cancel()
-	if _, err := d.send(ctx, mcpwire.MethodCancelTask, id, nil); err != nil {
+	if _, err := d.sendTaskRequest(ctx, mcpwire.MethodCancelTask, id, nil); err != nil {
 		d.bridge.core.opts.Logger.Debug("cannot cancel a task", "server", d.bridge.upstream.Name(), "err", err)
 	}
 }

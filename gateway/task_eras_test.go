@@ -64,7 +64,8 @@ func TestTaskCallsOfAllEras(t *testing.T) {
 	}
 }
 
-// A handle of a task works between all eras that have tasks: state, answers, result and cancellation.
+// A handle of a task works between all eras that have tasks: state, answers, result and
+// cancellation.
 func TestTaskHandlesOfAllEras(t *testing.T) {
 	t.Parallel()
 	for _, upstream := range erasOfTasks {
@@ -122,8 +123,8 @@ func stateOf(t *testing.T, task *client.Task) *client.TaskState {
 	return state
 }
 
-// A client that waits for a task without knowing tasks hears of its progress, and ends the task when it
-// gives up.
+// A client that waits for a task without knowing tasks hears of its progress, and ends the task
+// when it gives up.
 func TestWaitForTaskOfUpstream(t *testing.T) {
 	t.Parallel()
 	for _, upstream := range erasOfTasks {
@@ -157,8 +158,8 @@ func TestWaitForTaskOfUpstream(t *testing.T) {
 	}
 }
 
-// Each era's form of tasks stays in its era: tools have the member execution for clients of 2025-11-25
-// only, and calls reach upstreams with the sign of their own era.
+// Each era's form of tasks stays in its era: tools have the member execution for clients of
+// 2025-11-25 only, and calls reach upstreams with the sign of their own era.
 func TestErasOfTasksStayApart(t *testing.T) {
 	t.Parallel()
 	for _, upstream := range erasOfTasks {

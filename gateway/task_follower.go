@@ -9,13 +9,12 @@ import (
 
 	"github.com/dowel-mcp/dowel/hub"
 	"github.com/dowel-mcp/dowel/internal/mcpwire"
-	"github.com/dowel-mcp/dowel/internal/rawjson"
 	"github.com/dowel-mcp/dowel/internal/tasks"
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
-// maxListenTasks bounds the tasks that one subscription follows. The acknowledgement leaves out the
-// others.
+// maxListenTasks bounds the tasks that one subscription follows. The acknowledgement leaves out
+// the others.
 const maxListenTasks = 256
 
 // taskFollower follows tasks of one upstream for one client's subscription.
@@ -25,9 +24,9 @@ type taskFollower struct {
 	tasks         map[string]followedTask // by the upstream's ids
 	firstAccepted chan []string           // receives the upstream's ids of the first acknowledgement; none if the upstream refuses
 
-	mu        sync.Mutex      // guards the rest, and keeps the order of messages
-	hasEnded  map[string]bool // the client knows the end of the task, by the client's id
-	hasFailed map[string]bool // because it was withdrawn
+	mu       sync.Mutex        // guards the rest, and keeps the order of messages
+	hasEnded map[string]bool   // the client knows the end of the task, by the client's id
+	shown    map[string]string // identifies the newest state that the client has got, by the client's id
 }
 
 // followedTask is a task that a subscription follows.
@@ -36,8 +35,8 @@ type followedTask struct {
 	id     string // the client's
 }
 
-// readTasks makes a follower for each upstream with tasks in the filter, and removes all extensions
-// from the filter.
+// readTasks makes a follower for each upstream with tasks in the filter, and removes all
+// extensions from the filter.
 func (s *subscription) readTasks(ctx context.Context) error {
 	raw := s.filter.Extensions[mcpwire.ListenTasks]
 	s.filter.Extensions = nil
@@ -69,8 +68,8 @@ func (s *subscription) readTasks(ctx context.Context) error {
 	return nil
 }
 
-// addKeptTask follows a task of the gateway's own, of this process, another replica or an earlier process. It reports
-// false if there is none with this id. shown is the client's id.
+// addKeptTask follows a task of the gateway's own, of this process, another replica or an earlier
+// process. It reports false if there is none with this id. shown is the client's id.
 func (s *subscription) addKeptTask(ctx context.Context, id, shown string) bool {
 	principal := s.req.Principal.ID
 	if t := s.gateway.hosted.findTask(principal, id); t != nil && s.gateway.showsUpstream(t.bridge.upstream.Name()) {
@@ -109,12 +108,13 @@ func (s *subscription) taskFollowerOf(u *hub.Upstream) *taskFollower {
 		}
 	}
 	f := &taskFollower{subscription: s, upstream: u, tasks: map[string]followedTask{}, firstAccepted: make(chan []string, 1),
-		hasEnded: map[string]bool{}, hasFailed: map[string]bool{}}
+		hasEnded: map[string]bool{}, shown: map[string]string{}}
 	s.tasks = append(s.tasks, f)
 	return f
 }
 
-// followTasks starts the followers, and writes the ids that their upstreams accept into the filter.
+// followTasks starts the followers, and writes the ids that their upstreams accept into the
+// filter.
 func (s *subscription) followTasks(ctx context.Context) error {
 	if s.tasks == nil {
 		return nil
@@ -133,28 +133,77 @@ func (s *subscription) followTasks(ctx context.Context) error {
 	return err
 }
 
-// followUpstream keeps the subscription at the upstream open until ctx ends or the upstream refuses it.
+// followUpstream takes part in the feed of the upstream until ctx ends or the upstream refuses the
+// tasks.
 func (f *taskFollower) followUpstream(ctx context.Context) {
 	defer f.reportAccepted(nil)
 	if f.gateway.checkScopes(ctx, f.upstream.Name(), f.req) != nil {
 		return
 	}
-	ids, err := mcp.Encode(slices.Sorted(maps.Keys(f.tasks)))
-	if err != nil {
-		return
+	key := feedKey{f.upstream, callerOf(f.req), string(f.req.ClientCapabilities)}
+	isAlone := f.upstream.Definition().LoginFor != nil // the token of the request decides on the login
+	for ctx.Err() == nil {
+		sub := f.gateway.feeds.joinFeed(ctx, key, slices.Sorted(maps.Keys(f.tasks)), f.isAcknowledged, isAlone)
+		fate := f.followFeed(ctx, sub)
+		sub.leaveFeed()
+		if fate != fateAlone {
+			return
+		}
+		isAlone = true
 	}
-	params, err := mcp.Encode(&mcp.ListenParams{Notifications: mcp.SubscriptionFilter{Extensions: map[string]json.RawMessage{mcpwire.ListenTasks: ids}}})
-	if err != nil {
-		return
-	}
-	f.keepListening(ctx, f.upstream, &mcp.Request{
-		Method: mcp.MethodListen, Params: params, ClientCapabilities: f.req.ClientCapabilities,
-		Notify: func(n mcp.Notification) { f.handleNotification(ctx, n) },
-	})
 }
 
-// awaitAccepted returns the client's ids that the upstream accepts. If the upstream takes too long, it
-// returns all, because the upstream may still accept them.
+// followFeed passes the states that a feed tells to the client, and returns the fate of the
+// subscriber, or fateStay if ctx has ended.
+func (f *taskFollower) followFeed(ctx context.Context, sub *taskSubscriber) subscriberFate {
+	acknowledged := f.acknowledged
+	for {
+		accepted, hasAnswer, fate := sub.readAnswer()
+		if hasAnswer {
+			f.reportAccepted(accepted)
+		}
+		if f.isAcknowledged() {
+			acknowledged = nil
+			f.showStates(ctx, sub)
+		}
+		if fate != fateStay {
+			return fate
+		}
+		select {
+		case <-sub.wake:
+		case <-acknowledged:
+		case <-ctx.Done():
+			return fateStay
+		}
+	}
+}
+
+// showStates passes the states to the client that its subscriber has.
+func (f *taskFollower) showStates(ctx context.Context, sub *taskSubscriber) {
+	for ctx.Err() == nil {
+		own, state := sub.takeState()
+		if state == nil {
+			return
+		}
+		f.showState(ctx, f.tasks[own], state)
+	}
+}
+
+// showState passes the state of a task to the client, unless the client has got it from an earlier
+// feed, or knows the end of the task.
+func (f *taskFollower) showState(ctx context.Context, t followedTask, state json.RawMessage) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	identity, _ := identifyState(state)
+	if f.hasEnded[t.id] || f.shown[t.id] == identity || f.sendFailure(ctx, t, !hasEnded(state)) {
+		return
+	}
+	f.hasEnded[t.id], f.shown[t.id] = hasEnded(state), identity
+	f.sendChange(ctx, mcp.Notification{Method: mcpwire.NotificationTask, Params: f.gateway.showTask(f.upstream, state, t.id)})
+}
+
+// awaitAccepted returns the client's ids that the upstream accepts. If the upstream takes too
+// long, it returns all, because the upstream may still accept them.
 func (f *taskFollower) awaitAccepted(limit context.Context) (ids []string) {
 	select {
 	case own := <-f.firstAccepted:
@@ -180,34 +229,6 @@ func (f *taskFollower) reportAccepted(own []string) {
 	}
 }
 
-// handleNotification takes a notification of the upstream's subscription.
-func (f *taskFollower) handleNotification(ctx context.Context, n mcp.Notification) {
-	switch n.Method {
-	case mcp.NotificationAcknowledged:
-		var own []string
-		for it := rawjson.Array(rawjson.Lookup(rawjson.Lookup(n.Params, "notifications"), mcpwire.ListenTasks)); it.Next(); {
-			if id, ok := rawjson.String(it.Value); ok {
-				own = append(own, id)
-			}
-		}
-		f.reportAccepted(own)
-	case mcpwire.NotificationTask:
-		own, _ := rawjson.String(rawjson.Lookup(n.Params, "taskId"))
-		t, known := f.tasks[own]
-		if !known || !f.awaitAcknowledgement(ctx) {
-			return
-		}
-		f.mu.Lock()
-		defer f.mu.Unlock()
-		if f.hasFailed[t.id] || f.sendFailure(ctx, t, !hasEnded(n.Params)) {
-			return
-		}
-		f.hasEnded[t.id] = hasEnded(n.Params)
-		params := f.gateway.showTask(f.upstream, withoutSubscriptionID(n.Params), t.id)
-		f.sendChange(ctx, mcp.Notification{Method: n.Method, Params: params})
-	}
-}
-
 // endWithdrawn tells the client which of its tasks have failed because their tool was withdrawn.
 func (s *subscription) endWithdrawn(ctx context.Context) {
 	for _, f := range s.tasks {
@@ -215,8 +236,8 @@ func (s *subscription) endWithdrawn(ctx context.Context) {
 	}
 }
 
-// endHeld is endWithdrawn for a new subscription. An upstream that is ready tells the states of its tasks
-// first, because a task that has ended there keeps its end.
+// endHeld is endWithdrawn for a new subscription. An upstream that is ready tells the states of
+// its tasks first, because a task that has ended there keeps its end.
 func (s *subscription) endHeld(ctx context.Context) {
 	for _, f := range s.tasks {
 		u := s.gateway.hub.Upstream(f.upstream.Name())
@@ -224,8 +245,8 @@ func (s *subscription) endHeld(ctx context.Context) {
 	}
 }
 
-// endWithdrawn tells the client which of the tasks have failed. mayRun says that those may still run
-// of which the gateway does not know the end.
+// endWithdrawn tells the client which of the tasks have failed. mayRun says that those may still
+// run of which the gateway does not know the end.
 func (f *taskFollower) endWithdrawn(ctx context.Context, mayRun bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -236,17 +257,18 @@ func (f *taskFollower) endWithdrawn(ctx context.Context, mayRun bool) {
 	}
 }
 
-// sendFailure tells the client that a task has failed because it was withdrawn. It reports false if the
-// task has not. A task that does not run any more has failed only if that is known. f.mu is held.
+// sendFailure tells the client that a task has failed because it was withdrawn. It reports false
+// if the task has not. A task that does not run any more has failed only if that is known. f.mu is
+// held.
 func (f *taskFollower) sendFailure(ctx context.Context, t followedTask, mayRun bool) bool {
-	failed := f.gateway.failed.find(t.id)
+	failed := f.gateway.failed.findTask(t.id)
 	if failed == nil && mayRun {
 		failed = f.gateway.failWithdrawn(ctx, f.req, t.sealed, t.id)
 	}
 	if failed == nil {
 		return false
 	}
-	f.hasEnded[t.id], f.hasFailed[t.id] = true, true
+	f.hasEnded[t.id] = true
 	f.sendTask(ctx, failed)
 	return true
 }
@@ -286,8 +308,8 @@ func (s *subscription) followHosted(ctx context.Context) []string {
 	return ids
 }
 
-// awaitAcknowledgement waits until the client has its acknowledgement. It reports false if ctx ends
-// first.
+// awaitAcknowledgement waits until the client has its acknowledgement. It reports false if ctx
+// ends first.
 func (s *subscription) awaitAcknowledgement(ctx context.Context) bool {
 	select {
 	case <-s.acknowledged:

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"maps"
 	"sync"
 	"time"
 
@@ -117,12 +118,20 @@ func (t *hostedTask) describeTask(ctx context.Context) (*mcpwire.Task, error) {
 	if task.HasEnded() {
 		t.keepEnd(ctx, task)
 	}
-	if task.Status != t.last.Status && t.last.Status != "" || task.StatusMessage != t.last.StatusMessage {
+	if t.hasChanged(task) {
 		t.updated = time.Now()
 	}
 	t.last = *task
 	task.LastUpdatedAt = t.updated.UTC().Format(mcpwire.TaskTimeFormat)
 	return task, nil
+}
+
+// hasChanged reports whether the state differs from the one that a client has seen last. A client
+// has seen a new task as working. t.mu is held.
+func (t *hostedTask) hasChanged(state *mcpwire.Task) bool {
+	isSame := func(mcp.InputRequest, mcp.InputRequest) bool { return true } // each question has a key of its own
+	return state.Status != cmp.Or(t.last.Status, mcpwire.TaskWorking) || state.StatusMessage != t.last.StatusMessage ||
+		!maps.EqualFunc(state.InputRequests, t.last.InputRequests, isSame)
 }
 
 // loadEnd returns the end of the task from the store.
@@ -137,8 +146,8 @@ func (t *hostedTask) loadEnd(ctx context.Context) (*mcpwire.Task, error) {
 	return mcpwire.DescribeTaskFully(r), nil
 }
 
-// keepEnd stores the end of a task. A task whose end cannot be stored now stays working. A result that
-// is too large for the store fails the task. t.mu is held.
+// keepEnd stores the end of a task. A task whose end cannot be stored now stays working. A result
+// that is too large for the store fails the task. t.mu is held.
 func (t *hostedTask) keepEnd(ctx context.Context, task *mcpwire.Task) {
 	err := t.storeEnd(ctx, task)
 	if errors.Is(err, tasks.ErrTooLarge) {
@@ -223,12 +232,12 @@ func (t *hostedTask) noteChange() {
 }
 
 // followTask passes the state of the task to send now and after each change, until the task has
-// ended or ctx ends. Changes that follow each other quickly are passed as one. While the state cannot be
-// read, it asks again.
+// ended or ctx ends. Changes that follow each other quickly are passed as one. While the state
+// cannot be read, or the end cannot be stored, it asks again.
 func (t *hostedTask) followTask(ctx context.Context, send func(*mcpwire.Task)) {
-	wake := t.followers.add()
-	defer t.followers.remove(wake)
-	for ctx.Err() == nil {
+	wake := t.followers.addWaker()
+	defer t.followers.removeWaker(wake)
+	for isRetry := false; ctx.Err() == nil; {
 		task, err := t.describeTask(ctx)
 		if t.bridge.hasForgotten() || errors.Is(err, errUnknownTask) {
 			return
@@ -237,9 +246,15 @@ func (t *hostedTask) followTask(ctx context.Context, send func(*mcpwire.Task)) {
 			_ = timeout.Sleep(ctx, hostedTaskPoll) // fails if ctx has ended
 			continue
 		}
-		send(task)
+		if !isRetry || task.HasEnded() {
+			send(task)
+		}
 		if task.HasEnded() {
 			return
+		}
+		if isRetry = t.hasUnstoredEnd(); isRetry {
+			_ = timeout.Sleep(ctx, hostedTaskPoll) // nothing wakes it when the store is there again
+			continue
 		}
 		select {
 		case <-wake:
@@ -249,8 +264,21 @@ func (t *hostedTask) followTask(ctx context.Context, send func(*mcpwire.Task)) {
 	}
 }
 
-// showsResults reports whether the client of a request sees the results in the states of tasks. Clients
-// of 2025-11-25 see them in the answer to tasks/result only, which the transport makes of the state.
+// hasUnstoredEnd reports whether the call has ended and the store does not have the end yet.
+func (t *hostedTask) hasUnstoredEnd() bool {
+	select {
+	case <-t.bridge.done:
+	default:
+		return false
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return !t.isStored && !t.last.HasEnded()
+}
+
+// showsResults reports whether the client of a request sees the results in the states of tasks.
+// Clients of 2025-11-25 see them in the answer to tasks/result only, which the transport makes of
+// the state.
 func showsResults(req *mcp.Request) bool { return req.Revision != mcp.Revision20251125 }
 
 // serveHosted answers tasks/get, tasks/update and tasks/cancel about a task of the gateway's own.

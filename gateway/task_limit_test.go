@@ -39,8 +39,8 @@ func newWorkServer(ended chan<- error) *server.Server {
 	return s
 }
 
-// The limits of an upstream count for a task as for a call: Total bounds the whole task, without the
-// time in which the user thinks, and Idle the time without a report of a task of 2025-11-25.
+// The limits of an upstream count for a task as for a call: Total bounds the whole task, without
+// the time in which the user thinks, and Idle the time without a report of a task of 2025-11-25.
 func TestLimitsOfTasks(t *testing.T) {
 	for _, upstream := range erasOfTasks {
 		for _, tt := range []struct {

@@ -16,8 +16,8 @@ import (
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
-// A task of the gateway's own is a live call of one replica. Another replica passes requests about it
-// on to the instance that the record names. When a task has ended, every replica reads its end
+// A task of the gateway's own is a live call of one replica. Another replica passes requests about
+// it on to the instance that the record names. When a task has ended, every replica reads its end
 // from the store. If the replica is gone, the next request fails the task.
 
 // handleTask answers the request of another replica about a task that this one runs.
@@ -50,8 +50,8 @@ func (r *replicaCalls) handleTask(ctx context.Context, m replicaMessage) ([]byte
 	return mcp.Encode(task)
 }
 
-// readEnd takes over the end of a task that another replica has stored, because it took this one for
-// gone. It returns an error if that is not known. Without replicas, it does nothing.
+// readEnd takes over the end of a task that another replica has stored, because it took this one
+// for gone. It returns an error if that is not known. Without replicas, it does nothing.
 func (t *hostedTask) readEnd(ctx context.Context) error {
 	c := t.bridge.core
 	if c.opts.Tasks == nil || c.parked.replicas.network == nil {
@@ -76,8 +76,8 @@ func (t *hostedTask) readEnd(ctx context.Context) error {
 
 var errTakenForGone = errors.New("the other replicas have taken this one for gone, and failed the task")
 
-// askOwner asks the replica that runs a task, and returns the state of the task. After the replica is
-// gone, it returns the end that is stored, or the state that was stored last.
+// askOwner asks the replica that runs a task, and returns the state of the task. After the replica
+// is gone, it returns the end that is stored, or the state that was stored last.
 func (g *Gateway) askOwner(ctx context.Context, req *mcp.Request, r *tasks.Record) (state json.RawMessage, err error) {
 	calls := &g.parked.replicas
 	if calls.network == nil {
@@ -122,7 +122,7 @@ func (g *Gateway) encodeRecord(r *tasks.Record) (json.RawMessage, error) {
 // serveRemote answers a request about a task that another replica runs.
 func (g *Gateway) serveRemote(ctx context.Context, req *mcp.Request, r *tasks.Record) (*mcp.Result, error) {
 	upstream := storedUpstream(r)
-	noteTarget(ctx, audit.Target{Server: upstream, Name: r.Tool})
+	audit.SetTarget(ctx, audit.Target{Server: upstream, Name: r.Tool})
 	if err := g.checkScopes(ctx, upstream, req); err != nil {
 		return nil, err
 	}
@@ -170,17 +170,33 @@ func (s *subscription) pollRemote(ctx context.Context, r followedRecord) {
 		return
 	}
 	req := &mcp.Request{Method: mcpwire.MethodGetTask, Params: params, Revision: s.req.Revision, Principal: s.req.Principal}
-	for last := ""; ; {
+	for order := new(stateOrder); ; {
 		state, err := s.gateway.askOwner(ctx, req, r.Record)
 		if errors.Is(err, errUnknownTask) {
 			return // it has expired
 		}
-		if err == nil && string(state) != last {
-			last = string(state)
+		if err == nil && order.isNews(state) {
 			s.sendChange(ctx, mcp.Notification{Method: mcpwire.NotificationTask, Params: showTaskAs(s.gateway.showRemote(r.Record, state), r.shown)})
 		}
 		if err == nil && hasEnded(state) || timeout.Sleep(ctx, hostedTaskPoll) != nil {
 			return
 		}
 	}
+}
+
+// stateOrder lets each state of a task pass once, and no state that is older than another one.
+// While the replica that runs a task cannot be reached, the state comes from the store, and is
+// older.
+type stateOrder struct {
+	last    string
+	updated string // lastUpdatedAt of last; such times are ordered as texts
+}
+
+func (o *stateOrder) isNews(state json.RawMessage) bool {
+	updated, _ := rawjson.String(rawjson.Lookup(state, "lastUpdatedAt"))
+	if string(state) == o.last || updated < o.updated && !hasEnded(state) {
+		return false
+	}
+	o.last, o.updated = string(state), updated
+	return true
 }

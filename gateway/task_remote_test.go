@@ -16,8 +16,8 @@ import (
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
-// promotingReplica is a gateway with a server process of its own, as a replica of a cluster. It makes tasks
-// of slow calls.
+// promotingReplica is a gateway with a server process of its own, as a replica of a cluster. It
+// makes tasks of slow calls.
 func promotingReplica(t *testing.T, url string) (*gateway.Gateway, *cluster.Cluster) {
 	t.Helper()
 	c, err := cluster.Open(t.Context(), cluster.Options{URL: url, Logger: quiet})
@@ -30,8 +30,8 @@ func promotingReplica(t *testing.T, url string) (*gateway.Gateway, *cluster.Clus
 	return gatewayOf(t, h, gateway.Options{Keys: c.Keys(), Tasks: c.Tasks(), TaskAfter: 20 * time.Millisecond}), c
 }
 
-// A task that began at one replica is polled, answered, followed and cancelled at another, by clients of
-// both eras. Its end is the same at all of them.
+// A task that began at one replica is polled, answered, followed and cancelled at another, by
+// clients of both eras. Its end is the same at all of them.
 func TestHostedTasksThroughReplicas(t *testing.T) {
 	t.Parallel()
 	url := natstest.Start(t, nil).ClientURL()
@@ -82,8 +82,8 @@ func TestHostedTasksThroughReplicas(t *testing.T) {
 	}
 }
 
-// The tasks of a replica that is gone fail with the cause when its lease has ended: for polls and for
-// subscriptions. The replica itself, if it was only cut off, shows no other state.
+// The tasks of a replica that is gone fail with the cause when its lease has ended: for polls and
+// for subscriptions. The replica itself, if it was only cut off, shows no other state.
 func TestTasksOfGoneReplica(t *testing.T) {
 	t.Parallel()
 	url := natstest.Start(t, nil).ClientURL()
@@ -105,8 +105,8 @@ func TestTasksOfGoneReplica(t *testing.T) {
 	}
 }
 
-// While the cluster cannot be reached, requests about tasks and calls that must become tasks fail at once.
-// Other calls are made.
+// While the cluster cannot be reached, requests about tasks and calls that must become tasks fail
+// at once. Other calls are made.
 func TestTasksWithoutCluster(t *testing.T) {
 	t.Parallel()
 	nats := natstest.Start(t, nil)

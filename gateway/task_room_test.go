@@ -19,8 +19,9 @@ import (
 	"github.com/dowel-mcp/dowel/server"
 )
 
-// A call of a client of 2025-11-25 that asks for a task has no effect if the client has no room for the
-// task, also if many calls begin at the same time. A call that ends without a task gives its room back.
+// A call of a client of 2025-11-25 that asks for a task has no effect if the client has no room for
+// the task, also if many calls begin at the same time. A call that ends without a task gives its
+// room back.
 func TestTasksHaveRoomBeforeTheyBegin(t *testing.T) {
 	t.Parallel()
 	const most, all = 100, 150
@@ -62,8 +63,8 @@ func TestTasksHaveRoomBeforeTheyBegin(t *testing.T) {
 	}
 }
 
-// A request that continues a call without declaring tasks gets no task, also if the first request of the
-// call has declared them.
+// A request that continues a call without declaring tasks gets no task, also if the first request
+// of the call has declared them.
 func TestContinuedCallWithoutTasksStaysCall(t *testing.T) {
 	type named struct {
 		Name string `json:"name"`

@@ -13,13 +13,14 @@ import (
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
-// The store has two versions of a task of the gateway's own: that it works, before the client gets its
-// id, and its end, before a client sees the end. So an end that was seen stays, also in another process.
+// A store has two versions of each task that the gateway hosts. The first says that the task works,
+// and is stored before the client gets the task's id. The second is the end, and is stored before a
+// client sees the end. So an end that a client has seen is the same in another process.
 
 // taskSpace marks the records of gateways in a store.
 const taskSpace = "gateway"
 
-// storedCall is the content of the params of such a record.
+// storedCall is the content of the params of a record with taskSpace.
 type storedCall struct {
 	Upstream string `json:"upstream"`
 	Instance string `json:"instance,omitzero"` // of the gateway that runs the task, for other replicas
@@ -33,8 +34,8 @@ func (h *hostedTasks) prepareStore() error {
 	return h.core.opts.Tasks.Prepare()
 }
 
-// storeNew stores that a task works. The counts of this process bound the tasks of a principal: a call
-// with a reserved room must not be refused because of the tasks of earlier processes.
+// storeNew stores a new task as working. The store does not limit the number of tasks, because this
+// process has reserved room for the call: the tasks of earlier processes must not refuse it.
 func (h *hostedTasks) storeNew(t *hostedTask) error {
 	if h.core.opts.Tasks == nil {
 		return nil
@@ -71,8 +72,8 @@ func (t *hostedTask) storeEnd(ctx context.Context, task *mcpwire.Task) error {
 	return err
 }
 
-// loadTask returns a principal's task of an earlier process or another replica, which has ended, or nil.
-// An error means that the store may have the task.
+// loadTask returns a principal's task of an earlier process or another replica, which has ended, or
+// nil. An error means that the store may have the task.
 func (h *hostedTasks) loadTask(ctx context.Context, principal, id string) (*tasks.Record, error) {
 	r, err := h.findRecord(ctx, principal, id)
 	if r == nil || !r.Status.IsTerminal() {
@@ -81,8 +82,8 @@ func (h *hostedTasks) loadTask(ctx context.Context, principal, id string) (*task
 	return r, nil
 }
 
-// findRecord is loadTask, and returns tasks that another replica runs, too. A task that worked when its
-// process ended has failed.
+// findRecord is loadTask, and returns tasks that another replica runs, too. A task that worked when
+// its process ended has failed.
 func (h *hostedTasks) findRecord(ctx context.Context, principal, id string) (*tasks.Record, error) {
 	store := h.core.opts.Tasks
 	if store == nil {
@@ -126,7 +127,7 @@ func storedUpstream(r *tasks.Record) string { return readStoredCall(r).Upstream 
 // serveStored answers a request about a task of an earlier process.
 func (g *Gateway) serveStored(ctx context.Context, req *mcp.Request, r *tasks.Record) (*mcp.Result, error) {
 	upstream := storedUpstream(r)
-	noteTarget(ctx, audit.Target{Server: upstream, Name: r.Tool})
+	audit.SetTarget(ctx, audit.Target{Server: upstream, Name: r.Tool})
 	if err := g.checkScopes(ctx, upstream, req); err != nil {
 		return nil, err
 	}

@@ -21,8 +21,8 @@ import (
 	"github.com/dowel-mcp/dowel/taskstore"
 )
 
-// The end of a task of the gateway's own outlives the gateway. A task that had not ended has failed,
-// with the cause.
+// The end of a task of the gateway's own outlives the gateway. A task that had not ended has
+// failed, with the cause.
 func TestHostedTasksOutliveProcess(t *testing.T) {
 	t.Parallel()
 	folder := filepath.Join(t.TempDir(), "tasks")
@@ -81,12 +81,16 @@ func TestHostedTasksOutliveProcess(t *testing.T) {
 type unreadableStore struct {
 	tasks.Store
 	broken    atomic.Bool
+	isFull    atomic.Bool
 	noResults bool
 }
 
 func (s *unreadableStore) Replace(ctx context.Context, r *tasks.Record) error {
 	if s.noResults && r.Result != nil {
 		return tasks.ErrTooLarge
+	}
+	if s.isFull.Load() {
+		return errors.New("the disk is full")
 	}
 	return s.Store.Replace(ctx, r)
 }
@@ -125,8 +129,28 @@ func TestStoreCannotReadTask(t *testing.T) {
 	}
 }
 
-// If another replica has failed a task, polls and subscriptions never show the result of its call, also
-// while the store cannot be read.
+// A client that only listens hears of an end that could not be stored at first.
+func TestListenerHearsOfEndStoredLater(t *testing.T) {
+	t.Parallel()
+	store := &unreadableStore{Store: new(tasks.Memory)}
+	h := hubOf(t, hub.Options{}, hub.Definition{Name: "up", Target: child("slow")})
+	settle(t, h)
+	g := gatewayOf(t, h, gateway.Options{TaskAfter: 20 * time.Millisecond, Tasks: store, Logger: quiet})
+	task := startTask(t, dial(t, g, client.Options{}), "up__wait")
+	states := followTasks(t, g, task.ID())
+	awaitState(t, states, "working")
+	store.isFull.Store(true)
+	withoutTasks := dial(t, gatewayOf(t, h, gateway.Options{Logger: quiet}), client.Options{})
+	if _, err := client.Call[string](t.Context(), withoutTasks, "up__release", nil); err != nil {
+		t.Fatal(err)
+	}
+	awaitState(t, states, "working the task has ended, but its end cannot be stored yet")
+	store.isFull.Store(false)
+	awaitState(t, states, "completed")
+}
+
+// If another replica has failed a task, polls and subscriptions never show the result of its call,
+// also while the store cannot be read.
 func TestStoredEndIsShown(t *testing.T) {
 	t.Parallel()
 	store := &unreadableStore{Store: new(tasks.Memory)}
@@ -171,8 +195,8 @@ func TestStoredEndIsShown(t *testing.T) {
 	}
 }
 
-// A result that is too large for the store fails the task. The tasks of earlier processes do not count
-// against the limit of a principal.
+// A result that is too large for the store fails the task. The tasks of earlier processes do not
+// count against the limit of a principal.
 func TestStoreRefusesResult(t *testing.T) {
 	t.Parallel()
 	store := &unreadableStore{Store: new(tasks.Memory), noResults: true}
@@ -198,8 +222,8 @@ func TestStoreRefusesResult(t *testing.T) {
 	}
 }
 
-// If the store cannot keep a task, a slow call stays a call, and a call that asks for a task is refused
-// with the reason.
+// If the store cannot keep a task, a slow call stays a call, and a call that asks for a task is
+// refused with the reason.
 func TestStoreCannotKeepTasks(t *testing.T) {
 	t.Parallel()
 	store := taskstore.OnDisk(filepath.Join(t.TempDir(), "tasks"))

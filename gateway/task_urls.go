@@ -13,19 +13,19 @@ import (
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
-// An upstream of 2025-11-25 may answer a call with error -32042: the user must open a URL first. A client
-// repeats such a call. It cannot repeat a call that has become a task, so the gateway asks for the user's
-// consent with questions of the task, and makes the call again.
+// An upstream of 2025-11-25 may answer a call with error -32042: the user must open a URL first. A
+// client repeats such a call. It cannot repeat a call that has become a task, so the gateway asks
+// for the user's consent with questions of the task, and makes the call again.
 
-// firstURLPause is how long the user gets to finish at a URL before the call is made again. The pause
-// doubles with each further call, up to longestURLPause.
+// firstURLPause is how long the user gets to finish at a URL before the call is made again. The
+// pause doubles with each further call, up to longestURLPause.
 const (
 	firstURLPause   = 2 * time.Second
 	longestURLPause = 30 * time.Second
 )
 
-// makeCall makes the upstream's call with call, and again after the user has opened the URLs that the
-// upstream requires for a task.
+// makeCall makes the upstream's call with call, and again after the user has opened the URLs that
+// the upstream requires for a task.
 func (b *bridge) makeCall(ctx context.Context, call func(context.Context) (*mcp.Response, error)) (*mcp.Response, error) {
 	agreed := map[string]bool{}
 	for round := range maxDriverRounds {
@@ -92,7 +92,8 @@ func (b *bridge) askForURLs(ctx context.Context, required []json.RawMessage, agr
 	return false, nil
 }
 
-// awaitUser waits while the user is busy with a URL. The limit of the whole call does not count this time.
+// awaitUser waits while the user is busy with a URL. The limit of the whole call does not count
+// this time.
 func (b *bridge) awaitUser(ctx context.Context, pause time.Duration) error {
 	if b.clock != nil {
 		b.clock.Pause()

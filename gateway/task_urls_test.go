@@ -15,8 +15,8 @@ import (
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
-// slowVisit is a server of 2025-11-25 with a slow tool, which requires twice that the user opens a URL
-// first.
+// slowVisit is a server of 2025-11-25 with a slow tool, which requires twice that the user opens a
+// URL first.
 type slowVisit struct{ calls int }
 
 func (s *slowVisit) ServeMCP(_ context.Context, req *mcp.Request) (*mcp.Result, error) {
@@ -37,8 +37,8 @@ func (s *slowVisit) ServeMCP(_ context.Context, req *mcp.Request) (*mcp.Result, 
 	return &mcp.Result{Raw: json.RawMessage(`{"content":[{"type":"text","text":"visited"}]}`)}, nil
 }
 
-// If a call has become a task, the URLs that its upstream requires are questions of the task, and the call
-// is made again. If the client cannot be asked, the task fails and says why.
+// If a call has become a task, the URLs that its upstream requires are questions of the task, and
+// the call is made again. If the client cannot be asked, the task fails and says why.
 func TestTaskRequiresURL(t *testing.T) {
 	for _, tt := range []struct {
 		name    string

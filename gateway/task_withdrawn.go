@@ -17,12 +17,13 @@ import (
 	"github.com/dowel-mcp/dowel/transport/stdio"
 )
 
-// A task ends when its tool or its upstream is withdrawn: the configuration has removed, disabled or
-// hidden it, its changed definition is held, or the server has removed the tool. The task has then
-// failed, with the reason. An upstream that starts again or cannot be reached is not withdrawn.
+// A task ends when its tool or its upstream is withdrawn: the configuration has removed, disabled
+// or hidden it, its changed definition is held, or the server has removed the tool. The task has
+// then failed, with the reason. An upstream that starts again or cannot be reached is not
+// withdrawn.
 
-// withdrawalReason says why the tasks of an upstream's tool have ended. It returns "" if they may run
-// on. tool is the upstream's name of it.
+// withdrawalReason says why the tasks of an upstream's tool have ended. It returns "" if they may
+// run on. tool is the upstream's name of it.
 func (c *core) withdrawalReason(upstream, tool string) string {
 	u := c.hub.Upstream(upstream)
 	if u == nil {
@@ -56,15 +57,15 @@ func (c *core) offersTool(u *hub.Upstream, tool string) bool {
 	return false
 }
 
-// maxFailedTasks bounds the tasks of upstreams that are remembered as failed, and maxClientFailedTasks
-// the remembered tasks of one principal. The oldest is forgotten first.
+// maxFailedTasks bounds the tasks of upstreams that are remembered as failed, and
+// maxClientFailedTasks the remembered tasks of one principal. The oldest is forgotten first.
 const (
 	maxFailedTasks       = 1000
 	maxClientFailedTasks = 100
 )
 
-// failedTasks remembers the tasks of upstreams that have failed because they were withdrawn. So they
-// stay failed when the tool is there again. The zero value is ready.
+// failedTasks remembers the tasks of upstreams that have failed because they were withdrawn. So
+// they stay failed when the tool is there again. The zero value is ready.
 type failedTasks struct {
 	mu    sync.Mutex
 	byID  map[string]*mcpwire.Task
@@ -74,8 +75,8 @@ type failedTasks struct {
 // failedTask identifies a task that has failed.
 type failedTask struct{ principal, id string }
 
-// find returns a task that has failed, or nil.
-func (f *failedTasks) find(id string) *mcpwire.Task {
+// findTask returns a task that has failed, or nil.
+func (f *failedTasks) findTask(id string) *mcpwire.Task {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.byID[id]
@@ -87,7 +88,7 @@ func (g *Gateway) failWithdrawn(ctx context.Context, req *mcp.Request, t sealedT
 	if g.relays {
 		return nil
 	}
-	if known := g.failed.find(id); known != nil {
+	if known := g.failed.findTask(id); known != nil {
 		return known
 	}
 	why := g.withdrawalReason(t.Upstream, t.Tool)
@@ -115,20 +116,19 @@ func (c *core) keepFailed(principal string, t sealedTask, id, why string) *mcpwi
 		TTLMs: &ttl, PollIntervalMs: hostedTaskPoll.Milliseconds(),
 	}
 	describeTaskFailure(task, mcp.Errorf(jsonrpc.CodeInternal, "%s", why))
-	return c.failed.add(principal, id, task)
+	return c.failed.addTask(principal, id, task)
 }
 
-// lostReason says why an upstream does not know a task any more that it has made: the process that ran
-// it has ended. It returns "" if the task may have ended otherwise. err is the answer of the upstream.
+// lostReason says why an upstream does not know a task any more that it has made: the process that
+// ran it has ended. It returns "" if the task may have ended otherwise. err is the answer of the
+// upstream.
 func lostReason(u *hub.Upstream, t sealedTask, err error) string {
 	unknown, ok := errors.AsType[*mcp.Error](err)
 	if !ok || unknown.Code != jsonrpc.CodeInvalidParams || t.Created.IsZero() {
 		return ""
 	}
 	d, state := u.Definition(), u.State()
-	switch d.Target.(type) {
-	case stdio.Command, *sharedserver.Target:
-	default:
+	if _, ok := sharedserver.Unwrap(d.Target).(stdio.Command); !ok {
 		return ""
 	}
 	if d.Sharing == hub.SharePerClient || d.Sharing == hub.SharePerSession {
@@ -149,8 +149,8 @@ func (c *core) cancelWithdrawn(ctx context.Context, u *hub.Upstream, caller hub.
 	}
 }
 
-// add remembers a task that has failed. If it is known already, add returns the known one.
-func (f *failedTasks) add(principal, id string, task *mcpwire.Task) *mcpwire.Task {
+// addTask remembers a task that has failed. If it is known already, addTask returns the known one.
+func (f *failedTasks) addTask(principal, id string, task *mcpwire.Task) *mcpwire.Task {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if known := f.byID[id]; known != nil {
@@ -165,8 +165,8 @@ func (f *failedTasks) add(principal, id string, task *mcpwire.Task) *mcpwire.Tas
 	return task
 }
 
-// makeRoom forgets the oldest task of a principal at its limit, or of all at the limit of all. f.mu is
-// held.
+// makeRoom forgets the oldest task of a principal at its limit, or of all at the limit of all. f.mu
+// is held.
 func (f *failedTasks) makeRoom(principal string) {
 	isOwn := func(t failedTask) bool { return t.principal == principal }
 	own, oldest := 0, slices.IndexFunc(f.order, isOwn)

@@ -120,8 +120,8 @@ func TestTasksOfWithdrawnTools(t *testing.T) {
 	}
 }
 
-// A new subscription to a task of a tool that was withdrawn before shows that the task has failed. It does
-// not show the state at the upstream. A task that has ended before keeps its end.
+// A new subscription to a task of a tool that was withdrawn before shows that the task has failed.
+// It does not show the state at the upstream. A task that has ended before keeps its end.
 func TestNewSubscriptionToWithdrawnTask(t *testing.T) {
 	t.Parallel()
 	definition := hub.Definition{Name: "up", Target: taskServer(t)}
@@ -150,8 +150,8 @@ func TestNewSubscriptionToWithdrawnTask(t *testing.T) {
 	awaitState(t, followTasks(t, g, done.ID()), "completed")
 }
 
-// A call becomes a task that fails at once if its tool was withdrawn meanwhile, also if the gateway has
-// other tasks.
+// A call becomes a task that fails at once if its tool was withdrawn meanwhile, also if the gateway
+// has other tasks.
 func TestToolWithdrawnBeforeItsCallIsTask(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := server.New("up", "1", &server.Options{Logger: quiet})
@@ -187,13 +187,26 @@ func TestToolWithdrawnBeforeItsCallIsTask(t *testing.T) {
 func TestAuditOfTasks(t *testing.T) {
 	t.Parallel()
 	g, _ := over(t, hub.Definition{Name: "up", Target: taskServer(t)})
+	checkAuditOfTasks(t, g, "up__", "up")
+}
+
+// The audit of a server without a gateway names the tools of tasks too.
+func TestAuditOfServersTasks(t *testing.T) {
+	t.Parallel()
+	checkAuditOfTasks(t, taskServer(t), "", "")
+}
+
+// checkAuditOfTasks checks the audit of a handler that has the tools of taskServer, with a prefix,
+// from an upstream.
+func checkAuditOfTasks(t *testing.T, handler mcp.Handler, prefix, upstream string) {
+	t.Helper()
 	var log bytes.Buffer
-	audited := mcp.Chain(g, gateway.Audit(&log, gateway.AuditOptions{}))
+	audited := mcp.Chain(handler, gateway.Audit(&log, gateway.AuditOptions{}))
 	c := dial(t, audited, client.Options{Info: mcp.Implementation{Name: "auditor", Version: "1"}, Answers: answerAda(make(chan string, 10))})
-	if _, err := client.Call[string](t.Context(), c, "up__ask", nil); err != nil {
+	if _, err := client.Call[string](t.Context(), c, prefix+"ask", nil); err != nil {
 		t.Fatal(err)
 	}
-	task := startTask(t, c, "up__hang")
+	task := startTask(t, c, prefix+"hang")
 	for range 3 {
 		stateOf(t, task)
 	}
@@ -211,10 +224,10 @@ func TestAuditOfTasks(t *testing.T) {
 		got = append(got, strings.Join([]string{r.Method, r.Server, r.Name, r.Outcome}, "|"))
 	}
 	want := []string{
-		"tools/call|up|ask|task", "tasks/update|up|ask|ok", "tasks/get|up|ask|ok",
-		"tools/call|up|hang|task", "tasks/cancel|up|hang|ok", "tasks/get|up|hang|cancelled", "tasks/get|||error",
+		"tools/call|UP|ask|task", "tasks/update|UP|ask|ok", "tasks/get|UP|ask|ok",
+		"tools/call|UP|hang|task", "tasks/cancel|UP|hang|ok", "tasks/get|UP|hang|cancelled", "tasks/get|||error",
 	}
-	if strings.Join(got, "\n") != strings.Join(want, "\n") {
-		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	if wanted := strings.ReplaceAll(strings.Join(want, "\n"), "UP", upstream); strings.Join(got, "\n") != wanted {
+		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), wanted)
 	}
 }

@@ -16,8 +16,9 @@ type preparedUpstream struct {
 // maxPreparations bounds the logs of definitions that are read at the same time.
 const maxPreparations = 32
 
-// prepareAll returns the upstreams of definitions, each name once. It reads saved lists and logs, which
-// may wait for a network, so only h.applying is held. It returns nothing if the hub is closed.
+// prepareAll returns the upstreams of definitions, each name once. It reads saved lists and logs,
+// which may wait for a network, so only h.applying is held. It returns nothing if the hub is
+// closed.
 func (h *Hub) prepareAll(definitions []Definition) []*preparedUpstream {
 	h.mu.Lock()
 	if h.closed {
@@ -55,7 +56,8 @@ func (h *Hub) prepareAll(definitions []Definition) []*preparedUpstream {
 	return all
 }
 
-// applyPrepared makes upstreams the hub's set. It returns those whose definitions must be compared again.
+// applyPrepared makes upstreams the hub's set. It returns those whose definitions must be compared
+// again.
 func (h *Hub) applyPrepared(all []*preparedUpstream, cause string) (late []*Upstream) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

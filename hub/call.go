@@ -28,7 +28,8 @@ func (u *Upstream) RoundTrip(ctx context.Context, caller Caller, req *mcp.Reques
 	if err != nil {
 		return nil, err
 	}
-	defer conn.startCall()()
+	conn.startCall()
+	defer conn.endCall()
 	if conn.isCluster {
 		own := *req
 		own.Principal = mcp.Principal{ID: caller.Principal}
@@ -47,7 +48,7 @@ func (u *Upstream) RoundTrip(ctx context.Context, caller Caller, req *mcp.Reques
 		return nil, err
 	}
 	resp, err := conn.roundTrip(context.WithValue(call.ctx, trackedKey{}, call), req, call)
-	conn.router.endCall(call, err == nil)
+	conn.router.endCall(call, err)
 	return resp, err
 }
 

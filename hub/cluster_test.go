@@ -3,6 +3,7 @@ package hub_test
 import (
 	"context"
 	"errors"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/dowel-mcp/dowel/hub"
 	"github.com/dowel-mcp/dowel/internal/hublink"
+	"github.com/dowel-mcp/dowel/internal/replica"
 	"github.com/dowel-mcp/dowel/internal/replicatest"
 	"github.com/dowel-mcp/dowel/internal/sharedserver"
 	"github.com/dowel-mcp/dowel/mcp"
@@ -60,7 +62,8 @@ func hubReplica(t *testing.T, n *replicatest.Net, target transport.Dialer) (h *h
 	return h, pool
 }
 
-// The replicas of a broken server wait longer and longer between their attempts. When it is mended, all use it soon.
+// The replicas of a broken server wait longer and longer between their attempts. When it is mended,
+// all use it soon.
 func TestBackoffOfReplicas(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n, broken := replicatest.New(), &brokenServer{Dialer: memory.Dialer(emptyServer(), transport.ServerOptions{})}
@@ -87,5 +90,64 @@ func TestBackoffOfReplicas(t *testing.T) {
 			hubs[i].Close()
 			pools[i].Close()
 		}
+	})
+}
+
+// A replica uses a server again soon after it was cut off, however often that has happened: the
+// loss of the owner, or of the lease, is no failure of the server.
+func TestReplicasAreCutOffOften(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n, up := replicatest.New(), memory.Dialer(emptyServer(), transport.ServerOptions{})
+		var hubs []*hub.Hub
+		var pools []*sharedserver.Pool
+		for range 3 {
+			h, p := hubReplica(t, n, up)
+			hubs, pools = append(hubs, h), append(pools, p)
+		}
+		time.Sleep(time.Second)
+		for round := range 10 {
+			n.SetCut(true)
+			time.Sleep(4500 * time.Millisecond) // the others lose the owner, and the owner may lose its lease
+			n.SetCut(false)
+			time.Sleep(3 * time.Second) // until the lease has ended, and a little more
+			for i, h := range hubs {
+				if s := h.Upstream("up").State(); s.Status != hub.Ready {
+					t.Errorf("round %d, replica %d: %s, %s: %v", round, i, s.Status, s.Cause, s.Err)
+				}
+			}
+		}
+		for i := range hubs {
+			hubs[i].Close()
+			pools[i].Close()
+		}
+	})
+}
+
+// An owner that accepts connections and ends them at once is not dialed without a pause.
+func TestOwnerEndsConnections(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := replicatest.New()
+		var opened atomic.Int64
+		refuse, err := n.Receive("servers_host_1_X", func(_ context.Context, message []byte) ([]byte, error) {
+			switch {
+			case strings.Contains(string(message), `"open"`):
+				opened.Add(1)
+			case strings.Contains(string(message), `"check"`), strings.Contains(string(message), `"part"`):
+				return nil, errors.New("the connection has ended")
+			}
+			return nil, nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		n.Replace(replica.KeyOf("server", "up"), []byte("servers_host_1_X held"), time.Hour)
+		h, pool := hubReplica(t, n, memory.Dialer(emptyServer(), transport.ServerOptions{}))
+		time.Sleep(time.Minute)
+		if got := opened.Load(); got < 10 || got > 100 {
+			t.Errorf("%d connections in a minute", got)
+		}
+		h.Close()
+		pool.Close()
+		refuse()
 	})
 }

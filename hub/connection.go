@@ -63,10 +63,10 @@ func (u *Upstream) openConn(ctx context.Context, login *http.Client) (*connectio
 	options := u.clientOptions(d)
 	options.OnState, options.Answers.Handler = conn.handleState, mcp.HandlerFunc(conn.answerQuestion)
 	target := u.dialTarget(d)
-	_, conn.isCluster = target.(*sharedserver.Target)
-	if login != nil {
-		target, options.HTTP.Client = withLogin(target, login), login
+	if login != nil { // the session belongs to one user
+		target, options.HTTP.Client = withLogin(sharedserver.Unwrap(target), login), login
 	}
+	_, conn.isCluster = target.(*sharedserver.Target)
 	if sharesChannel(target) {
 		conn.router = newQuestionRouter(d.Name, d.Options.Wire.SerializeAsks)
 	}
@@ -89,7 +89,8 @@ func (u *Upstream) openConn(ctx context.Context, login *http.Client) (*connectio
 // sharesChannel reports whether all messages to a target may share one channel. Over Streamable
 // HTTP a question arrives in the response of its call.
 func sharesChannel(target any) bool {
-	_, separate := target.(streamable.URL)
+	// Over the connection to the owner of a shared server, the server is a modern one.
+	_, separate := sharedserver.Unwrap(target).(streamable.URL)
 	return !separate
 }
 
@@ -105,7 +106,7 @@ func (u *Upstream) clientOptions(d Definition) client.Options {
 	o.NoCache, o.NoOutputCheck = true, true
 	o.Wire.SerializeAsks = false // the router does it, and lets others run while a question is open
 	if _, ok := commandOf(d.Target); ok {
-		o.Wire.Tap = u.history.tapStray(o.Wire.Tap)
+		o.Wire.Tap = u.history.tapStdout(o.Wire.Tap)
 	}
 	if o.Logger == nil {
 		o.Logger = u.hub.opts.Logger.With("server", d.Name)
@@ -172,21 +173,22 @@ func (conn *connection) handleState(s client.State) {
 	}
 }
 
-// startCall counts a call in flight. The caller calls end when the call has returned.
-func (conn *connection) startCall() (end func()) {
+// startCall counts a call in flight. The caller calls endCall when the call has returned.
+func (conn *connection) startCall() {
 	conn.mu.Lock()
 	defer conn.mu.Unlock()
 	conn.calls++
 	conn.lastUsed = time.Now()
-	return func() {
-		conn.mu.Lock()
-		defer conn.mu.Unlock()
-		conn.calls--
-		conn.lastUsed = time.Now()
-		if conn.calls == 0 && conn.drained != nil {
-			close(conn.drained)
-			conn.drained = nil
-		}
+}
+
+func (conn *connection) endCall() {
+	conn.mu.Lock()
+	defer conn.mu.Unlock()
+	conn.calls--
+	conn.lastUsed = time.Now()
+	if conn.calls == 0 && conn.drained != nil {
+		close(conn.drained)
+		conn.drained = nil
 	}
 }
 
@@ -370,7 +372,9 @@ func (u *Upstream) pingConn(ctx context.Context, conn *connection) error {
 
 // targetIsURL reports whether a target is a URL.
 func targetIsURL(target any) bool {
-	switch target.(type) {
+	switch t := target.(type) {
+	case *sharedserver.Target:
+		return t.IsOwn() && targetIsURL(t.Inner())
 	case string, streamable.URL, sse.URL, websocket.URL:
 		return true
 	}

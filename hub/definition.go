@@ -35,9 +35,9 @@ type Definition struct {
 	// call waits for a server that is starting; if both are 0, the limit is 60 seconds. A call
 	// waits up to 10 seconds longer for the reason of a failure.
 	Options client.Options
-	// LoginFor returns the HTTP client for the calls of a caller, if callers have logins of their own
-	// at the server, and the key of the connection, which all callers with the same key share. With
-	// an empty key, Sharing decides. ctx is the context of the call. An error fails the call.
+	// LoginFor returns the HTTP client for the calls of a caller, if callers have logins of their
+	// own at the server, and the key of the connection, which all callers with the same key share.
+	// With an empty key, Sharing decides. ctx is the context of the call. An error fails the call.
 	// LoginFor is called concurrently, before each call. nil means the same login for all.
 	LoginFor func(ctx context.Context, caller Caller) (key string, login *http.Client, err error)
 	// Policy is how the hub runs the server.
@@ -50,8 +50,9 @@ type Definition struct {
 	// Log keeps the definitions that the server gives: [Upstream.ChangedDefinitions] compares them
 	// with the accepted ones. nil compares nothing.
 	Log client.DefinitionLog
-	// HoldChanged withholds tools, prompts, resource templates and instructions with a changed
-	// definition until it is accepted, unless HoldChanged is empty. It tells users how to accept it.
+	// HoldChanged withholds tools, prompts, resource templates and instructions with a
+	// changed definition until it is accepted, unless HoldChanged is empty. It tells users
+	// how to accept it.
 	HoldChanged string
 
 	// Mask replaces secrets in a text that users will see. nil replaces nothing.

@@ -33,8 +33,8 @@ func (o *serverLists) compared() (all []definitions.Definition) {
 }
 
 // findChanges records the definitions in the log of d, and sets the changes: definitions that are
-// not accepted. isStart says that the server has just started. Without a log nothing is compared. The
-// log may wait for a network, so the caller holds no lock.
+// not accepted. isStart says that the server has just started. Without a log nothing is compared.
+// The log may wait for a network, so the caller holds no lock.
 func (o *serverLists) findChanges(u *Upstream, d *Definition, isStart bool) {
 	o.changes, o.isRecorded = nil, true
 	if d.Log == nil {
@@ -48,8 +48,9 @@ func (o *serverLists) findChanges(u *Upstream, d *Definition, isStart bool) {
 	o.changes, o.isRecorded = record.CheckAll(seen), err == nil
 }
 
-// compareAgain sets the changes anew, because definitions may have been accepted meanwhile. Definitions
-// that are not recorded yet are recorded, and others are only compared. The caller holds no lock.
+// compareAgain sets the changes anew, because definitions may have been accepted meanwhile.
+// Definitions that are not recorded yet are recorded, and others are only compared. The caller
+// holds no lock.
 func (o *serverLists) compareAgain(d *Definition) {
 	if d.Log == nil {
 		o.changes, o.isRecorded = nil, true

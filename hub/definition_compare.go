@@ -10,8 +10,8 @@ import (
 
 func init() { hublink.CompareDefinitions = func(u any) { u.(*Upstream).compareDefinitions() } }
 
-// compareDefinitions compares the current lists with the accepted definitions again, and offers what was
-// accepted meanwhile.
+// compareDefinitions compares the current lists with the accepted definitions again, and offers
+// what was accepted meanwhile.
 func (u *Upstream) compareDefinitions() {
 	for {
 		u.mu.Lock()
@@ -28,8 +28,8 @@ func (u *Upstream) compareDefinitions() {
 	}
 }
 
-// replaceChanges takes over the changes of now if the lists are still old. It reports false if they are
-// not.
+// replaceChanges takes over the changes of now if the lists are still old. It reports false if they
+// are not.
 func (u *Upstream) replaceChanges(old, now *serverLists) bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -50,7 +50,8 @@ func isEqualChange(a, b client.DefinitionChange) bool {
 	return isSameChange(a, b) && slices.Equal(a.Lines, b.Lines)
 }
 
-// recordLater tries again to record definitions whose log could not be used, until it can. u.mu is held.
+// recordLater tries again to record definitions whose log could not be used, until it can. u.mu is
+// held.
 func (u *Upstream) recordLater() {
 	if u.isRecording || u.lists == nil || u.lists.isRecorded || u.state.Status == Removed {
 		return
@@ -79,8 +80,8 @@ type preparedLists struct {
 	lists *serverLists
 }
 
-// prepareLists returns the lists for a definition, which may be another one with the same name. The caller
-// holds no lock, because the log may wait for a network.
+// prepareLists returns the lists for a definition, which may be another one with the same name. The
+// caller holds no lock, because the log may wait for a network.
 func (u *Upstream) prepareLists(d *Definition) preparedLists {
 	u.mu.Lock()
 	old, isSame := u.lists, u.def.Fingerprint == d.Fingerprint

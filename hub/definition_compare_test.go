@@ -48,8 +48,8 @@ func (l *sharedLog) Update(change func([]byte) []byte) error {
 	})
 }
 
-// Two processes with different definitions of a server do not write them in turn: a process that learns
-// of a change only compares. A definition that one process accepts, the other offers.
+// Two processes with different definitions of a server do not write them in turn: a process that
+// learns of a change only compares. A definition that one process accepts, the other offers.
 func TestSharedLogIsQuiet(t *testing.T) {
 	t.Parallel()
 	log := &sharedLog{tell: make(chan struct{}, 1000)}

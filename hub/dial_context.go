@@ -17,12 +17,12 @@ type dialContexts struct {
 
 func init() {
 	hublink.AddDialContext = func(h any, change func(ctx context.Context, upstream string) context.Context) func() {
-		return h.(*Hub).dials.add(change)
+		return h.(*Hub).dials.addChange(change)
 	}
 }
 
-// add adds a function until remove is called.
-func (d *dialContexts) add(change func(ctx context.Context, upstream string) context.Context) (remove func()) {
+// addChange adds a function until remove is called.
+func (d *dialContexts) addChange(change func(ctx context.Context, upstream string) context.Context) (remove func()) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.all == nil {

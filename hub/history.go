@@ -31,26 +31,26 @@ type history struct {
 	events       []Event            // at most 2*maxHistory; the last maxHistory count
 	partialLine  []byte             // a line without its end, at most maxLine bytes
 	attemptLines int                // number of lines of stderr since the attempt began
-	stray        *doctor.StdoutTail // lines since the attempt began that the server wrote to stdout but are not messages
+	stdout       *doctor.StdoutTail // lines since the attempt began that are not messages
 }
 
 // startAttempt begins the output of a new attempt.
 func (h *history) startAttempt() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.attemptLines, h.stray = 0, new(doctor.StdoutTail)
+	h.attemptLines, h.stdout = 0, new(doctor.StdoutTail)
 }
 
-// attemptOutput returns the output of the current attempt: lines of stderr, and stray lines of
-// stdout.
-func (h *history) attemptOutput() (stderr, stray []string) {
+// attemptOutput returns the output of the current attempt: the lines of stderr, and the lines of
+// stdout that are not messages.
+func (h *history) attemptOutput() (stderr, stdout []string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.stray != nil {
-		stray = h.stray.Lines()
+	if h.stdout != nil {
+		stdout = h.stdout.Lines()
 	}
 	lines := h.stderrLines()
-	return lines[len(lines)-min(h.attemptLines, len(lines)):], stray
+	return lines[len(lines)-min(h.attemptLines, len(lines)):], stdout
 }
 
 // addEvent adds an event.
@@ -82,11 +82,11 @@ func (h *history) stderrLines() (lines []string) {
 	return lines
 }
 
-// tapStray returns a tap that collects stray lines of stdout and calls next.
-func (h *history) tapStray(next transport.Tap) transport.Tap {
+// tapStdout returns a tap that collects the lines of stdout that are not messages, and calls next.
+func (h *history) tapStdout(next transport.Tap) transport.Tap {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return h.stray.Tap(next)
+	return h.stdout.Tap(next)
 }
 
 // Write takes the server's stderr. It implements [io.Writer] and never fails.
@@ -149,12 +149,12 @@ func (u *Upstream) diagnoseError(err error) *doctor.Diagnosis {
 // doctorServer describes the server to package doctor, with the output of the current attempt.
 func (u *Upstream) doctorServer() doctor.Server {
 	d := u.Definition()
-	stderr, strays := u.history.attemptOutput()
+	stderr, stdout := u.history.attemptOutput()
 	target := d.Target
 	if shared, ok := target.(*sharedserver.Target); ok && shared.IsOwn() {
 		target = shared.Inner()
 	}
-	return doctor.Server{Name: d.Name, Target: target, Options: d.Options, Mask: d.Mask, Stderr: stderr, StrayStdout: strays}
+	return doctor.Server{Name: d.Name, Target: target, Options: d.Options, Mask: d.Mask, Stderr: stderr, StrayStdout: stdout}
 }
 
 // failureStatus returns the status after an error: [NeedsLogin], [NeedsAuthorization] if the server

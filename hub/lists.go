@@ -199,8 +199,8 @@ func (o *serverLists) hasDefinitionsOf(other *serverLists) bool {
 	return o.instructions == other.instructions
 }
 
-// replaceLists makes o the upstream's lists instead of old. It reports false if the lists are not old any
-// more.
+// replaceLists makes o the upstream's lists instead of old. It reports false if the lists are not
+// old any more.
 func (u *Upstream) replaceLists(ctx context.Context, old, o *serverLists) bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -234,8 +234,8 @@ func (o *serverLists) changedKinds(other *serverLists) (changed []catalog.Kind) 
 }
 
 // reapplyRules applies changed rules, and definitions accepted meanwhile, to the current lists. It
-// reports whether others than the prepared lists are current, so that they must be compared again. u.mu
-// is held.
+// reports whether others than the prepared lists are current, so that they must be compared again.
+// u.mu is held.
 func (u *Upstream) reapplyRules(p preparedLists) (isLate bool) {
 	old := u.lists
 	if old == nil {
@@ -281,8 +281,8 @@ type savedLists struct {
 	Instructions string                   `json:"instructions,omitzero"`
 }
 
-// loadLists returns the lists that an earlier run has saved for a definition, or nil. The caller holds no
-// lock.
+// loadLists returns the lists that an earlier run has saved for a definition, or nil. The caller
+// holds no lock.
 func (u *Upstream) loadLists(d *Definition) *serverLists {
 	if u.hub.opts.Cache == nil || d.Fingerprint == "" {
 		return nil

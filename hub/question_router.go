@@ -3,14 +3,11 @@ package hub
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"sync"
 	"time"
 
-	"github.com/dowel-mcp/dowel/internal/mcpwire"
 	"github.com/dowel-mcp/dowel/internal/rawjson"
-	"github.com/dowel-mcp/dowel/jsonrpc"
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
@@ -36,15 +33,21 @@ const (
 // HTTP+SSE all messages share one channel, and a question does not name its call. So the router
 // makes sure that only one caller's calls can be the cause:
 //
-//   - A call that may ask runs only in its turn. Calls of the same caller share a turn, because
-//     the same user answers them. Tools, prompts and resources that have completed without a
-//     question need no turn.
+//   - A call that may ask runs only in its turn. Tools, prompts and resources that have completed
+//     without a question need no turn. Calls of the same session share a turn until one of
+//     their items is known to ask: the same client answers them. Calls without a session may be of
+//     several clients, also if they have the same principal, so each has a turn of its own.
 //   - A call that has asked gives its turn away until the answer is there: a server that waits for
 //     an answer asks no further question for the same call. So a question that a person reads does
 //     not hold up other clients.
 //   - A call that has waited too long runs without a turn. If a question arrives while calls
-//     of several callers run, it waits until all but one caller's have ended. It is refused after
-//     [askerLimit], and never shown to a user who may be the wrong one.
+//     of several callers run, it waits until the server has answered the calls of all but one. It
+//     is refused after [askerLimit], or when one of the calls ends without an answer: the question
+//     may be its own.
+//
+// So a question is shown to no other client than the one of its call, unless the server asks
+// for a cancelled call: later than [askingPause], or although its item has once completed
+// without a question.
 type questionRouter struct {
 	server    string
 	serialize bool // calls without a turn never run
@@ -71,6 +74,8 @@ type trackedCall struct {
 	isBlocked bool // waits for answers, and has given its turn away
 	hasAsked  bool
 	isTask    bool // waits for the result of a task: it needs no turn
+
+	isAnswered bool // the server has sent its result, so none of its questions is open
 }
 
 // errCallEnded ends a question when its call has ended.
@@ -82,10 +87,10 @@ func newQuestionRouter(server string, serialize bool) *questionRouter {
 	}
 }
 
-// isSameCaller reports whether the same client makes both calls. Clients without a name cannot be
-// told apart.
-func (c *trackedCall) isSameCaller(other *trackedCall) bool {
-	return c == other || c.caller != (Caller{}) && c.caller == other.caller
+// isSameSession reports whether the same client is known to make both calls. Two calls of one
+// principal without a session may be of two clients.
+func (c *trackedCall) isSameSession(other *trackedCall) bool {
+	return c == other || c.caller.Session != "" && c.caller == other.caller
 }
 
 // quietItem is a tool or prompt, or all resources: there may be any number of URIs.
@@ -142,7 +147,7 @@ func (r *questionRouter) awaitTurn(ctx context.Context, call *trackedCall, limit
 	var expired <-chan time.Time
 	for waited := false; ; {
 		r.mu.Lock()
-		if waited || r.canTakeTurn(call) {
+		if ctx.Err() == nil && (waited || r.canTakeTurn(call)) { // a call that has ended takes no turn
 			r.calls[call] = struct{}{}
 			if call.startedAt.IsZero() {
 				call.startedAt = time.Now()
@@ -190,9 +195,15 @@ func (r *questionRouter) canTakeTurn(call *trackedCall) bool {
 	return false
 }
 
-// sharesTurn reports whether two calls may have the turn at the same time.
+// sharesTurn reports whether two calls may have the turn at the same time. r.mu is held.
 func (r *questionRouter) sharesTurn(a, b *trackedCall) bool {
-	return a == b || !r.serialize && a.isSameCaller(b)
+	return a == b || !r.serialize && a.isSameSession(b) && !r.asks(a.item) && !r.asks(b.item)
+}
+
+// asks reports whether an item is known to ask. r.mu is held.
+func (r *questionRouter) asks(item quietItem) bool {
+	isQuiet, known := r.quiet[item]
+	return known && !isQuiet
 }
 
 // leaveQueue removes a call from the queue. r.mu is held.
@@ -224,15 +235,31 @@ func (r *questionRouter) setClock(call *trackedCall, clock *callClock) {
 	call.clock = clock
 }
 
-// endCall ends a call. answered means that the server has sent its result.
-func (r *questionRouter) endCall(call *trackedCall, answered bool) {
+// endCall ends a call. err is the error of its request, nil with a result. A call that may ask and
+// was not answered, because its client has cancelled it or its time is over, keeps its place for
+// [askingPause]: the server may have asked before it knew.
+func (r *questionRouter) endCall(call *trackedCall, err error) {
+	var answer *mcp.Error
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	call.isAnswered = err == nil || errors.As(err, &answer)
 	call.end()
+	if _, known := r.quiet[call.item]; err == nil && !known {
+		r.rememberItem(call.item, !call.hasAsked)
+	}
+	if call.isAnswered || r.quiet[call.item] {
+		delete(r.calls, call)
+	} else {
+		time.AfterFunc(askingPause, func() { r.removeCall(call) })
+	}
+	r.broadcast()
+}
+
+// removeCall removes a call that has ended without an answer.
+func (r *questionRouter) removeCall(call *trackedCall) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	delete(r.calls, call)
-	if _, known := r.quiet[call.item]; answered && !known {
-		r.rememberItem(call.item, !call.hasAsked)
-	}
 	r.broadcast()
 }
 
@@ -241,160 +268,6 @@ func (r *questionRouter) rememberItem(item quietItem, isQuiet bool) {
 	if _, known := r.quiet[item]; known || len(r.quiet) < maxQuietItems {
 		r.quiet[item] = isQuiet
 	}
-}
-
-// answerQuestion passes a question to the answerer of the call that caused it. ctx ends when the
-// server cancels the question.
-func (r *questionRouter) answerQuestion(ctx context.Context, req *mcp.Request) (*mcp.Result, error) {
-	var candidates []*trackedCall
-	switch call, ok := ctx.Value(trackedKey{}).(*trackedCall); {
-	case ok: // the transport knows the call
-		candidates = []*trackedCall{call}
-	case mcpwire.RelatedTask(req.Params) == "": // else the task's caller does not wait for it now, and no other may be asked
-		candidates = r.runningCalls(mcpwire.Arrival(ctx))
-	}
-	for {
-		call, err := r.openQuestion(ctx, req, candidates)
-		if err != nil {
-			return nil, err
-		}
-		res, err := r.askCaller(ctx, call, req)
-		if call.ctx.Err() == nil || ctx.Err() != nil {
-			return res, err
-		}
-		// The call has ended, so another call of the same caller has asked.
-		candidates = slices.DeleteFunc(candidates, func(c *trackedCall) bool { return c == call || !c.isSameCaller(call) })
-	}
-}
-
-// runningCalls returns the calls that may have asked a question: those that started before it
-// arrived and do not wait for an answer. If all wait, it returns all of them. Of a caller with
-// several calls it returns also those that wait: an earlier question may be another call's than the
-// one that it was opened for.
-func (r *questionRouter) runningCalls(arrival time.Time) []*trackedCall {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	var running, blocked []*trackedCall
-	for c := range r.calls {
-		switch {
-		case c.startedAt.After(arrival):
-		case c.isBlocked:
-			blocked = append(blocked, c)
-		default:
-			running = append(running, c)
-		}
-	}
-	if running == nil {
-		return blocked
-	}
-	for _, c := range blocked {
-		if slices.ContainsFunc(running, c.isSameCaller) {
-			running = append(running, c)
-		}
-	}
-	return running
-}
-
-// openQuestion waits until the candidates that have not ended belong to one caller. It opens a
-// question of one of its calls, which it returns.
-func (r *questionRouter) openQuestion(ctx context.Context, req *mcp.Request, candidates []*trackedCall) (*trackedCall, error) {
-	limit := time.NewTimer(askerLimit)
-	defer limit.Stop()
-	for {
-		r.mu.Lock()
-		alive := slices.DeleteFunc(slices.Clone(candidates), func(c *trackedCall) bool { return c.ctx.Err() != nil })
-		if len(alive) == 0 {
-			r.mu.Unlock()
-			return nil, mcp.Errorf(jsonrpc.CodeInternal, "%s is refused, because it is not clear which client to ask: %s works on no call", req.Method, r.server)
-		}
-		if call := soleAsker(alive); call != nil {
-			defer r.mu.Unlock()
-			return call, r.blockForQuestion(call)
-		}
-		changed := r.nextChange()
-		r.mu.Unlock()
-		select {
-		case <-changed:
-		case <-ctx.Done():
-			return nil, context.Cause(ctx)
-		case <-limit.C:
-			return nil, mcp.Errorf(jsonrpc.CodeInternal, "%s is refused, because it is not clear which client to ask: %s works on calls of several; "+
-				"run its calls one at a time (serialize), or give each client a process of its own (sharing)", req.Method, r.server)
-		}
-	}
-}
-
-// soleAsker returns the call to ask if all calls are the same caller's, else nil. A call in its
-// turn comes first, and one that waits for an answer last.
-func soleAsker(alive []*trackedCall) *trackedCall {
-	best := alive[0]
-	for _, c := range alive[1:] {
-		if !c.isSameCaller(best) {
-			return nil
-		}
-		if c.hasTurn && !best.hasTurn || best.isBlocked && !c.isBlocked {
-			best = c
-		}
-	}
-	return best
-}
-
-// blockForQuestion counts a question of a call, and gives the call's turn away after [askingPause].
-// It refuses the question if the caller has too many. r.mu is held.
-func (r *questionRouter) blockForQuestion(call *trackedCall) error {
-	open := 0
-	for c := range r.calls {
-		if c.isSameCaller(call) {
-			open += c.openCount
-		}
-	}
-	if open >= maxCallerQuestions {
-		return mcp.Errorf(jsonrpc.CodeInternal, "the client has %d questions without an answer already", open)
-	}
-	if call.isTask && call.openCount >= maxCallerQuestions { // such calls are not among r.calls
-		return mcp.Errorf(jsonrpc.CodeInternal, "the task has %d questions without an answer already", call.openCount)
-	}
-	call.openCount++
-	call.hasAsked = true
-	if call.isTask {
-		return nil
-	}
-	r.rememberItem(call.item, false)
-	time.AfterFunc(askingPause, func() {
-		r.mu.Lock()
-		defer r.mu.Unlock()
-		if call.openCount > 0 && !call.isBlocked {
-			call.hasTurn, call.isBlocked = false, true
-			r.broadcast()
-		}
-	})
-	return nil
-}
-
-// askCaller asks the answerer of a call. Before it returns, the call has its turn again.
-func (r *questionRouter) askCaller(ctx context.Context, call *trackedCall, req *mcp.Request) (res *mcp.Result, err error) {
-	if call.answerer == nil {
-		err = mcp.Errorf(jsonrpc.CodeMethodNotFound, "the client that made the call answers no questions of servers")
-	} else {
-		asked, cancel := context.WithCancelCause(ctx)
-		stop := context.AfterFunc(call.ctx, func() { cancel(errCallEnded) })
-		res, err = askAnswerer(asked, call.answerer, call.clock, req)
-		stop()
-		cancel(nil)
-	}
-	r.mu.Lock()
-	call.openCount--
-	mustWait := call.openCount == 0 && call.isBlocked && call.ctx.Err() == nil
-	if mustWait {
-		r.queue = slices.Insert(r.queue, 0, call) // before calls that have not started
-	}
-	r.mu.Unlock()
-	if mustWait {
-		if waitErr := r.awaitTurn(call.ctx, call, turnLimit); waitErr != nil {
-			return nil, fmt.Errorf("%w: %w", errCallEnded, waitErr)
-		}
-	}
-	return res, err
 }
 
 // trackedKey is the context key of a call's *trackedCall.

@@ -54,8 +54,8 @@ func (u *Upstream) enterRetry(cause string) {
 	u.setState(State{Status: Starting, Cause: cause, Err: s.Err, Diagnosis: s.Diagnosis, Attempt: s.Attempt})
 }
 
-// redial begins another attempt at once after a failure, which does not change how long the next failures wait. It
-// reports false while the server starts.
+// redial begins another attempt at once after a failure. It does not change the wait after the next
+// failure. It returns false while the server starts.
 func (u *Upstream) redial(cause string) bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -72,9 +72,10 @@ func (u *Upstream) redial(cause string) bool {
 	return true
 }
 
-// enterFailure enters the state after a failed attempt or a lost connection. steady says that the
-// connection had lasted for stableAfter. The first loss is followed by an attempt at once. If two
-// attempts fail in a way that time does not mend, none follows before a change. u.mu is held.
+// enterFailure enters the state after a failed attempt or a lost connection. steady says that
+// the connection had lasted for stableAfter. After the first loss, another attempt begins at
+// once. After two failures that no waiting can correct, the next attempt waits for a change.
+// u.mu is held.
 func (u *Upstream) enterFailure(err error, diagnosis *doctor.Diagnosis, steady bool) {
 	s := State{Err: err, Diagnosis: diagnosis, Attempt: u.state.Attempt + 1, Cause: "it could not be started"}
 	old := u.state.Status
@@ -84,7 +85,11 @@ func (u *Upstream) enterFailure(err error, diagnosis *doctor.Diagnosis, steady b
 	case sharedserver.HasNoOwner(err): // the server was not tried
 		s.Attempt = max(u.state.Attempt, 1)
 	}
-	if old == Ready && (steady || s.Attempt == 1) {
+	if u.ownerless++; !sharedserver.HasNoOwner(err) {
+		u.ownerless = 0
+	}
+	isBrief := sharedserver.HasNoOwner(err) && time.Since(u.state.Since) < u.hub.opts.MinBackoff // such losses are not counted
+	if old == Ready && (steady || s.Attempt == 1) && !isBrief {
 		s.Status, s.Cause = Starting, "the connection was lost" // the next attempt follows at once
 		u.setState(s)
 		return
@@ -104,7 +109,7 @@ func (u *Upstream) enterFailure(err error, diagnosis *doctor.Diagnosis, steady b
 	if u.awaited.again {
 		s.Cause = "it waits for " + u.awaited.what
 	} else {
-		s.Next = time.Now().Add(u.retryDelay(s.Attempt))
+		s.Next = time.Now().Add(u.retryDelay(max(s.Attempt, u.ownerless))) // a redial may come before
 	}
 	u.setState(s)
 }

@@ -29,8 +29,8 @@ const (
 	// NeedsAuthorization: like Failed, and the server asks for credentials.
 	NeedsAuthorization
 	// NeedsLogin: the user must log in. If State.LoginURL is set, the server's process is starting
-	// and waits for a login there. Otherwise the status is like Failed, and State.Diagnosis says how
-	// to log in.
+	// and waits for a login there. Otherwise the status is like Failed, and State.Diagnosis says
+	// how to log in.
 	NeedsLogin
 	// Removed: the hub has ended the upstream and does not list it any more.
 	Removed
@@ -85,9 +85,9 @@ type State struct {
 	// from the server.
 	LoginURL string
 	// Attempt counts failed attempts since the last stable connection. Next is when the next
-	// attempt begins, if the status is Failed, NeedsAuthorization or NeedsLogin. It is zero if only a
-	// change can help, which Cause names: then a change of the definition, [Upstream.Restart] or, for
-	// a missing program or folder, its appearance begins the next attempt.
+	// attempt begins, if the status is Failed, NeedsAuthorization or NeedsLogin. It is zero if only
+	// a change can help, which Cause names: then a change of the definition, [Upstream.Restart] or,
+	// for a missing program or folder, its appearance begins the next attempt.
 	Attempt int
 	Next    time.Time
 }

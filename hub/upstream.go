@@ -43,6 +43,7 @@ type Upstream struct {
 	listsReadAt     time.Time               // time of the last reading
 	lists           *serverLists            // nil until known
 	isRecording     bool                    // recordLater has begun
+	ownerless       int                     // failures in a row because a shared server had no owner
 }
 
 // restartRequest is the cause of a context that requestRestart has canceled.
@@ -59,7 +60,8 @@ func newUpstream(h *Hub, d Definition) *Upstream {
 	return u
 }
 
-// startRunning enters the first state, with the lists of an earlier run, and starts the goroutine of run.
+// startRunning enters the first state, with the lists of an earlier run, and starts the goroutine
+// of run.
 func (u *Upstream) startRunning(lists *serverLists, cause string) {
 	ctx, stop := context.WithCancel(context.Background())
 	u.lifeCtx, u.stop = ctx, stop
@@ -176,7 +178,7 @@ func (u *Upstream) setState(s State) {
 	s.Since = time.Now()
 	u.state = s
 	if s.Status == Ready || s.Status.Held() {
-		u.neededByCall = false
+		u.neededByCall, u.ownerless = false, 0
 	}
 	close(u.changed)
 	u.changed = make(chan struct{})

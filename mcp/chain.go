@@ -23,8 +23,8 @@ func keepInterfaces(outer, inner Handler) Handler {
 	if notices == outerNotices && extensions == outerExtensions && keys == outerKeys && len(k.scoped) == outerScopes {
 		return outer // inner adds no interface
 	}
-	// An interfaceKeeper without handlers for the other interfaces does nothing in their methods. Keys
-	// has no such neutral result, so the method exists only if one of the handlers has it.
+	// An interfaceKeeper without handlers for the other interfaces does nothing in their methods.
+	// Keys has no such neutral result, so the method exists only if one of the handlers has it.
 	if k.keys != nil {
 		return struct {
 			interfaceKeeper

@@ -2,6 +2,8 @@ package mcp
 
 import (
 	"encoding/json"
+	"slices"
+	"strconv"
 
 	"github.com/go-json-experiment/json/jsontext"
 )
@@ -25,7 +27,8 @@ func (i *Implementation) appendJSON(dst []byte) ([]byte, error) {
 
 // appendJSON validates the schemas and writes them without white space.
 func (t *Tool) appendJSON(dst []byte) ([]byte, error) {
-	o := beginObject(dst)
+	const others = 128 // bytes of the keys, the name and annotations
+	o := beginObject(slices.Grow(dst, others+len(t.Description)+len(t.InputSchema)+len(t.OutputSchema)))
 	o.writeString("name", t.Name)
 	o.writeOptional("title", t.Title)
 	o.writeOptional("description", t.Description)
@@ -43,6 +46,24 @@ func (t *Tool) appendJSON(dst []byte) ([]byte, error) {
 		o.writeValue("_meta", t.Meta)
 	}
 	return o.finish()
+}
+
+// appendJSON appends the annotations' JSON.
+func (a *ToolAnnotations) appendJSON(dst []byte) ([]byte, error) {
+	o := beginObject(dst)
+	o.writeOptional("title", a.Title)
+	o.writeHint("readOnlyHint", a.ReadOnlyHint)
+	o.writeHint("destructiveHint", a.DestructiveHint)
+	o.writeHint("idempotentHint", a.IdempotentHint)
+	o.writeHint("openWorldHint", a.OpenWorldHint)
+	return o.finish()
+}
+
+func (o *objectWriter) writeHint(name string, hint *bool) {
+	if hint != nil {
+		o.writeKey(name)
+		o.dst = strconv.AppendBool(o.dst, *hint)
+	}
 }
 
 func (o *objectWriter) writeOptional(name, value string) {

@@ -12,9 +12,13 @@ import (
 // must be added here too.
 func TestWrittenByHandAsByTheEncoder(t *testing.T) {
 	type plainTool mcp.Tool
+	type plainAnnotations mcp.ToolAnnotations
 	type plainImplementation mcp.Implementation
 	for _, v := range variants[mcp.Tool]() {
 		sameJSON(t, &v, (*plainTool)(&v))
+	}
+	for _, v := range variants[mcp.ToolAnnotations]() {
+		sameJSON(t, &v, (*plainAnnotations)(&v))
 	}
 	for _, v := range variants[mcp.Implementation]() {
 		sameJSON(t, &v, (*plainImplementation)(&v))
@@ -41,6 +45,8 @@ func fill(field reflect.Value) {
 		*v = json.RawMessage("{ \"b\": 1.0,\n\t\"a\": [\"\\u0041\\/<\", 1e400],\r\n\"b\": null }")
 	case *[]mcp.Icon:
 		*v = []mcp.Icon{{Src: "data:,"}, {}}
+	case **bool:
+		*v = new(false)
 	case **mcp.ToolAnnotations:
 		*v = &mcp.ToolAnnotations{ReadOnlyHint: new(false)}
 	case *mcp.Meta:

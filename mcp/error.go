@@ -20,7 +20,8 @@ const (
 	CodeMissingCapability          = -32021
 	CodeUnsupportedProtocolVersion = -32022
 
-	// CodeResourceNotFound comes from legacy servers. Modern ones send an error of [ResourceNotFound].
+	// CodeResourceNotFound comes from legacy servers. Modern ones send an
+	// error of [ResourceNotFound].
 	CodeResourceNotFound = -32002
 )
 
@@ -54,11 +55,11 @@ type CapabilityError struct {
 }
 
 func (e *CapabilityError) Error() string {
-	return "the client does not support " + strings.Join(e.Required.describe(), " and ")
+	return "the client does not support " + strings.Join(e.Required.describeCapabilities(), " and ")
 }
 
-// describe returns the capabilities in words for people.
-func (c ClientCapabilities) describe() (words []string) {
+// describeCapabilities returns the capabilities in words for people.
+func (c ClientCapabilities) describeCapabilities() (words []string) {
 	if e := c.Elicitation; e != nil {
 		if e.Form != nil || e.URL == nil {
 			words = append(words, "questions to the user (elicitation)")

@@ -59,8 +59,9 @@ type Request struct {
 	Params json.RawMessage
 
 	// Notify handles the notifications of this request on the calling side: in order, one at a
-	// time, never after RoundTrip has returned. If it is nil, the request carries no progress
-	// token.
+	// time, never after RoundTrip has returned. They are progress and log messages. Over
+	// Streamable HTTP, a notification of an extension in the response to the request is one, too.
+	// If Notify is nil, the request carries no progress token.
 	Notify func(Notification)
 	// NoProgress reports that Notify ignores progress, so that the request carries no progress
 	// token.
@@ -83,10 +84,11 @@ type Request struct {
 	// Principal is the identity of the client's user, as far as a transport has verified it; zero
 	// on stdio.
 	Principal Principal
-	// Header holds the header fields of the HTTP request under their canonical names. Over WebSocket
-	// these are the fields of the request that has opened the connection. It is nil on transports
-	// without HTTP. On the calling side it holds fields Mcp-Param-… that a client has sent to a
-	// program in between: Streamable HTTP sends them with a tools/call, unless the tool defines them.
+	// Header holds the header fields of the HTTP request under their canonical names. Over
+	// WebSocket these are the fields of the request that has opened the connection. It is nil on
+	// transports without HTTP. On the calling side it holds fields Mcp-Param-… that a client has
+	// sent to a program in between: Streamable HTTP sends them with a tools/call, unless the tool
+	// defines them.
 	Header map[string][]string
 	// Peer sends notifications to the sender of the request, until ServeMCP has returned.
 	Peer Peer
@@ -111,7 +113,8 @@ func (p Principal) HasScopes(scopes ...string) bool {
 // Peer is a handler's way back to the sender of one request. Its methods may be called
 // concurrently. They fail with [ErrPeerGone] once ServeMCP has returned or the connection is lost.
 type Peer interface {
-	// Notify sends a notification scoped to the request: progress or a log message.
+	// Notify sends a notification scoped to the request: progress, a log message, or one of an
+	// extension that the client has declared.
 	Notify(ctx context.Context, n Notification) error
 	// Change sends a change on a subscriptions/listen request; the first must be the
 	// acknowledgement. It fails on any other request. The transport adds the subscription's id to

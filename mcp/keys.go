@@ -39,8 +39,8 @@ func NewKeys(secrets ...[]byte) (*Keys, error) {
 
 // Replace replaces the secrets, of at least 16 bytes each. It takes effect for everything that is
 // sealed or opened afterwards. If it fails, the secrets stay as they are. To exchange the secret of
-// several replicas, add the new one at the end everywhere, then move it to the front, and remove the
-// old one when nothing that it has sealed is in use any more.
+// several replicas, add the new one at the end everywhere, then move it to the front, and remove
+// the old one when nothing that it has sealed is in use any more.
 func (k *Keys) Replace(secrets ...[]byte) error {
 	if len(secrets) == 0 {
 		return errors.New("at least one secret is needed")

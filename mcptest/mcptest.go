@@ -6,7 +6,7 @@
 //	func TestMain(m *testing.M) { mcptest.Main(m) }
 //
 //	func TestForecast(t *testing.T) {
-//		s := server.New("weather", "1.0.0")
+//		s := server.New("weather", "1.0.0", nil)
 //		server.Tool(s, "forecast", "The forecast of a city.", forecast)
 //		c, err := client.Dial(t.Context(), s, &client.Options{Wire: client.Wire{Tap: mcptest.ClientTap(t)}})
 //		if err != nil {

@@ -13,9 +13,8 @@ import (
 	jsonv1 "github.com/go-json-experiment/json/v1"
 )
 
-// The options that agree with the inference. Types without a time.Duration in
-// them need no functions of their own, which the decoder would look up for
-// every value.
+// The options follow the rules by which schemas are inferred. Only types that may hold a
+// time.Duration use durationOptions: the decoder would look its functions up for every value.
 var (
 	plainOptions = json.JoinOptions(
 		json.Deterministic(true),
@@ -51,8 +50,9 @@ func decodeDuration(d *jsontext.Decoder, to *time.Duration) error {
 }
 
 // Decode reads one JSON value into v, a pointer. Names match exactly, and null clears. Unknown
-// members are ignored: [Schema.Validate] refuses them. The error is a [*SyntaxError] or, if the
-// value does not fit v, a [*ValidationError] of one issue.
+// members are ignored: [Schema.Validate] refuses them. The error is a [*ValidationError] of one
+// issue if the value does not fit v. If data is not one well-formed JSON value, the error names the
+// offset of the fault. Any other error means that v has a type that JSON cannot be decoded into.
 func Decode(data []byte, v any) error {
 	err := json.Unmarshal(data, v, optionsFor(reflect.TypeOf(v)))
 	if err == nil {
@@ -67,7 +67,7 @@ func Decode(data []byte, v any) error {
 func decodeError(data []byte, err error) error {
 	var syntactic *jsontext.SyntacticError
 	if errors.As(err, &syntactic) {
-		return &SyntaxError{Offset: int(syntactic.ByteOffset), Message: syntactic.Err.Error()}
+		return &syntaxError{offset: int(syntactic.ByteOffset), message: syntactic.Err.Error()}
 	}
 	var semantic *json.SemanticError
 	if !errors.As(err, &semantic) {
@@ -91,8 +91,8 @@ func decodeError(data []byte, err error) error {
 	return &ValidationError{Issues: []Issue{issue}}
 }
 
-// Encode writes v as one JSON value, without spaces. Nil slices are [], nil
-// maps {}, maps are sorted by name, durations are strings, bytes base64.
+// Encode writes v as one JSON value, without spaces. A nil slice is [], a nil map is {}. Maps are
+// sorted by name. A duration is a string, and bytes are base64.
 func Encode(v any) ([]byte, error) {
 	b, err := json.Marshal(v, optionsFor(reflect.TypeOf(v)))
 	if err != nil {
@@ -107,7 +107,7 @@ var encodeBuffers = sync.Pool{New: func() any { return new(bytes.Buffer) }}
 // dst unchanged.
 func AppendEncode(dst []byte, v any) ([]byte, error) {
 	b := encodeBuffers.Get().(*bytes.Buffer)
-	*b = *bytes.NewBuffer(dst) // which the encoder appends to directly
+	*b = *bytes.NewBuffer(dst) // the encoder appends to its bytes
 	err := json.MarshalWrite(b, v, optionsFor(reflect.TypeOf(v)))
 	encoded := b.Bytes()
 	*b = bytes.Buffer{}
@@ -118,7 +118,7 @@ func AppendEncode(dst []byte, v any) ([]byte, error) {
 	return encoded, nil
 }
 
-// optionsFor is plainOptions where they do.
+// optionsFor returns the options for values of type t.
 func optionsFor(t reflect.Type) json.Options {
 	if hasDuration(t) {
 		return durationOptions()
@@ -146,7 +146,7 @@ func searchDuration(t reflect.Type, seen map[reflect.Type]bool) bool {
 	switch {
 	case t == durationType:
 		return true
-	case t.Kind() <= reflect.Complex128 || t.Kind() == reflect.String: // which hold no others
+	case t.Kind() <= reflect.Complex128 || t.Kind() == reflect.String: // they hold no other values
 		return false
 	case seen[t]:
 		return false

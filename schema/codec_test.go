@@ -74,7 +74,7 @@ func TestDecode(t *testing.T) {
 			t.Errorf("%s:\n got %v\nwant %s", c.text, err, c.want)
 		}
 	}
-	var syntax *SyntaxError
+	var syntax *syntaxError
 	if err := Decode([]byte(`{"name":"x}`), &v); !errors.As(err, &syntax) {
 		t.Errorf("got %v", err)
 	}

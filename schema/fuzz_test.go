@@ -30,7 +30,7 @@ func FuzzValidate(f *testing.F) {
 			return
 		}
 		got := s.Validate(value)
-		var syntax *SyntaxError
+		var syntax *syntaxError
 		if malformed := errors.As(got, &syntax); malformed == wellFormed(value) {
 			t.Fatalf("value %q: %v", value, got)
 		}

@@ -48,21 +48,20 @@ func (i Issue) String() string {
 	return i.Path + ": " + i.Message
 }
 
-// SyntaxError says where bytes stop being the well-formed JSON that is asked
-// for here (see the package comment).
-type SyntaxError struct {
-	Offset  int // in bytes
-	Message string
+// syntaxError says where bytes stop being well-formed JSON, as the package comment defines it.
+type syntaxError struct {
+	offset  int // in bytes
+	message string
 }
 
 // Error names the fault and the offset.
-func (e *SyntaxError) Error() string {
-	return fmt.Sprintf("malformed JSON at byte %d: %s", e.Offset, e.Message)
+func (e *syntaxError) Error() string {
+	return fmt.Sprintf("malformed JSON at byte %d: %s", e.offset, e.message)
 }
 
 // syntaxError is the error of a scan that has failed.
 func (s *scan) syntaxError() error {
-	return &SyntaxError{Offset: s.errAt, Message: s.syntax}
+	return &syntaxError{offset: s.errAt, message: s.syntax}
 }
 
 // fault is a kind of issue, by which alternatives are told apart.

@@ -5,8 +5,7 @@ import (
 	"fmt"
 )
 
-// Schema is a compiled JSON Schema. It never changes, and can be used by many
-// goroutines at once.
+// Schema is a compiled JSON Schema. It never changes, and may be used concurrently.
 type Schema struct {
 	raw  json.RawMessage
 	tree *tree
@@ -26,10 +25,10 @@ func Compile(raw json.RawMessage) (*Schema, error) {
 	return s, nil
 }
 
-// compile compiles raw, which it keeps.
+// compile compiles raw and keeps it.
 func compile(raw json.RawMessage) (*Schema, error) {
 	t, err := parseTree(raw)
-	if syntax, ok := err.(*SyntaxError); ok && syntax.Message == tooDeep {
+	if syntax, ok := err.(*syntaxError); ok && syntax.message == tooDeep {
 		return nil, fmt.Errorf("%w: it has more than %d levels", ErrUnsupported, maxDepth)
 	} else if err != nil {
 		return nil, err
@@ -44,12 +43,11 @@ func compile(raw json.RawMessage) (*Schema, error) {
 	return s, err
 }
 
-// JSON is the schema's text: as it was given to [Compile], or as it was
-// inferred. It must not be modified.
+// JSON is the schema's text, as it was given to [Compile] or inferred. It must not be modified.
 func (s *Schema) JSON() json.RawMessage { return s.raw }
 
-// Type is the type that the schema names at its root ("object"), or "" where
-// it names none, or several.
+// Type is the type that the schema names at its root, such as "object". It is "" if the schema
+// names no type, or several.
 func (s *Schema) Type() string {
 	if t := s.tree.getMember("type"); t != nil {
 		return t.text
@@ -71,16 +69,12 @@ func (s *Schema) Properties() []Property {
 	if properties == nil {
 		return nil
 	}
-	var all []Property
+	all := make([]Property, 0, len(properties.members))
 	for _, m := range properties.members {
 		p := Property{Name: m.name, Schema: m.value.raw}
+		p.Title, p.Description, p.Type = m.value.textOf("title"), m.value.textOf("description"), m.value.textOf("type")
 		if t := m.value.getMember("default"); t != nil {
 			p.Default = t.raw
-		}
-		for field, text := range map[string]*string{"title": &p.Title, "description": &p.Description, "type": &p.Type} {
-			if t := m.value.getMember(field); t != nil {
-				*text = t.text
-			}
 		}
 		if required != nil {
 			for _, name := range required.items {
@@ -92,9 +86,9 @@ func (s *Schema) Properties() []Property {
 	return all
 }
 
-// Validate checks one JSON value. The error is a [*SyntaxError] where the bytes
-// are not well-formed, a [*ValidationError] where they do not match, and wraps
-// [ErrTooComplex] where finding out would cost more than the bound.
+// Validate checks one JSON value. The error is a [*ValidationError] if the value does not match. It
+// wraps [ErrTooComplex] if the check would cost more than the bound. Otherwise data is not one
+// well-formed JSON value, and the error names the offset of the fault.
 func (s *Schema) Validate(data []byte) error {
 	return s.validate(data, maxSteps+4*len(data))
 }
@@ -114,7 +108,7 @@ func (s *Schema) validate(data []byte, steps int) error {
 	return s.explain(data, steps)
 }
 
-// explain says why the value, which Validate refuses, is refused.
+// explain returns the error for a value that Validate refuses.
 func (s *Schema) explain(data []byte, steps int) error {
 	well := scan{data: data}
 	defer well.releaseNames()

@@ -3,9 +3,10 @@ package schema
 import (
 	"fmt"
 	"reflect"
-	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/dowel-mcp/dowel/internal/lazyregexp"
 )
 
 // schemaTag is the translation of the struct tags that other libraries use: jsonschema
@@ -32,9 +33,9 @@ var schemaTagOptions = map[string]string{
 
 var (
 	// optionName matches texts that jsonschema-go refuses as a description.
-	optionName = regexp.MustCompile(`^[^ \t\n]*=`)
+	optionName = lazyregexp.New(`^[^ \t\n]*=`)
 	// optionSyntax matches an option with a value in a list.
-	optionSyntax = regexp.MustCompile(`^[A-Za-z_]+=`)
+	optionSyntax = lazyregexp.New(`^[A-Za-z_]+=`)
 )
 
 // parseSchemaTag translates the jsonschema and jsonschema_description tags of a field.
@@ -84,7 +85,7 @@ func (s *schemaTag) parseText(text string) error {
 			s.required = true
 		case element == "nullable":
 			s.nullable = true
-		case optionSyntax.MatchString(element):
+		case optionSyntax().MatchString(element):
 			if err := s.addOption(element); err != nil {
 				return err
 			}
@@ -129,10 +130,10 @@ func (s *schemaTag) setValues(name string, values ...string) {
 func isOptionList(text string, elements []string) bool {
 	isOption := func(element string) bool {
 		element = strings.TrimSpace(element)
-		return element == "required" || element == "nullable" || optionSyntax.MatchString(element)
+		return element == "required" || element == "nullable" || optionSyntax().MatchString(element)
 	}
 	isEnum := func(element string) bool { return strings.HasPrefix(strings.TrimSpace(element), "enum=") }
-	return optionName.MatchString(text) || slices.ContainsFunc(elements, isEnum) ||
+	return optionName().MatchString(text) || slices.ContainsFunc(elements, isEnum) ||
 		isOption(elements[0]) && (len(elements) == 1 || isOption(elements[1]))
 }
 

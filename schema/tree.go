@@ -93,6 +93,14 @@ func (t *tree) getMember(name string) *tree {
 	return nil
 }
 
+// textOf returns the text of a member, or "" without it.
+func (t *tree) textOf(name string) string {
+	if m := t.getMember(name); m != nil {
+		return m.text
+	}
+	return ""
+}
+
 // itemAt is the item of that index, or nil.
 func (t *tree) itemAt(text string) *tree {
 	i, err := strconv.Atoi(text)

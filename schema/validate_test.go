@@ -52,9 +52,9 @@ func TestMalformed(t *testing.T) {
 	for _, raw := range []string{`{}`, `{"properties":{"a":{"type":"integer"}},"items":{"type":"integer"}}`, `false`, `{"unevaluatedProperties":true}`, `{"anyOf":[{"type":"object"},true]}`} {
 		s := mustCompile(t, raw)
 		for _, c := range cases {
-			var syntax *SyntaxError
+			var syntax *syntaxError
 			err := s.Validate([]byte(c.text))
-			if !errors.As(err, &syntax) || syntax.Message != c.want {
+			if !errors.As(err, &syntax) || syntax.message != c.want {
 				t.Errorf("schema %s, text %.60q: got %v, want %s", raw, c.text, err, c.want)
 			}
 		}

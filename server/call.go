@@ -160,8 +160,8 @@ func (c *call) finish(err error) (*mcp.Result, error) {
 	return c.inputRequired()
 }
 
-// close ends the call unless finish has. It waits for a notification that is being sent.
-func (c *call) close() {
+// endCall ends the call unless finish has. It waits for a notification that is being sent.
+func (c *call) endCall() {
 	if c.ended { // only this goroutine sets it
 		return
 	}

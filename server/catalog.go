@@ -82,25 +82,26 @@ func (s *Server) Add(items ...Item) error {
 	if err := s.catalog.addAll(items); err != nil {
 		return err
 	}
-	s.subscriptions.notifyListChanged(s.opts.Visible != nil, items)
+	s.notifyListChanged(true, items)
 	return nil
 }
 
 func (c *catalog) addAll(items []Item) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	fresh := make(map[Kind]map[string]bool, 1)
+	type key struct {
+		kind Kind
+		name string
+	}
+	fresh := make(map[key]bool, 1)
 	for _, item := range items {
 		if item.entry == nil {
 			return errors.New("server: an Item must come from NewTool, NewResource or NewPrompt")
 		}
-		if _, taken := c.lists[item.Kind].byName[item.Name]; taken || fresh[item.Kind][item.Name] {
+		if _, taken := c.lists[item.Kind].byName[item.Name]; taken || fresh[key{item.Kind, item.Name}] {
 			return fmt.Errorf("server: there is already a %s %q", item.Kind, item.Name)
 		}
-		if fresh[item.Kind] == nil {
-			fresh[item.Kind] = map[string]bool{}
-		}
-		fresh[item.Kind][item.Name] = true
+		fresh[key{item.Kind, item.Name}] = true
 	}
 	for _, item := range items {
 		c.insertItem(item)
@@ -132,11 +133,12 @@ func (c *catalog) insertItem(item Item) {
 }
 
 // Remove removes items by name and returns how many it found. Listening clients are notified.
-// Running calls continue, but the tasks of a removed tool fail.
+// Running calls continue, but the tasks of a removed tool fail. In a cluster, tasks that run at
+// other replicas continue.
 func (s *Server) Remove(kind Kind, names ...string) int {
 	removed := s.catalog.removeAll(kind, names)
 	if len(removed) > 0 {
-		s.subscriptions.notifyListChanged(s.opts.Visible != nil, removed)
+		s.notifyListChanged(true, removed)
 		s.failTasksOf(removed)
 	}
 	return len(removed)

@@ -95,7 +95,7 @@ func (s *Server) completeArgument(ctx context.Context, req *mcp.Request) (*mcp.R
 		settled = p.Context.Arguments
 	}
 	c := s.newCall(ctx, req, callParams{name: []byte(p.Ref.Name + p.Ref.URI)})
-	defer c.close()
+	defer c.endCall()
 	values, err := fn(c, p.Argument.Value, settled)
 	if err != nil {
 		return nil, c.handlerError(err)

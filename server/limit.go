@@ -5,13 +5,15 @@ import (
 	"sync"
 	"time"
 
+	"github.com/dowel-mcp/dowel/internal/replica"
 	"github.com/dowel-mcp/dowel/mcp"
 	"golang.org/x/time/rate"
 )
 
 // Limit bounds a rate: PerSecond events per second on average, and Burst events at once (at least
 // 1). A negative PerSecond is no limit. All callers share one limit on transports without
-// principals.
+// principals. In a cluster (package cluster), a limit other than the default counts for all
+// replicas together.
 type Limit struct {
 	PerSecond float64
 	Burst     int
@@ -19,9 +21,11 @@ type Limit struct {
 
 // limiter applies a Limit to each principal separately.
 type limiter struct {
-	limit Limit
+	limit  Limit
+	shared *replica.Usage // nil without replicas
 
 	mu          sync.Mutex
+	perSecond   rate.Limit // at this replica
 	byPrincipal map[string]*rate.Limiter
 	sweepAt     int // the size at which full buckets are dropped; a new bucket is full as well
 }
@@ -54,7 +58,47 @@ func newLimiter(l Limit) *limiter {
 		return nil
 	}
 	l.Burst = max(l.Burst, 1)
-	return &limiter{limit: l, byPrincipal: map[string]*rate.Limiter{}, sweepAt: minSweep}
+	return &limiter{limit: l, perSecond: rate.Limit(l.PerSecond), byPrincipal: map[string]*rate.Limiter{}, sweepAt: minSweep}
+}
+
+// share makes the limit count for all replicas of a server together. While they cannot tell each
+// other of their calls, each has its share. Without replicas or a limit, it does nothing.
+func (l *limiter) share(network replica.Network, server string) {
+	if l == nil || network == nil {
+		return
+	}
+	l.shared = replica.ShareUsage(replica.UsageOptions{Network: network, Name: "server " + server, Burst: l.limit.Burst, Count: l.takeTokens,
+		Divide: func(by int) { l.setRate(rate.Limit(l.limit.PerSecond) / rate.Limit(by)) }})
+}
+
+// takeTokens takes tokens for calls at another replica.
+func (l *limiter) takeTokens(used map[string]int) {
+	now := time.Now()
+	for id, n := range used {
+		for bucket := l.limiterFor(id, now); n > 0; n -= l.limit.Burst {
+			bucket.ReserveN(now, min(n, l.limit.Burst))
+		}
+	}
+}
+
+// setRate sets the rate of each principal at this replica.
+func (l *limiter) setRate(perSecond rate.Limit) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.perSecond == perSecond {
+		return
+	}
+	l.perSecond = perSecond
+	for _, r := range l.byPrincipal {
+		r.SetLimit(perSecond)
+	}
+}
+
+// endSharing ends the sharing.
+func (l *limiter) endSharing() {
+	if l != nil {
+		l.shared.Close()
+	}
 }
 
 // takeToken takes a token from the principal's bucket. The error says when to try again.
@@ -65,11 +109,13 @@ func (l *limiter) takeToken(p mcp.Principal) error {
 	now := time.Now()
 	bucket := l.limiterFor(p.ID, now)
 	if bucket.AllowN(now, 1) { // does not allocate
+		l.shared.Note(p.ID)
 		return nil
 	}
 	r := bucket.ReserveN(now, 1)
 	wait := r.DelayFrom(now)
 	if wait == 0 {
+		l.shared.Note(p.ID)
 		return nil
 	}
 	r.CancelAt(now)
@@ -91,7 +137,7 @@ func (l *limiter) limiterFor(id string, now time.Time) *rate.Limiter {
 		if len(l.byPrincipal) >= l.sweepAt {
 			l.dropFull(now)
 		}
-		r = rate.NewLimiter(rate.Limit(l.limit.PerSecond), l.limit.Burst)
+		r = rate.NewLimiter(l.perSecond, l.limit.Burst)
 		l.byPrincipal[id] = r
 	}
 	return r

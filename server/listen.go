@@ -50,6 +50,9 @@ func (s *Server) subscribe(ctx context.Context, req *mcp.Request) (l *listener, 
 		return nil, nil, err
 	}
 	l = newListener(agreed, s.vocabulary, req)
+	if len(taskIDs) > 0 {
+		l.tasks, l.request = taskIDs, &taskListen{context.WithoutCancel(ctx), detachRequest(req)}
+	}
 	s.subscriptions.addListener(l)
 	s.noteTasks(ctx, l, taskIDs)
 	return l, ack, nil
@@ -135,7 +138,7 @@ func (s *Server) sendChanges(ctx context.Context, req *mcp.Request, d pendingCha
 		if !s.mayKnowResource(ctx, req, u.uri) {
 			continue
 		}
-		if err := req.Peer.Change(ctx, mcp.Notification{Method: mcp.NotificationResourceUpdated, Params: u.params}); err != nil {
+		if err := req.Peer.Change(ctx, u.notification()); err != nil {
 			return false, err
 		}
 	}

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"context"
 	"encoding/json"
 	"slices"
 	"sync"
@@ -54,6 +55,8 @@ type listener struct {
 	wanted     listSet
 	uris       []string
 	extensions []extensionFilter
+	tasks      []string    // ids; it is told of their states
+	request    *taskListen // nil without tasks
 	principal  mcp.Principal
 	announcer  mcpwire.Announcer // sends without waiting; nil if the peer cannot
 	wakeups    chan struct{}     // holds one token while changes are pending
@@ -64,6 +67,14 @@ type listener struct {
 	pending     pendingChanges
 	delivering  pendingChanges  // the changes being sent; their memory is reused
 	pendingURIs map[string]bool // URIs in pending.updates if these are many; else nil
+	delivered   *resourceUpdate // the last one that was sent past the subscription's goroutine
+}
+
+// taskListen is the request of a subscription that follows tasks. If this process takes over such a
+// task, the run gets the context.
+type taskListen struct {
+	ctx context.Context
+	req *mcp.Request
 }
 
 type extensionFilter struct {
@@ -91,6 +102,10 @@ func newResourceUpdate(uri string) *resourceUpdate {
 		panic(err) // impossible: the struct holds one string
 	}
 	return &resourceUpdate{uri, params}
+}
+
+func (u *resourceUpdate) notification() mcp.Notification {
+	return mcp.Notification{Method: mcp.NotificationResourceUpdated, Params: u.params}
 }
 
 func newListener(f mcp.SubscriptionFilter, v mcpwire.Vocabulary, req *mcp.Request) *listener {
@@ -129,7 +144,7 @@ func (l *listener) noteListChange(changed listSet, items []Item, now time.Time, 
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	switch {
-	case items == nil && l.trySendNow(changed, now):
+	case items == nil && l.trySendList(changed, now):
 		l.quietUntil = now.Add(interval)
 		return
 	case items == nil || len(l.pending.items)+len(items) > maxItems:
@@ -144,9 +159,13 @@ func (l *listener) noteListChange(changed listSet, items []Item, now time.Time, 
 	l.wakeUp()
 }
 
-// trySendNow sends the change of one list without waiting. It returns false if it cannot.
-func (l *listener) trySendNow(changed listSet, now time.Time) bool {
-	if l.announcer == nil || !l.idle || l.pending.hasAny() || now.Before(l.quietUntil) {
+// isReady reports whether the goroutine that causes a change can send it itself: no other change is
+// pending or being sent. l.mu is held, here and for the functions below.
+func (l *listener) isReady() bool { return l.announcer != nil && l.idle && !l.pending.hasAny() }
+
+// trySendList sends the change of one list without waiting. It returns false if it cannot.
+func (l *listener) trySendList(changed listSet, now time.Time) bool {
+	if !l.isReady() || now.Before(l.quietUntil) {
 		return false
 	}
 	for _, known := range listChanges {
@@ -167,11 +186,26 @@ func (l *listener) setIdle(lists bool, interval time.Duration, idle bool) {
 	}
 }
 
+// trySendUpdate sends an update to a client in this process without waiting. It returns false if it
+// cannot. Other clients get their updates from the subscription's goroutine, which joins equal
+// ones.
+func (l *listener) trySendUpdate(u *resourceUpdate) bool {
+	if l.delivered == u { // for another URI of the filter
+		return true
+	}
+	if !l.isReady() || !l.announcer.DeliverChange(u.notification()) {
+		return false
+	}
+	l.delivered = u
+	return true
+}
+
 // noteUpdate notes that a resource has changed. subscribed is the URI in the subscription's filter.
-func (l *listener) noteUpdate(u *resourceUpdate, subscribed string) {
+// If isFiltered, not every principal may know of the resource.
+func (l *listener) noteUpdate(u *resourceUpdate, subscribed string, isFiltered bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.hasUpdate(u.uri) {
+	if l.hasUpdate(u.uri) || !isFiltered && l.trySendUpdate(u) {
 		return
 	}
 	if len(l.pending.updates) >= maxPending && u.uri != subscribed {

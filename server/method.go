@@ -94,7 +94,7 @@ func (m *extraMethods) serveMethod(ctx context.Context, s *Server, req *mcp.Requ
 		return nil, mcp.MethodNotFound(req.Method)
 	}
 	c := s.newCall(ctx, req, callParams{})
-	defer c.close()
+	defer c.endCall()
 	res, err := h(c, req)
 	if err != nil {
 		return nil, c.handlerError(err)

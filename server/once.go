@@ -85,10 +85,18 @@ func (c *call) storeMemo(key string, memo json.RawMessage) {
 	}
 }
 
-// MemoryStore is a [Store] in memory, for one process. The zero value is ready.
-type MemoryStore struct {
-	// TTL is how long results are kept. The default is an hour.
-	TTL time.Duration
+// NewMemoryStore returns a [Store] in the memory of this process. ttl is how long it keeps results;
+// 0 means an hour.
+func NewMemoryStore(ttl time.Duration) Store {
+	if ttl <= 0 {
+		ttl = time.Hour
+	}
+	return &memoryStore{ttl: ttl}
+}
+
+// memoryStore implements [Store].
+type memoryStore struct {
+	ttl time.Duration
 
 	mu      sync.Mutex
 	steps   map[string]*storedStep
@@ -100,11 +108,11 @@ type storedStep struct {
 	done    bool          // guarded by token, as is result
 	result  []byte
 	expires time.Time
-	waiting int // the number of calls that run the step or wait for it; guarded by MemoryStore.mu
+	waiting int // the number of calls that run the step or wait for it; guarded by memoryStore.mu
 }
 
 // Do implements [Store].
-func (m *MemoryStore) Do(ctx context.Context, key string, fn func() ([]byte, error)) ([]byte, error) {
+func (m *memoryStore) Do(ctx context.Context, key string, fn func() ([]byte, error)) ([]byte, error) {
 	st := m.acquireStep(key)
 	defer m.releaseStep(key, st)
 	select {
@@ -124,7 +132,7 @@ func (m *MemoryStore) Do(ctx context.Context, key string, fn func() ([]byte, err
 	return result, nil
 }
 
-func (m *MemoryStore) acquireStep(key string) *storedStep {
+func (m *memoryStore) acquireStep(key string) *storedStep {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.steps == nil {
@@ -136,7 +144,7 @@ func (m *MemoryStore) acquireStep(key string) *storedStep {
 	}
 	st := m.steps[key]
 	if st == nil || st.waiting == 0 && !now.Before(st.expires) {
-		st = &storedStep{expires: now.Add(m.timeToLive()), token: make(chan struct{}, 1)}
+		st = &storedStep{expires: now.Add(m.ttl), token: make(chan struct{}, 1)}
 		st.token <- struct{}{}
 		m.steps[key] = st
 	}
@@ -144,24 +152,17 @@ func (m *MemoryStore) acquireStep(key string) *storedStep {
 	return st
 }
 
-func (m *MemoryStore) releaseStep(key string, st *storedStep) {
+func (m *memoryStore) releaseStep(key string, st *storedStep) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	st.waiting--
-	st.expires = time.Now().Add(m.timeToLive())
+	st.expires = time.Now().Add(m.ttl)
 	if st.waiting == 0 && !st.done {
 		delete(m.steps, key)
 	}
 }
 
-func (m *MemoryStore) timeToLive() time.Duration {
-	if m.TTL <= 0 {
-		return time.Hour
-	}
-	return m.TTL
-}
-
-func (m *MemoryStore) dropExpired(now time.Time) {
+func (m *memoryStore) dropExpired(now time.Time) {
 	for key, st := range m.steps {
 		if st.waiting == 0 && !now.Before(st.expires) {
 			delete(m.steps, key)

@@ -53,7 +53,7 @@ func TestOnce(t *testing.T) {
 func TestOnceReplayed(t *testing.T) {
 	for _, stored := range []bool{false, true} {
 		s := newServer()
-		store := &server.MemoryStore{}
+		store := server.NewMemoryStore(0)
 		charged := 0
 		server.Tool(s, "pay", "", func(ctx context.Context, _ anyArgs) (string, error) {
 			if _, err := server.Ask[bool](ctx, "sure", "?"); err != nil {
@@ -94,7 +94,7 @@ func TestOnceWithoutCall(t *testing.T) {
 
 func TestMemoryStore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := &server.MemoryStore{TTL: time.Minute}
+		m := server.NewMemoryStore(time.Minute)
 		ran := 0
 		slow := func() ([]byte, error) {
 			ran++

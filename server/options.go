@@ -17,7 +17,8 @@ type Options struct {
 	// Instructions tell a model how to use the server.
 	Instructions string
 	// Keys seal cursors and request state. The default is random, so that only this process can
-	// open what it sealed. Replicas of one server must share keys.
+	// open what it sealed. Replicas of one server must share keys; the keys of package cluster make
+	// them share everything else, too.
 	Keys *mcp.Keys
 	// Extensions are declared to clients. The server understands their listen filters and input
 	// requests.
@@ -40,10 +41,12 @@ type Options struct {
 	// Visible decides which items a principal may see; nil shows all. A hidden item does not exist
 	// for the principal: not in lists, calls, reads, completions or changes. The result may depend
 	// on the principal and the item, but not on the connection. Visible is called often and
-	// concurrently, so it must be quick.
+	// concurrently, so it must be quick. In a cluster (package cluster) it also sees items of other
+	// replicas that this one lacks: they have a Kind, a Name, and a Meta with the types that
+	// JSON gives, such as []any and float64.
 	Visible func(ctx context.Context, p mcp.Principal, item Item) bool
-	// Scopes returns the permissions that a request over HTTP needs, besides the scopes of its tool;
-	// nil means none. It is called for every method, concurrently, and must be quick.
+	// Scopes returns the permissions that a request over HTTP needs, besides the scopes of its
+	// tool; nil means none. It is called for every method, concurrently, and must be quick.
 	Scopes func(ctx context.Context, p mcp.Principal, method string, params json.RawMessage) []string
 	// ListInterval is the least time between two notifications of list changes on a subscription.
 	// The first change of a burst is sent at once, the others together. The default is
@@ -58,17 +61,17 @@ type Options struct {
 	MaxState int
 	// Limit bounds how often a principal may call tools and complete arguments. The default is
 	// 10,000 times a second; a negative PerSecond means no limit. A call counts once, however many
-	// rounds of questions it takes. Further rounds have their own limit, 16 times as high, because a
-	// client could repeat them.
+	// rounds of questions it takes. Further rounds have their own limit, 16 times as high, because
+	// a client could repeat them.
 	Limit Limit
-	// MaxTasks bounds the tasks of one principal that are kept, each until its time to live is over.
-	// The default is 1,000. Beyond it, a tool that may make tasks does its work within the call, and
-	// a tool that must make them fails.
+	// MaxTasks bounds the tasks of one principal that are kept, each until its time to live is
+	// over. The default is 1,000. Beyond it, a tool that may make tasks does its work within the
+	// call, and a tool that must make them fails.
 	MaxTasks int
-	// Tasks keeps the tasks. The default is the memory of this process. With a store on a disk, as
-	// of package taskstore, tasks outlive the process: a task that waits for an answer continues
-	// with it, and [TaskOptions].Takeover says what becomes of one that worked. Close does not
-	// close the store.
+	// Tasks keeps the tasks. The default is the cluster, with the keys of package cluster, and else
+	// the memory of this process. With a cluster, or a store on a disk, as of package taskstore,
+	// tasks outlive the process: a task that waits for an answer continues with it, and
+	// [TaskOptions].Takeover says what becomes of one that worked. Close does not close the store.
 	Tasks tasks.Store
 	// NoLogging withdraws the logging capability. [Log] then discards everything.
 	NoLogging bool
@@ -103,6 +106,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.MaxTasks <= 0 {
 		o.MaxTasks = 1000
+	}
+	if o.Tasks == nil {
+		o.Tasks = tasks.Shared(o.Keys)
 	}
 	if o.Tasks == nil {
 		o.Tasks = &tasks.Memory{}

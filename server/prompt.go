@@ -200,7 +200,7 @@ func (s *Server) getPrompt(ctx context.Context, req *mcp.Request) (*mcp.Result, 
 		return nil, mcp.InvalidParams("Unknown prompt: %s", p.name)
 	}
 	c := s.newCall(ctx, req, p)
-	defer c.close()
+	defer c.endCall()
 	if err := c.loadState(); err != nil {
 		return nil, err
 	}

@@ -28,13 +28,13 @@ func (s *Server) Provide(p ResourceProvider) {
 // ListChanged notifies listening clients that the list of a kind has changed. Call it for changes
 // that the server cannot see: of a provider, or of the results of [Options.Visible].
 func (s *Server) ListChanged(kind Kind) {
-	s.subscriptions.notifyListChanged(false, []Item{{Kind: kind}})
+	s.notifyListChanged(false, []Item{{Kind: kind}})
 }
 
 // providedEntries yields the providers' resources from a position on, except those in the catalog.
 func (s *Server) providedEntries(ctx context.Context, req *mcp.Request, providers []ResourceProvider, from position, yield func(listEntry, error) bool) {
 	c := s.newCall(ctx, req, callParams{})
-	defer c.close()
+	defer c.endCall()
 	for n := from.provider; n <= uint64(len(providers)); n++ {
 		for r, err := range providers[n-1](c, from.name) {
 			if err != nil {

@@ -19,7 +19,7 @@ func (s *Server) readResource(ctx context.Context, req *mcp.Request) (*mcp.Resul
 		return nil, err
 	}
 	c := s.newCall(ctx, req, p)
-	defer c.close()
+	defer c.endCall()
 	if err := c.loadState(); err != nil {
 		return nil, err
 	}
@@ -50,8 +50,8 @@ func (s *Server) readResource(ctx context.Context, req *mcp.Request) (*mcp.Resul
 	return result, nil
 }
 
-// readURI runs the handler of the resource with the call's URI, or of the most specific template
-// that matches it.
+// readURI runs the handler of the resource with the call's URI. Without such a resource, it runs
+// the handler of the most specific template that matches the URI.
 func (s *Server) readURI(c *call) (*registeredResource, *mcp.ReadResourceResult, error) {
 	uri := string(c.params.name)
 	if item, ok := s.catalog.lookupItem(KindResource, c.params.name); ok {
@@ -83,8 +83,8 @@ func (c *catalog) templatesRanked() []*registeredTemplate {
 	return c.templatesByRank
 }
 
-// newReadResult converts a handler's output into a result, or nil for a nil output; out points to
-// it.
+// newReadResult converts a handler's output into a result. out points to the output. A nil output
+// gives a nil result.
 func (r *registeredResource) newReadResult(out any, uri string) (*mcp.ReadResourceResult, error) {
 	one := func(c mcp.ResourceContents) (*mcp.ReadResourceResult, error) {
 		return r.fillContents(&mcp.ReadResourceResult{Contents: []mcp.ResourceContents{c}}, uri), nil

@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 
 	"github.com/dowel-mcp/dowel/internal/mcpwire"
+	"github.com/dowel-mcp/dowel/internal/replica"
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
@@ -32,6 +33,8 @@ type Server struct {
 	notifications notificationFuncs
 	subscriptions subscriptions
 	tasks         taskRuns
+	taskLooks     taskLooks
+	replicas      replicaChanges
 
 	middlewareMu sync.Mutex // held while middleware is added
 	middleware   []mcp.Middleware
@@ -69,6 +72,10 @@ func New(name, version string, opts *Options) *Server {
 	s.catalog.init(o.Declare)
 	s.subscriptions.init(o.ListInterval)
 	s.tasks.init(o.Tasks)
+	s.replicas.joinReplicas(s)
+	if o.Limit != defaultLimit { // which is so high that no replica needs to know of the others
+		s.callLimiter.share(replica.Of(o.Keys), name)
+	}
 	return s
 }
 
@@ -99,11 +106,15 @@ func (s *Server) Keys() *mcp.Keys { return s.opts.Keys }
 func (s *Server) Extensions() []mcp.Extension { return s.vocabulary }
 
 // Close ends all subscriptions, present and future, with a result, which tells clients that the end
-// is intended. It cancels the handlers of tasks, and their tasks fail; no task begins after it.
-// Other requests are still served. Close does not wait and always returns nil.
+// is intended. It cancels the handlers of tasks, and their tasks fail; in a cluster, and with a
+// store on disk, other processes may continue them. No task begins after it. Other requests are
+// still served. A server with the keys of a cluster must be closed, or the cluster holds it until
+// its own end. Close does not wait for handlers and always returns nil.
 func (s *Server) Close() error {
 	s.subscriptions.close()
 	s.tasks.close()
+	s.replicas.leave()
+	s.callLimiter.endSharing()
 	return nil
 }
 

@@ -2,6 +2,8 @@ package server
 
 import (
 	"encoding/json"
+	"maps"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -12,9 +14,10 @@ import (
 
 // subscriptions holds the open subscriptions.
 type subscriptions struct {
-	mu    sync.RWMutex
-	all   map[*listener]struct{}
-	byURI map[string]map[*listener]struct{}
+	mu     sync.RWMutex
+	all    map[*listener]struct{}
+	byURI  map[string]map[*listener]struct{}
+	byTask map[string]map[*listener]struct{} // by id
 
 	closed   atomic.Bool   // by Server.Close
 	interval time.Duration // least time between notifications of list changes
@@ -22,7 +25,7 @@ type subscriptions struct {
 
 func (s *subscriptions) init(interval time.Duration) {
 	s.interval = interval
-	s.all, s.byURI = map[*listener]struct{}{}, map[string]map[*listener]struct{}{}
+	s.all, s.byURI, s.byTask = map[*listener]struct{}{}, map[string]map[*listener]struct{}{}, map[string]map[*listener]struct{}{}
 }
 
 // close ends all subscriptions, present and future.
@@ -42,11 +45,17 @@ func (s *subscriptions) addListener(l *listener) {
 	if s.closed.Load() {
 		l.wakeUp()
 	}
-	for _, uri := range l.uris {
-		if s.byURI[uri] == nil {
-			s.byURI[uri] = map[*listener]struct{}{}
+	addTo(s.byURI, l.uris, l)
+	addTo(s.byTask, l.tasks, l)
+}
+
+// addTo adds a listener to an index under each of its keys.
+func addTo(index map[string]map[*listener]struct{}, keys []string, l *listener) {
+	for _, key := range keys {
+		if index[key] == nil {
+			index[key] = map[*listener]struct{}{}
 		}
-		s.byURI[uri][l] = struct{}{}
+		index[key][l] = struct{}{}
 	}
 }
 
@@ -54,18 +63,23 @@ func (s *subscriptions) remove(l *listener) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.all, l)
-	for _, uri := range l.uris {
-		delete(s.byURI[uri], l)
-		if len(s.byURI[uri]) == 0 {
-			delete(s.byURI, uri)
+	removeFrom(s.byURI, l.uris, l)
+	removeFrom(s.byTask, l.tasks, l)
+}
+
+// removeFrom removes a listener from an index.
+func removeFrom(index map[string]map[*listener]struct{}, keys []string, l *listener) {
+	for _, key := range keys {
+		delete(index[key], l)
+		if len(index[key]) == 0 {
+			delete(index, key)
 		}
 	}
 }
 
-// notifyListChanged notes a change of the items' lists. If isFiltered, only listeners that may see
-// one of the items are notified.
-func (s *subscriptions) notifyListChanged(isFiltered bool, items []Item) {
-	now := time.Now()
+// notifyListChanged notes a change of the items' lists here and at other replicas. With
+// Options.Visible and isFiltered, only listeners that may see one of the items are notified.
+func (s *Server) notifyListChanged(isFiltered bool, items []Item) {
 	var changed listSet
 	for _, item := range items {
 		changed |= listOfKind(item.Kind)
@@ -73,8 +87,22 @@ func (s *subscriptions) notifyListChanged(isFiltered bool, items []Item) {
 	if changed == 0 {
 		return
 	}
-	if !isFiltered {
+	if !isFiltered || s.opts.Visible == nil {
 		items = nil
+	}
+	s.subscriptions.noteLists(changed, items)
+	s.replicas.noteLists(changed, items)
+}
+
+// noteLists notes a change of lists for all listeners: for every principal if items is nil, else
+// for principals that see one of the items.
+func (s *subscriptions) noteLists(changed listSet, items []Item) {
+	now := time.Now()
+	for _, item := range items {
+		changed |= listOfKind(item.Kind)
+	}
+	if changed == 0 {
+		return
 	}
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -83,12 +111,41 @@ func (s *subscriptions) notifyListChanged(isFiltered bool, items []Item) {
 	}
 }
 
+// everything returns all that the listeners listen to.
+func (s *subscriptions) everything() (c changedThings) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	for l := range s.all {
+		c.lists |= l.wanted
+	}
+	for uri := range s.byURI {
+		setIn(&c.uris, uri, true)
+	}
+	for id := range s.byTask {
+		setIn(&c.tasks, id, true)
+	}
+	return c
+}
+
+// taskIDs returns the tasks that listeners follow.
+func (s *subscriptions) taskIDs() []string {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return slices.Collect(maps.Keys(s.byTask))
+}
+
 // Updated notifies the clients that subscribed to the resource, or to a resource above it in the
 // hierarchy of URI paths, with or without a trailing slash. It does not wait for them. Several
-// changes of one resource that a client has not received yet become one.
-func (s *Server) Updated(uri string) { s.subscriptions.notifyUpdated(uri) }
+// changes of one resource that a client has not received yet become one. In a cluster (package
+// cluster), it also notifies the clients at other replicas: call it at the replica that makes the
+// change.
+func (s *Server) Updated(uri string) {
+	s.subscriptions.notifyUpdated(uri, s.opts.Visible != nil)
+	s.replicas.noteUpdate(uri)
+}
 
-func (s *subscriptions) notifyUpdated(uri string) {
+// notifyUpdated notes an update of a resource. If isFiltered, not every principal may know of it.
+func (s *subscriptions) notifyUpdated(uri string, isFiltered bool) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	if len(s.byURI) == 0 {
@@ -100,7 +157,7 @@ func (s *subscriptions) notifyUpdated(uri string) {
 			if u == nil {
 				u = newResourceUpdate(uri)
 			}
-			l.noteUpdate(u, subscribed)
+			l.noteUpdate(u, subscribed, isFiltered)
 		}
 	})
 }
@@ -130,10 +187,11 @@ func forEachAncestor(uri string, fn func(string)) {
 	}
 }
 
-// Change sends a change that an extension defines. It goes to the subscriptions that asked for its
-// method with a filter field of the extension and whose filter matches; a nil match matches all.
-// match gets the filter as the client sent it. Change calls match for one subscription after
-// another before it returns. A client that reads slowly misses the oldest changes.
+// Change sends a change that an extension defines. It goes to the subscriptions at this process
+// that asked for its method with a filter field of the extension and whose filter matches; a nil
+// match matches all. match gets the filter as the client sent it. Change calls match for one
+// subscription after another before it returns. A client that reads slowly misses the oldest
+// changes.
 func (s *Server) Change(c mcp.Notification, match func(p mcp.Principal, filter json.RawMessage) bool) {
 	for _, l := range s.subscriptions.listenersOf(c.Method) {
 		for _, x := range l.extensions {
@@ -142,6 +200,32 @@ func (s *Server) Change(c mcp.Notification, match func(p mcp.Principal, filter j
 				break
 			}
 		}
+	}
+}
+
+// listenerOfTask returns a listener that follows the task, or nil.
+func (s *subscriptions) listenerOfTask(id string) *listener {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	for l := range s.byTask[id] {
+		return l
+	}
+	return nil
+}
+
+// listenersOfTask returns the listeners that follow the task.
+func (s *subscriptions) listenersOfTask(id string) []*listener {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return slices.Collect(maps.Keys(s.byTask[id]))
+}
+
+// notifyTask notes a change of a task for the listeners that follow it.
+func (s *subscriptions) notifyTask(id string, change mcp.Notification) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	for l := range s.byTask[id] {
+		l.noteChange(change)
 	}
 }
 

@@ -15,19 +15,18 @@ import (
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
-// TaskOptions make tasks of a tool's calls (extension io.modelcontextprotocol/tasks): the
-// client gets the id of a task at once, asks for its state, answers its questions, and can cancel it.
-// The function of the tool stays the same. A task outlives the request, so the context of the
-// function ends only with the task: when the client cancels it, when TTL is over, or when the server
-// closes.
+// TaskOptions make tasks of a tool's calls (extension io.modelcontextprotocol/tasks): the client
+// gets the id of a task at once, asks for its state, answers its questions, and can cancel it. The
+// function of the tool stays the same. A task outlives the request, so the context of the function
+// ends only with the task: when the client cancels it, when TTL is over, or when the server closes.
 //
 // A question of a task runs the function again from the top, as in a call. Its context is then the
 // context of the tasks/update request that brought the last answer. Log messages of a task are
 // dropped, because the protocol has no way to send them.
 //
 // Clients of 2025-11-25 get the experimental tasks of that revision: a call that asks for a task
-// becomes one at once, whatever After says, and lives for the time that the client asks for, at most
-// TTL. Such a client can list its tasks if the transport knows its user.
+// becomes one at once, whatever After says, and lives for the time that the client asks for, at
+// most TTL. Such a client can list its tasks if the transport knows its user.
 type TaskOptions struct {
 	Mode TaskMode
 	// After is the time after which a call becomes a task. A call that ends before that is answered
@@ -54,8 +53,9 @@ const (
 	taskNever TaskMode = ""
 	// TaskMay makes tasks for clients that understand them.
 	TaskMay TaskMode = "may"
-	// TaskMust also refuses calls of 2026-07-28 without the extension, and calls of 2025-11-25 that do
-	// not ask for a task. Earlier revisions have no tasks, so their calls do all work within the call.
+	// TaskMust also refuses calls of 2026-07-28 without the extension, and calls of 2025-11-25
+	// that do not ask for a task. Earlier revisions have no tasks, so their calls do all work
+	// within the call.
 	TaskMust TaskMode = "must"
 )
 
@@ -84,15 +84,15 @@ func (s *Server) offersTasks(req *mcp.Request) bool {
 	return s.catalog.hasTasks.Load() && (!isLegacy(req) || req.Revision == mcp.Revision20251125)
 }
 
-// servesTasks reports whether the server serves the methods of tasks for the sender of a request. The
-// transport declares the extension for clients of 2025-11-25.
+// servesTasks reports whether the server serves the methods of tasks for the sender of a request.
+// The transport declares the extension for clients of 2025-11-25.
 func (s *Server) servesTasks(req *mcp.Request) bool {
 	return s.offersTasks(req) && (!isLegacy(req) || checkTasksDeclared(req) == nil)
 }
 
-// checkTaskUse decides whether a call of a tool may become a task. It returns an error if the client
-// must call the tool differently. Clients of 2025-11-25 ask for the task of a call, and the transport
-// declares the extension with such a call.
+// checkTaskUse decides whether a call of a tool may become a task. It returns an error if the
+// client must call the tool differently. Clients of 2025-11-25 ask for the task of a call, and the
+// transport declares the extension with such a call.
 func checkTaskUse(req *mcp.Request, t *registeredTool) (possible bool, err error) {
 	legacy := isLegacy(req)
 	if legacy && req.Revision != mcp.Revision20251125 || !legacy && t.task.Mode == taskNever {
@@ -110,7 +110,8 @@ func checkTaskUse(req *mcp.Request, t *registeredTool) (possible bool, err error
 	return err == nil, err
 }
 
-// checkTasksDeclared returns an error unless the client has declared the extension with the request.
+// checkTasksDeclared returns an error unless the client has declared the extension with the
+// request.
 func checkTasksDeclared(req *mcp.Request) error {
 	if _, declared := req.Capabilities().Extensions[mcpwire.ExtensionTasks]; declared {
 		return nil
@@ -147,8 +148,8 @@ func (s *Server) callToolAsTask(ctx context.Context, req *mcp.Request, t *regist
 	return run.awaitCall(ctx, c)
 }
 
-// requestedTask returns the options of the tool's tasks. A client of 2025-11-25 gets a task at once,
-// and may ask for a shorter life.
+// requestedTask returns the options of the tool's tasks. A client of 2025-11-25 gets a task at
+// once, and may ask for a shorter life.
 func requestedTask(req *mcp.Request, o TaskOptions) TaskOptions {
 	if !isLegacy(req) {
 		return o

@@ -11,8 +11,8 @@ import (
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
-// This file has the parts of the experimental tasks of 2025-11-25 that the extension of tasks lacks.
-// The transport translates all others.
+// This file has the parts of the experimental tasks of 2025-11-25 that the extension of tasks
+// lacks. The transport translates all others.
 
 // listsTasks reports whether the sender of a request may list its tasks: it must be known.
 func (s *Server) listsTasks(req *mcp.Request) bool {
@@ -28,7 +28,8 @@ func (s *Server) taskSettings(req *mcp.Request) json.RawMessage {
 	return json.RawMessage("{}")
 }
 
-// showsExecution reports whether tools are listed with the member execution, which only 2025-11-25 has.
+// showsExecution reports whether tools are listed with the member execution, which only 2025-11-25
+// has.
 func (s *Server) showsExecution(req *mcp.Request) bool {
 	return req.Revision == mcp.Revision20251125 && s.offersTasks(req)
 }
@@ -44,8 +45,8 @@ func withExecution(item Item) json.RawMessage {
 	return item.encoded
 }
 
-// listTasks serves tasks/list: the tasks of the principal, the oldest first. It leaves out the tasks
-// of tools for which the request's token lacks scopes.
+// listTasks serves tasks/list: the tasks of the principal, the oldest first. It leaves out the
+// tasks of tools for which the request's token lacks scopes.
 func (s *Server) listTasks(ctx context.Context, req *mcp.Request) (*mcp.Result, error) {
 	if err := s.roundLimiter.takeToken(req.Principal); err != nil {
 		return nil, mcp.Errorf(codeInternal, "%v", err)

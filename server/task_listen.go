@@ -2,7 +2,6 @@ package server
 
 import (
 	"context"
-	"encoding/json"
 	"slices"
 
 	"github.com/dowel-mcp/dowel/internal/mcpwire"
@@ -42,8 +41,8 @@ func (s *Server) acceptTasks(ctx context.Context, req *mcp.Request, f *mcp.Subsc
 	return accepted, err
 }
 
-// noteTasks sends the state of each task as the first change. A task may have changed before the
-// subscription began.
+// noteTasks sends the state of each task as the first change, unless a later one was announced
+// meanwhile. A task may have changed before the subscription began.
 func (s *Server) noteTasks(ctx context.Context, l *listener, ids []string) {
 	for _, id := range ids {
 		r, err := s.tasks.store.Load(ctx, id)
@@ -51,7 +50,7 @@ func (s *Server) noteTasks(ctx context.Context, l *listener, ids []string) {
 			continue // it has expired
 		}
 		if change, err := taskChange(r); err == nil {
-			l.noteChange(change)
+			s.taskLooks.announce(r, func() { l.noteChange(change) })
 		}
 	}
 }
@@ -62,9 +61,15 @@ func taskChange(r *tasks.Record) (mcp.Notification, error) {
 	return mcp.Notification{Method: mcpwire.NotificationTask, Params: params}, err
 }
 
-// announceTask notifies the clients that listen to a task.
+// announceTask notifies the clients that listen to a task, here and at other replicas.
 func (s *Server) announceTask(r *tasks.Record) {
-	if len(s.subscriptions.listenersOf(mcpwire.NotificationTask)) == 0 {
+	s.replicas.noteTask(r.ID)
+	s.announceTaskHere(r)
+}
+
+// announceTaskHere notifies the clients of this replica that listen to a task.
+func (s *Server) announceTaskHere(r *tasks.Record) {
+	if s.subscriptions.listenerOfTask(r.ID) == nil {
 		return
 	}
 	change, err := taskChange(r)
@@ -72,8 +77,5 @@ func (s *Server) announceTask(r *tasks.Record) {
 		s.opts.Logger.Error("a task cannot be encoded", "err", err)
 		return
 	}
-	s.Change(change, func(p mcp.Principal, filter json.RawMessage) bool {
-		var ids []string
-		return p.ID == r.Owner && mcp.Decode(filter, &ids) == nil && slices.Contains(ids, r.ID)
-	})
+	s.taskLooks.announce(r, func() { s.subscriptions.notifyTask(r.ID, change) })
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/dowel-mcp/dowel/internal/audit"
 	"github.com/dowel-mcp/dowel/internal/mcpwire"
 	"github.com/dowel-mcp/dowel/internal/rawjson"
 	"github.com/dowel-mcp/dowel/internal/tasks"
@@ -29,6 +30,7 @@ func (s *Server) serveTask(ctx context.Context, req *mcp.Request) (*mcp.Result, 
 	if err != nil {
 		return nil, err
 	}
+	audit.SetTool(ctx, r.Tool)
 	switch req.Method {
 	case mcpwire.MethodGetTask:
 		return s.newResult(mcpwire.DescribeTaskFully(r)), nil
@@ -41,14 +43,15 @@ func (s *Server) serveTask(ctx context.Context, req *mcp.Request) (*mcp.Result, 
 	return s.answerTask(ctx, req, r.ID, p)
 }
 
-// findTask is loadTask for a request that uses the task. If the process that ran the task has ended,
-// this process takes the task over.
+// findTask is loadTask for a request that uses the task. If no process runs the task although it
+// works, this process takes it over.
 func (s *Server) findTask(ctx context.Context, req *mcp.Request, id string) (*tasks.Record, error) {
 	r, err := s.loadTask(ctx, req.Principal, id)
-	if err == nil && r.Status == tasks.Working && s.tasks.store.IsGone(r.Runner) {
-		if r, err = s.takeOver(ctx, req, r); err != nil {
-			err = s.taskLookupError(ctx, err)
-		}
+	if err != nil || r.Status != tasks.Working || !s.isOrphan(r) {
+		return r, err
+	}
+	if r, err = s.takeOver(ctx, req, r); err != nil {
+		err = s.taskLookupError(ctx, err)
 	}
 	return r, err
 }
@@ -97,10 +100,21 @@ func (s *Server) cancelTask(id string) (*mcp.Result, error) {
 // answerTask stores the answers to open questions and ignores all others. With the last answer, the
 // function of the tool runs again.
 func (s *Server) answerTask(ctx context.Context, req *mcp.Request, id string, p callParams) (*mcp.Result, error) {
+	release := s.tasks.claim(id)
 	r, answered, err := tasks.Update(ctx, s.tasks.store, id, func(next *tasks.Record) bool {
-		next.Runner = s.tasks.store.Runner() // if this is the last answer
-		return storeAnswers(next, p.responses)
+		if !storeAnswers(next, p.responses) {
+			return false
+		}
+		if next.Status == tasks.Working { // it was the last answer
+			next.Runner, next.Epoch = s.tasks.store.Runner(), next.Epoch+1
+		}
+		return true
 	})
+	defer func() {
+		if release(err); err != nil {
+			s.lookLater([]string{id}) // clients that listen to it ask no more
+		}
+	}()
 	if err != nil {
 		return nil, s.taskLookupError(ctx, err)
 	}
@@ -137,8 +151,8 @@ func storeAnswers(next *tasks.Record, responses []byte) (changed bool) {
 	return changed
 }
 
-// resumeTask runs the tool of a task after all its questions were answered. The run has the context of the
-// request that brought the last answer.
+// resumeTask runs the tool of a task after all its questions were answered. The run has the context
+// of the request that brought the last answer.
 func (s *Server) resumeTask(ctx context.Context, req *mcp.Request, r *tasks.Record) {
 	item, ok := s.catalog.lookupItem(KindTool, []byte(r.Tool))
 	if !ok {
@@ -146,7 +160,7 @@ func (s *Server) resumeTask(ctx context.Context, req *mcp.Request, r *tasks.Reco
 		return
 	}
 	run := s.newTaskRun(ctx, item.entry.(*registeredTool))
-	run.id, run.isTask, run.message = r.ID, true, r.Message
+	run.id, run.epoch, run.isTask, run.message = r.ID, r.Epoch, true, r.Message
 	c, err := run.restoreCall(req, r)
 	if err == nil {
 		err = s.tasks.addRun(run)
@@ -188,7 +202,7 @@ func (run *taskRun) restoreCall(update *mcp.Request, r *tasks.Record) (*call, er
 	return c, nil
 }
 
-// failTasksOf ends the tasks of tools that were removed.
+// failTasksOf ends the tasks of tools that were removed, except those that run at other replicas.
 func (s *Server) failTasksOf(removed []Item) {
 	ctx := context.Background()
 	if !s.catalog.hasTasks.Load() {
@@ -205,8 +219,8 @@ func (s *Server) failTasksOf(removed []Item) {
 		}
 		gone := mcp.Errorf(codeInternal, "the tool %s was removed", item.Name)
 		for _, r := range open {
-			if r.Space != s.opts.Info.Name {
-				continue
+			if r.Space != s.opts.Info.Name || r.Runner != s.tasks.store.Runner() && !s.tasks.store.IsGone(r.Runner) {
+				continue // another replica may still have the tool
 			}
 			s.failTask(ctx, r.ID, gone)
 			s.tasks.cancelRun(r.ID, gone)

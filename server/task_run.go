@@ -24,6 +24,7 @@ type taskRun struct {
 	tool    *registeredTool
 	options TaskOptions
 	id      string // of the task
+	epoch   int    // of the record, in which the run may change it
 	ctx     context.Context
 	cancel  context.CancelCauseFunc
 	outcome chan callOutcome // receives the end of a call that has not become a task
@@ -47,6 +48,8 @@ var (
 	errTaskCancelled = errors.New("the client has cancelled the task")
 	errTaskExpired   = errors.New("the task has reached its time to live")
 	errServerClosed  = mcp.Errorf(codeInternal, "the server has shut down")
+	errTaskTakenOver = errors.New("another process has taken the task over")
+	errTaskEnded     = errors.New("another process has ended the task")
 )
 
 // askedInTask reports within the server that a task has asked questions.
@@ -83,12 +86,12 @@ func (run *taskRun) runTool(c *call) (res *mcp.Result, err error) {
 			res, err = nil, run.server.panicError(c.Context, c.req, p)
 		}
 	}()
-	defer c.close()
+	defer c.endCall()
 	return run.server.runTool(c, run.tool)
 }
 
-// settleTask stores the end of a run. It returns the call to run next if the function only waits for
-// the user to finish at a URL.
+// settleTask stores the end of a run. It returns the call to run next if the function only waits
+// for the user to finish at a URL.
 func (run *taskRun) settleTask(c *call, res *mcp.Result, err error) (next *call) {
 	if res == askedInTask && len(c.input.openQuestions) == 0 {
 		next = run.server.newCall(run.ctx, c.req, c.params)
@@ -121,7 +124,7 @@ const (
 func (run *taskRun) storeEnd(tool string, change func(*tasks.Record)) {
 	expiry := time.Now().Add(run.options.TTL)
 	for pause := firstStorePause; ; pause = min(2*pause, maxStorePause) {
-		_, _, err := run.server.updateTask(run.id, change)
+		err := run.updateTask(change)
 		if err == nil || errors.Is(err, tasks.ErrUnknown) { // unknown means expired
 			return
 		}
@@ -143,22 +146,19 @@ func (run *taskRun) storeEnd(tool string, change func(*tasks.Record)) {
 	}
 }
 
-// leaveToNextProcess leaves a task that was stopped by the end of its server to the process that runs
-// next, as if this one had been killed. It reports false if the store ends with this process.
+// leaveToNextProcess leaves a task that was stopped by the end of its server to the process that
+// runs next, as if this one had been killed. It reports false if the store ends with this process.
 func (run *taskRun) leaveToNextProcess() bool {
 	store := run.server.tasks.store
-	if context.Cause(run.ctx) != errServerClosed || !store.IsGone(noRunner) {
+	if context.Cause(run.ctx) != errServerClosed || !store.IsGone(tasks.NoRunner) {
 		return false
 	}
-	_, _, err := run.server.updateTask(run.id, func(next *tasks.Record) { next.Runner = noRunner })
+	err := run.updateTask(func(next *tasks.Record) { next.Runner = tasks.NoRunner })
 	if err != nil && !errors.Is(err, tasks.ErrUnknown) { // this process will be gone too
 		run.server.opts.Logger.WarnContext(run.ctx, "a task ends with this process", "err", err)
 	}
 	return true
 }
-
-// noRunner is the runner of a task that no process runs.
-const noRunner = "-"
 
 // transition returns the change of the record that the end of a run makes.
 func (run *taskRun) transition(c *call, res *mcp.Result, err error) (change func(*tasks.Record), failed error) {
@@ -269,9 +269,42 @@ func (run *taskRun) storeLater() {
 // storeMessage stores the latest message. The caller holds run.mu.
 func (run *taskRun) storeMessage() {
 	run.storedAt = time.Now()
-	_, _, err := run.server.updateTask(run.id, func(next *tasks.Record) { next.Message = run.message })
+	err := run.updateTask(func(next *tasks.Record) { next.Message = run.message })
 	if err != nil && !errors.Is(err, tasks.ErrUnknown) {
 		run.server.opts.Logger.WarnContext(run.ctx, "a task's message cannot be stored", "err", err)
+	}
+}
+
+// updateTask changes the record of the task, unless the task has ended. If another run has begun
+// since, it changes nothing, cancels this run and returns nil. It also returns nil if an earlier
+// try has stored the end of the run without an acknowledgement.
+func (run *taskRun) updateTask(change func(next *tasks.Record)) error {
+	r, changed, err := tasks.Update(context.Background(), run.server.tasks.store, run.id, func(next *tasks.Record) bool {
+		if next.Epoch != run.epoch || next.Status != tasks.Working {
+			return false
+		}
+		change(next)
+		next.Updated = time.Now()
+		return true
+	})
+	switch {
+	case changed:
+		run.server.announceTask(r)
+	case err == nil && r.Epoch != run.epoch:
+		run.cancel(errTaskTakenOver)
+	}
+	return err
+}
+
+// checkRecord cancels the run if the task has ended, or if another run of it has begun.
+func (run *taskRun) checkRecord(r *tasks.Record) {
+	switch {
+	case r.Epoch != run.epoch:
+		run.cancel(errTaskTakenOver)
+	case r.Status == tasks.Cancelled:
+		run.cancel(errTaskCancelled)
+	case r.Status.IsTerminal():
+		run.cancel(errTaskEnded)
 	}
 }
 
@@ -279,69 +312,6 @@ func (run *taskRun) latestMessage() string {
 	run.mu.Lock()
 	defer run.mu.Unlock()
 	return run.message
-}
-
-// taskRuns holds the tasks of a server: the store, and the runs of this process.
-type taskRuns struct {
-	store   tasks.Store
-	closing chan struct{} // closed when the server closes
-
-	mu      sync.Mutex // guards the rest
-	running map[string]*taskRun
-}
-
-func (t *taskRuns) init(store tasks.Store) {
-	t.store, t.closing = store, make(chan struct{})
-	t.running = map[string]*taskRun{}
-}
-
-func (t *taskRuns) addRun(run *taskRun) error {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.isClosed() {
-		return errServerClosed
-	}
-	t.running[run.id] = run
-	return nil
-}
-
-func (t *taskRuns) removeRun(run *taskRun) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.running[run.id] == run {
-		delete(t.running, run.id)
-	}
-}
-
-// cancelRun cancels the run of a task in this process, if it has one.
-func (t *taskRuns) cancelRun(id string, cause error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if run := t.running[id]; run != nil {
-		run.cancel(cause)
-	}
-}
-
-// isClosed reports whether the server has closed.
-func (t *taskRuns) isClosed() bool {
-	select {
-	case <-t.closing:
-		return true
-	default:
-		return false
-	}
-}
-
-// close cancels all runs and refuses new ones.
-func (t *taskRuns) close() {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if !t.isClosed() {
-		close(t.closing)
-	}
-	for _, run := range t.running {
-		run.cancel(errServerClosed)
-	}
 }
 
 // updateTask changes a task that has not ended, and notifies the clients that listen to it.

@@ -31,7 +31,8 @@ func (s *failingStore) Replace(ctx context.Context, r *tasks.Record) error {
 	return s.Store.Replace(ctx, r)
 }
 
-// A result is stored when the store works again. A result that the store never takes fails the task.
+// A result is stored when the store works again. A result that the store never takes fails the
+// task.
 func TestTaskEndsWhileStoreFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := &failingStore{Store: new(tasks.Memory), largest: 1000}

@@ -15,8 +15,8 @@ import (
 	"github.com/dowel-mcp/dowel/taskstore"
 )
 
-// storedServer returns a server whose tasks are in a folder, and a function that ends it as the end of
-// its process would. The tools block for as long as block is true.
+// storedServer returns a server whose tasks are in a folder, and a function that ends it as the end
+// of its process would. The tools block for as long as block is true.
 func storedServer(t *testing.T, folder string, block bool, runs *atomic.Int32) (*server.Server, func()) {
 	t.Helper()
 	store := taskstore.OnDisk(folder)

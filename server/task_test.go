@@ -253,8 +253,8 @@ func TestTaskAsksURL(t *testing.T) {
 	})
 }
 
-// A cancelled task stays cancelled, whatever its function returns. Its context ends, as it does when
-// the task expires and when the server closes.
+// A cancelled task stays cancelled, whatever its function returns. Its context ends, as it does
+// when the task expires and when the server closes.
 func TestTaskStops(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer()

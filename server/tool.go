@@ -26,8 +26,8 @@ type ToolOptions struct {
 	InputSchema json.RawMessage
 	// OutputSchema replaces the schema that is inferred from Out.
 	OutputSchema json.RawMessage
-	// Scopes are the permissions that a caller over HTTP needs for the tool. The transport refuses a
-	// call without them, and the refusal tells the client which scopes to ask for (package
+	// Scopes are the permissions that a caller over HTTP needs for the tool. The transport refuses
+	// a call without them, and the refusal tells the client which scopes to ask for (package
 	// auth/resource). On standard streams the user is the owner of the process, and scopes do not
 	// count.
 	Scopes []string
@@ -206,13 +206,16 @@ func validToolName(name string) bool {
 
 // collectDefaults returns an object of the defaults of optional properties, or nil without any.
 func collectDefaults(s *schema.Schema) json.RawMessage {
-	all := map[string]json.RawMessage{}
+	var all map[string]json.RawMessage
 	for _, p := range s.Properties() {
 		if !p.Required && p.Default != nil {
+			if all == nil {
+				all = map[string]json.RawMessage{}
+			}
 			all[p.Name] = p.Default
 		}
 	}
-	if len(all) == 0 {
+	if all == nil {
 		return nil
 	}
 	raw, _ := mcp.Encode(all) // cannot fail: the values come from a parsed schema
@@ -254,7 +257,7 @@ func (s *Server) callTool(ctx context.Context, req *mcp.Request) (*mcp.Result, e
 		}
 	}
 	c := s.newCall(ctx, req, p)
-	defer c.close()
+	defer c.endCall()
 	if refused, err := s.checkToolCall(c, t); refused != nil || err != nil {
 		return refused, err
 	}

@@ -12,12 +12,12 @@ import (
 	"github.com/dowel-mcp/dowel/internal/tasks"
 )
 
-// OnDisk returns a store in a folder, for the Tasks of server.Options and gateway.Options. It runs an
-// embedded NATS server with JetStream, which listens nowhere and starts with the first task. Only one
-// process at a time may use a folder; tasks of another one are refused. Every state of a task that a
-// client has seen is on the disk: it survives the end of the process, and a loss of power as far as
-// the disk keeps what it has synced. The files hold arguments and results in plain text, in a folder
-// that only its user can read.
+// OnDisk returns a store in a folder, for the Tasks of server.Options and gateway.Options. It runs
+// an embedded NATS server with JetStream, which listens nowhere and starts with the first task.
+// Only one process at a time may use a folder; tasks of another one are refused. Every state of a
+// task that a client has seen is on the disk: it survives the end of the process, and a loss of
+// power as far as the disk keeps what it has synced. The files hold arguments and results in plain
+// text, in a folder that only its user can read.
 //
 // Several servers and gateways may share a store. Close it after them.
 func OnDisk(folder string) tasks.Store { return taskengine.OnDisk(folder) }

@@ -5,8 +5,8 @@ package transport
 // A Conn that wraps another one must implement them too, or it takes the abilities of the inner
 // Conn away.
 //
-// Other optional interfaces are described in package mcp: those of handlers at [mcp.Handler], and
-// [mcp.Notifier] for transports.
+// Package mcp describes other optional interfaces: [mcp.Handler] names the interfaces of handlers,
+// and [mcp.Notifier] is for transports.
 
 // TryWriter is implemented by a Conn that can often send a frame without waiting.
 //

@@ -9,10 +9,10 @@ import "github.com/dowel-mcp/dowel/internal/quota"
 // A client is the principal of a request, and without one the connection.
 type Limits struct {
 	// Bytes bounds the messages that wait: answers and notifications that clients have not read,
-	// responses that wait for the rest of their batch, and requests that have not arrived completely.
-	// Events that clients may resume from count too, until others need the room. The defaults are 256
-	// MiB and 64 MiB for each client. Up to 16 KiB of a connection do not count, and a single message
-	// may have any size.
+	// responses that wait for the rest of their batch, and requests that have not arrived
+	// completely. Events that clients may resume from count too, until others need the room. The
+	// defaults are 256 MiB and 64 MiB for each client. Up to 16 KiB of a connection do not count,
+	// and a single message may have any size.
 	//
 	// Where a message would exceed a limit, connections that have not read anything for two seconds
 	// are cut off first: at the limit of a client its own, and at the other limit connections of

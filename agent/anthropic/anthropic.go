@@ -15,7 +15,8 @@
 //   - Content that the model cannot read becomes a text that describes it: sounds, binary
 //     resources, images of other types than JPEG, PNG, GIF and WebP or over [Options.MaxMedia],
 //     and all images of a failed call.
-//   - A tool whose name or schema cannot be made acceptable is left out, and [Options.Warn] says why.
+//   - A tool whose name or schema cannot be made acceptable is left out, and [Options.Warn] says
+//     why.
 //   - Thoughts go back to the model that thought them, unchanged and in their places, and to no
 //     other model. If the API stops accepting them, as after a change of the system prompt, they
 //     are left out, and Warn says so. Thoughts at the end of a message are left out.
@@ -58,7 +59,7 @@ const Adaptive = -1
 // minBudget is the smallest thinking budget that the API takes, in tokens.
 const minBudget = 1024
 
-// Options configure a [Model]. Model is required, and Key if the server demands one.
+// Options configure a model. Model is required, and Key if the server demands one.
 type Options struct {
 	// Model is the model's name.
 	Model string
@@ -114,8 +115,8 @@ func (o *Options) setDefaults() {
 	}
 }
 
-// Model is a model of one server. It is safe for concurrent use.
-type Model struct {
+// model implements [agent.Model].
+type model struct {
 	opts     Options
 	client   *modelhttp.Client
 	adaptive atomic.Bool // the model takes no thinking budget
@@ -127,12 +128,15 @@ type Model struct {
 	forgotten map[string]bool // reasoning that the API does not accept any more
 }
 
-var _ agent.Model = (*Model)(nil)
-
-// New returns a model. It sends nothing: a wrong key or name shows as the error of the first reply.
-func New(o Options) *Model {
+// New returns a model of one server, which is safe for concurrent use and has the optional method
+// Name. It sends nothing: a wrong key or name shows as the error of the first reply.
+//
+// If a reply has reached the limit of its length, the message has Cut set, and the call that was
+// being written is left out. A reply that the provider's safeguards end is an error that wraps
+// [ErrRefused], after the deltas so far.
+func New(o Options) agent.Model {
 	o.setDefaults()
-	m := &Model{opts: o, prepared: map[string]preparedTool{}, warned: map[string]bool{}, forgotten: map[string]bool{}}
+	m := &model{opts: o, prepared: map[string]preparedTool{}, warned: map[string]bool{}, forgotten: map[string]bool{}}
 	m.client = &modelhttp.Client{
 		URL:    modelhttp.JoinURL(cmp.Or(o.BaseURL, DefaultBaseURL), "/v1/messages"),
 		Header: http.Header{"Anthropic-Version": {apiVersion}}, HTTP: o.HTTPClient, Retries: o.Retries,
@@ -149,23 +153,21 @@ func New(o Options) *Model {
 var adaptiveModels = []string{"claude-opus-4-6", "claude-mythos-preview"}
 
 // Window implements [agent.Model].
-func (m *Model) Window() int { return max(0, m.opts.Window) }
+func (m *model) Window() int { return max(0, m.opts.Window) }
 
 // Name returns the model's name.
-func (m *Model) Name() string { return m.opts.Model }
+func (m *model) Name() string { return m.opts.Model }
 
-// Reply implements [agent.Model]. If the reply has reached the limit of its length, the message has
-// Cut set, and the call that was being written is left out. A reply that the provider's safeguards
-// end is an error that wraps [ErrRefused], after the deltas so far.
-func (m *Model) Reply(ctx context.Context, c agent.Conversation) iter.Seq2[agent.Delta, error] {
+// Reply implements [agent.Model], as [New] says.
+func (m *model) Reply(ctx context.Context, c agent.Conversation) iter.Seq2[agent.Delta, error] {
 	return func(yield func(agent.Delta, error) bool) {
-		r := &reply{Model: m, ctx: ctx, yield: yield}
+		r := &reply{model: m, ctx: ctx, yield: yield}
 		r.streamReply(c)
 	}
 }
 
 // warnOnce tells the user text, unless it has been told before.
-func (m *Model) warnOnce(text string) {
+func (m *model) warnOnce(text string) {
 	m.mu.Lock()
 	known := m.warned[text]
 	m.warned[text] = true
@@ -179,7 +181,7 @@ func (m *Model) warnOnce(text string) {
 }
 
 // takeNotices returns the notices that no reply has yielded yet.
-func (m *Model) takeNotices() []string {
+func (m *model) takeNotices() []string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	notices := m.notices

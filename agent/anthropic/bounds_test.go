@@ -36,7 +36,7 @@ func TestBounds(t *testing.T) {
 				notices++
 			}
 		}
-		if notices != 1 || m.Name() != "claude-test" {
+		if notices != 1 || m.(interface{ Name() string }).Name() != "claude-test" {
 			t.Errorf("%d notices", notices)
 		}
 		sent := struct {

@@ -42,7 +42,7 @@ func appendBlock(blocks []block, b block) []block {
 }
 
 // contentBlock turns content of the user or of a tool into a text or an image.
-func (m *Model) contentBlock(c mcp.Content) block {
+func (m *model) contentBlock(c mcp.Content) block {
 	switch {
 	case c.Type == mcp.ContentText:
 		return textBlock(c.Text)
@@ -58,7 +58,7 @@ func (m *Model) contentBlock(c mcp.Content) block {
 	return textBlock(c.String())
 }
 
-func (m *Model) resourceBlock(r *mcp.ResourceContents) block {
+func (m *model) resourceBlock(r *mcp.ResourceContents) block {
 	if r.Blob == nil {
 		return textBlock(fmt.Sprintf("[The resource %s%s:]\n%s", r.URI, ofType(r.MIMEType), r.Text))
 	}
@@ -86,7 +86,7 @@ func describeLink(r *mcp.Resource) string {
 // imageBlock returns an image, or a text that tells the model why it is left out. The type is
 // detected from the bytes: the API refuses the whole request if they are of another type than
 // declared. label names the image in the text.
-func (m *Model) imageBlock(label string, data []byte, mimeType string) block {
+func (m *model) imageBlock(label string, data []byte, mimeType string) block {
 	found := http.DetectContentType(data)
 	switch {
 	case !slices.Contains(imageTypes, found):

@@ -17,23 +17,23 @@ import (
 // ErrRefused is wrapped by the error of a reply that the provider's safeguards have ended.
 var ErrRefused = errors.New("the model refused to answer")
 
-// Error is an error that the server has sent. The errors of [Model.Reply] wrap it, which say what
-// to do about it.
+// Error is an error that the server has sent. The errors of a reply wrap it and say how to correct
+// the fault.
 type Error = modelhttp.ProviderError
 
 // place is the base URL as it may be shown and stored.
-func (m *Model) place() string {
+func (m *model) place() string {
 	return cmp.Or(secretmask.URL(m.opts.BaseURL), DefaultBaseURL)
 }
 
 // maskSecrets hides the secrets of the base URL and the key.
-func (m *Model) maskSecrets(text string) string {
+func (m *model) maskSecrets(text string) string {
 	return secretmask.ModelText(text, m.opts.BaseURL, m.opts.Key)
 }
 
 // explain returns an error that says what to do about err and wraps it. characters is the length
 // of the reply's text so far. Secrets of the base URL and the key are hidden.
-func (m *Model) explain(ctx context.Context, characters int, err error) error {
+func (m *model) explain(ctx context.Context, characters int, err error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
@@ -48,7 +48,7 @@ func (m *Model) explain(ctx context.Context, characters int, err error) error {
 
 // explainRefusal says what to do about an error of the server. A conversation that does not fit
 // into the window is [agent.ErrContextLength].
-func (m *Model) explainRefusal(e *Error) error {
+func (m *model) explainRefusal(e *Error) error {
 	kind, status, suffix := e.Type, e.Status, e.Suffix()
 	mentions := func(phrase string) bool { return strings.Contains(strings.ToLower(e.Message), phrase) }
 	switch {

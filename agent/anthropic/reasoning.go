@@ -29,7 +29,7 @@ func (b returnedBlock) isThought() bool {
 	return json.Unmarshal(b.Block, &head) == nil && strings.HasSuffix(head.Type, "thinking")
 }
 
-func (m *Model) encodeReasoning(blocks []returnedBlock) json.RawMessage {
+func (m *model) encodeReasoning(blocks []returnedBlock) json.RawMessage {
 	if len(blocks) == 0 {
 		return nil
 	}
@@ -38,7 +38,7 @@ func (m *Model) encodeReasoning(blocks []returnedBlock) json.RawMessage {
 
 // returnedBlocks returns the blocks of a message's reasoning that go back to the API; none if
 // another model made them.
-func (m *Model) returnedBlocks(data json.RawMessage) []returnedBlock {
+func (m *model) returnedBlocks(data json.RawMessage) []returnedBlock {
 	var r reasoning
 	if len(data) == 0 || json.Unmarshal(data, &r) != nil || r.Provider != provider || r.Model != m.opts.Model {
 		return nil
@@ -53,7 +53,7 @@ func (m *Model) returnedBlocks(data json.RawMessage) []returnedBlock {
 
 // forgetThoughts leaves the thoughts in messages out of all later requests. It reports whether the
 // messages hold any.
-func (m *Model) forgetThoughts(messages []agent.Message) (found bool) {
+func (m *model) forgetThoughts(messages []agent.Message) (found bool) {
 	for _, msg := range messages {
 		if len(m.returnedBlocks(msg.Reasoning)) == 0 {
 			continue

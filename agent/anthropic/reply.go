@@ -22,7 +22,7 @@ const maxPauses = 10
 // reply is one reply in progress. It takes more than one request if the API pauses it, or if the
 // first request is changed after an error.
 type reply struct {
-	*Model
+	*model
 	ctx        context.Context
 	yield      func(agent.Delta, error) bool
 	started    bool // text or thoughts have been yielded
@@ -57,7 +57,7 @@ func (r *reply) yieldDelta(d agent.Delta) bool {
 	return !r.left
 }
 
-// yieldNotices yields the notices of [Model.warnOnce].
+// yieldNotices yields the notices of [model.warnOnce].
 func (r *reply) yieldNotices() {
 	for _, text := range r.takeNotices() {
 		if !r.yieldDelta(agent.Delta{Notice: text}) {
@@ -116,7 +116,7 @@ func (r *reply) requestReply(c agent.Conversation) error {
 		if msg.stopReason != "pause_turn" {
 			return explainStop(msg.stopReason, msg.explanation)
 		}
-		w := turnWriter{Model: r.Model, sentIDs: map[string]bool{}}
+		w := turnWriter{model: r.model, sentIDs: map[string]bool{}}
 		w.addTurn(roleAssistant, w.assistantBlocks(*r.currentMessage()))
 		request.Messages = append(turns[:len(turns):len(turns)], w.turns...)
 	}

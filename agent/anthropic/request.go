@@ -4,11 +4,11 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/dowel-mcp/dowel/agent"
+	"github.com/dowel-mcp/dowel/internal/lazyregexp"
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
@@ -26,7 +26,7 @@ var placeholderTool = &tool{Name: "no_tool", Description: "There are no tools at
 	InputSchema: json.RawMessage(`{"type":"object"}`)}
 
 // messagesRequest turns a conversation into a request.
-func (m *Model) messagesRequest(c agent.Conversation) *messagesRequest {
+func (m *model) messagesRequest(c agent.Conversation) *messagesRequest {
 	r := &messagesRequest{
 		Model:     m.opts.Model,
 		MaxTokens: m.opts.MaxTokens,
@@ -59,7 +59,7 @@ func (m *Model) messagesRequest(c agent.Conversation) *messagesRequest {
 // setThinking asks the model to think. The API accepts a thinking budget only if the last message
 // with calls begins with its thoughts. They are missing if another model made the calls or if they
 // were dropped; then the request has no budget.
-func (m *Model) setThinking(r *messagesRequest) {
+func (m *model) setThinking(r *messagesRequest) {
 	switch budget := m.opts.Thinking; {
 	case budget == 0:
 	case budget < 0 || m.adaptive.Load():
@@ -95,8 +95,8 @@ func markCacheEnds(turns []turn) {
 
 // turnsOf turns messages into turns: the roles alternate, the user has the first and the last
 // turn, and no turn is empty.
-func (m *Model) turnsOf(messages []agent.Message) []turn {
-	w := turnWriter{Model: m, sentIDs: map[string]bool{}}
+func (m *model) turnsOf(messages []agent.Message) []turn {
+	w := turnWriter{model: m, sentIDs: map[string]bool{}}
 	for _, msg := range messages {
 		if msg.Role == mcp.RoleAssistant {
 			w.addTurn(roleAssistant, w.assistantBlocks(msg))
@@ -115,7 +115,7 @@ func (m *Model) turnsOf(messages []agent.Message) []turn {
 
 // turnWriter writes the turns of a conversation in their order.
 type turnWriter struct {
-	*Model
+	*model
 	turns   []turn
 	calls   int             // number of calls so far, for made-up ids
 	sentIDs map[string]bool // ids of calls, as they are sent
@@ -182,15 +182,15 @@ func (w *turnWriter) assistantBlocks(msg agent.Message) (blocks []block) {
 }
 
 var (
-	idPattern   = regexp.MustCompile(`^[a-zA-Z0-9_-]+$`)
-	namePattern = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,128}$`)
+	idPattern   = lazyregexp.New(`^[a-zA-Z0-9_-]+$`)
+	namePattern = lazyregexp.New(`^[a-zA-Z0-9_-]{1,128}$`)
 )
 
 // addCallID returns the id under which a call is sent: its own, unless the API would refuse it or
 // an earlier call has it. Servers exist that count calls from 0 in each reply.
 func (w *turnWriter) addCallID(id string) string {
 	sent := id
-	for w.calls++; !idPattern.MatchString(sent) || w.sentIDs[sent]; {
+	for w.calls++; !idPattern().MatchString(sent) || w.sentIDs[sent]; {
 		sent = fmt.Sprintf("call_%d", w.calls)
 		if w.sentIDs[sent] {
 			w.calls++
@@ -216,11 +216,11 @@ func (w *turnWriter) takeCallID(id string) string {
 // acceptedName returns the name of a called tool as the API accepts it. Models of other providers
 // make up names that it refuses.
 func acceptedName(name string) string {
-	if namePattern.MatchString(name) {
+	if namePattern().MatchString(name) {
 		return name
 	}
 	accepted := strings.Map(func(r rune) rune {
-		if idPattern.MatchString(string(r)) {
+		if idPattern().MatchString(string(r)) {
 			return r
 		}
 		return '_'

@@ -6,10 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 
+	"github.com/dowel-mcp/dowel/internal/lazyregexp"
 	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/dowel-mcp/dowel/schema"
 )
@@ -43,7 +43,7 @@ type preparedTool struct {
 const maxPrepared = 4096
 
 // toolDefinitions returns the definitions of tools, the last of them marked for the prompt cache.
-func (m *Model) toolDefinitions(tools []mcp.Tool) (all []*tool) {
+func (m *model) toolDefinitions(tools []mcp.Tool) (all []*tool) {
 	names := map[string]bool{}
 	for _, t := range tools {
 		p := m.prepareTool(t)
@@ -66,7 +66,7 @@ func (m *Model) toolDefinitions(tools []mcp.Tool) (all []*tool) {
 }
 
 // prepareTool applies the rules, or returns the stored result for an unchanged tool.
-func (m *Model) prepareTool(t mcp.Tool) preparedTool {
+func (m *model) prepareTool(t mcp.Tool) preparedTool {
 	key := t.Name + "\x00" + t.Description + "\x00" + string(t.InputSchema)
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -102,7 +102,7 @@ func applyRules(t mcp.Tool) preparedTool {
 }
 
 func (d *definition) checkName() error {
-	if !namePattern.MatchString(d.name) {
+	if !namePattern().MatchString(d.name) {
 		return errors.New("its name has to be of 1 to 128 letters, digits, _ and -")
 	}
 	return nil
@@ -137,11 +137,11 @@ func (d *definition) setObjectType() error {
 	return nil
 }
 
-var propertyPattern = regexp.MustCompile(`^[a-zA-Z0-9_.-]{1,64}$`)
+var propertyPattern = lazyregexp.New(`^[a-zA-Z0-9_.-]{1,64}$`)
 
 func (d *definition) checkProperties() error {
 	for _, name := range slices.Sorted(maps.Keys(parseObject(d.schema["properties"]))) {
-		if !propertyPattern.MatchString(name) {
+		if !propertyPattern().MatchString(name) {
 			return fmt.Errorf("the name of its parameter %q has to be of 1 to 64 letters, digits, _, . and -", name)
 		}
 	}

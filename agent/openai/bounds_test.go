@@ -37,7 +37,7 @@ func TestBounds(t *testing.T) {
 			}
 			cut = cut || delta.Message != nil && delta.Message.Cut
 		}
-		if notices != 1 || !cut || m.Name() != "m" {
+		if notices != 1 || !cut || m.(interface{ Name() string }).Name() != "m" {
 			t.Errorf("%d notices, cut %v", notices, cut)
 		}
 		var sent struct {

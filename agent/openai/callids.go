@@ -3,9 +3,9 @@ package openai
 import (
 	"crypto/sha256"
 	"fmt"
-	"regexp"
 	"slices"
 
+	"github.com/dowel-mcp/dowel/internal/lazyregexp"
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
@@ -60,7 +60,7 @@ func (c *callIDs) takeCall(id string) (sent, name string) {
 	return call.sent, call.name
 }
 
-var invalidInName = regexp.MustCompile(`[^a-zA-Z0-9_-]`)
+var invalidInName = lazyregexp.New(`[^a-zA-Z0-9_-]`)
 
 // acceptedName returns the name of a called tool as servers accept it. Models make up names that
 // servers refuse.
@@ -68,6 +68,6 @@ func acceptedName(name string) string {
 	if name == "" {
 		return unknownName
 	}
-	accepted := invalidInName.ReplaceAllString(name, "_")
+	accepted := invalidInName().ReplaceAllString(name, "_")
 	return accepted[:min(len(accepted), maxCallName)]
 }

@@ -28,7 +28,7 @@ func detectType(data []byte) string {
 
 // partOf turns a content block into a part. isMedia is false if it became text. ok is false if
 // the block holds no text.
-func (m *Model) partOf(c mcp.Content) (p part, isMedia, ok bool) {
+func (m *model) partOf(c mcp.Content) (p part, isMedia, ok bool) {
 	if kind, data, mime := mediaOf(c); kind != "" {
 		p, omitted := m.mediaPart(kind, data, mime)
 		if omitted == "" {
@@ -56,7 +56,7 @@ func mediaOf(c mcp.Content) (kind string, data []byte, mime string) {
 
 // mediaPart returns an image or a sound as a part, or a text that tells the model why the media
 // is left out.
-func (m *Model) mediaPart(kind string, data []byte, mime string) (p part, omitted string) {
+func (m *model) mediaPart(kind string, data []byte, mime string) (p part, omitted string) {
 	label := fmt.Sprintf("[%s of type %s, %d bytes", kind, mime, len(data))
 	found := detectType(data)
 	switch format := soundFormats[found]; {
@@ -91,7 +91,7 @@ func textOf(c mcp.Content) string {
 
 // resultText returns the text of a tool's result, and its media, which a tool message cannot
 // hold: they follow in a message of the user.
-func (m *Model) resultText(r *mcp.ToolResultContent) (text string, media []part) {
+func (m *model) resultText(r *mcp.ToolResultContent) (text string, media []part) {
 	var lines []string
 	for _, c := range r.Content {
 		p, isMedia, ok := m.partOf(c)

@@ -20,7 +20,7 @@ func TestLongReply(t *testing.T) {
 	tools := []mcp.Tool{{Name: "write"}}
 	for name, play := range map[string]func() int{
 		"text": func() int {
-			r := (&Model{}).newReply(nil)
+			r := (&model{}).newReply(nil)
 			for range pieces {
 				r.addText(nil, piece)
 			}
@@ -34,7 +34,7 @@ func TestLongReply(t *testing.T) {
 			return len(*thought.Reasoning)
 		},
 		"a call whose name and id are repeated": func() int {
-			r := (&Model{}).newReply(tools)
+			r := (&model{}).newReply(tools)
 			for from := 0; from < len(argument); from += len(piece) {
 				part := string(argument[from:min(from+len(piece), len(argument))])
 				r.calls.addFragment(fragment{ID: "1", Function: calledFunction{Name: "write", Arguments: part}})
@@ -42,7 +42,7 @@ func TestLongReply(t *testing.T) {
 			return len(r.calls.toolUses(false)[0].Input)
 		},
 		"a call in the text": func() int {
-			r := (&Model{opts: Options{ToolsInPrompt: true}}).newReply(tools)
+			r := (&model{opts: Options{ToolsInPrompt: true}}).newReply(tools)
 			text := fmt.Sprintf("%s\n{\"name\":\"write\",\"arguments\":%s}\n```", callFence, argument)
 			for from := 0; from < len(text); from += len(piece) {
 				r.addText(nil, text[from:min(from+len(piece), len(text))])

@@ -20,11 +20,11 @@ const (
 
 // chatMessages turns a conversation into chat messages. Each result of a call becomes a message of
 // its own, right behind the calls. Other content of the same message follows as the user's.
-func (m *Model) chatMessages(c agent.Conversation) (all []message) {
+func (m *model) chatMessages(c agent.Conversation) (all []message) {
 	if strings.TrimSpace(c.System) != "" {
 		all = append(all, message{Content: c.System, Role: "system"})
 	}
-	w := messageWriter{Model: m, returnThoughts: m.returnsThoughts(c)}
+	w := messageWriter{model: m, returnThoughts: m.returnsThoughts(c)}
 	for _, msg := range betweenUsers(c.Messages) {
 		if msg.Role == mcp.RoleAssistant {
 			all = append(all, w.assistantMessage(&msg))
@@ -55,7 +55,7 @@ func betweenUsers(messages []agent.Message) []agent.Message {
 
 // messageWriter writes the messages of one conversation in their order.
 type messageWriter struct {
-	*Model
+	*model
 	returnThoughts bool
 	calls          callIDs
 }

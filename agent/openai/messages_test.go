@@ -163,11 +163,11 @@ func TestMaxTools(t *testing.T) {
 		if err := json.Unmarshal(s.Requests()[0].Body, &body); err != nil {
 			t.Fatal(err)
 		}
-		if got := m.MaxTools(); got != tt.want || len(body.Tools) != tt.sent || notices != tt.want/2 {
+		if got := m.(interface{ MaxTools() int }).MaxTools(); got != tt.want || len(body.Tools) != tt.sent || notices != tt.want/2 {
 			t.Errorf("%d, and %d were sent; %+v", got, len(body.Tools), tt)
 		}
 	}
-	if got := openai.New(openai.Options{}).MaxTools(); got != 128 {
+	if got := openai.New(openai.Options{}).(interface{ MaxTools() int }).MaxTools(); got != 128 {
 		t.Errorf("%d tools at OpenAI", got)
 	}
 }

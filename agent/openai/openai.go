@@ -43,7 +43,7 @@ const (
 	openAIMaxDescription = 1024 // characters
 )
 
-// Options configure a [Model]. Only Model has no default.
+// Options configure a model. Only Model has no default.
 type Options struct {
 	// Model is the name by which the server knows the model.
 	Model string
@@ -132,8 +132,8 @@ func (o *Options) isOpenAI() bool {
 	return host == "openai.com" || strings.HasSuffix(host, ".openai.com") || strings.HasSuffix(host, ".openai.azure.com")
 }
 
-// Model is a model of one server. It is safe for concurrent use.
-type Model struct {
+// model implements [agent.Model].
+type model struct {
 	opts   Options
 	client *modelhttp.Client
 
@@ -142,12 +142,16 @@ type Model struct {
 	notices []string // for the next reply to yield
 }
 
-var _ agent.Model = (*Model)(nil)
-
-// New returns a model. It sends nothing: wrong options show as the error of the first reply.
-func New(o Options) *Model {
+// New returns a model of one server, which is safe for concurrent use and has the optional methods
+// Name and MaxTools. It sends nothing: wrong options show as the error of the first reply.
+//
+// The arguments of a reply's calls are JSON objects. If the model has written something else, they
+// are its text as a JSON string, which no tool takes: the tool's error tells the model. A call
+// without an id gets one. If the reply has reached the limit of its length, the message has Cut
+// set, and the call that was being written is left out.
+func New(o Options) agent.Model {
 	o.setDefaults()
-	m := &Model{opts: o, warned: map[string]bool{}}
+	m := &model{opts: o, warned: map[string]bool{}}
 	m.client = &modelhttp.Client{
 		URL: modelhttp.JoinURL(o.BaseURL, "/chat/completions"), Header: http.Header{}, HTTP: o.HTTPClient, Retries: o.Retries,
 		Place: m.place(), Kind: "chat completions", Advice: o.baseURLAdvice(), Mask: m.maskSecrets, Final: isUnpaid, EventsOf: eventsOfCompletion,
@@ -159,24 +163,21 @@ func New(o Options) *Model {
 }
 
 // Name returns the model's name.
-func (m *Model) Name() string { return m.opts.Model }
+func (m *model) Name() string { return m.opts.Model }
 
 // Window implements [agent.Model].
-func (m *Model) Window() int { return m.opts.Window }
+func (m *model) Window() int { return m.opts.Window }
 
 // MaxTools returns how many tools a conversation may offer, [Options.MaxTools]; 0: any number.
-func (m *Model) MaxTools() int {
+func (m *model) MaxTools() int {
 	if m.opts.ToolsInPrompt {
 		return 0
 	}
 	return max(0, m.opts.MaxTools)
 }
 
-// Reply implements [agent.Model]. The arguments of the reply's calls are JSON objects. If the model
-// has written something else, they are its text as a JSON string, which no tool takes: the tool's
-// error tells the model. A call without an id gets one. If the reply has reached the limit of its
-// length, the message has Cut set, and the call that was being written is left out.
-func (m *Model) Reply(ctx context.Context, c agent.Conversation) iter.Seq2[agent.Delta, error] {
+// Reply implements [agent.Model], as [New] says.
+func (m *model) Reply(ctx context.Context, c agent.Conversation) iter.Seq2[agent.Delta, error] {
 	return func(yield func(agent.Delta, error) bool) {
 		switch message, err := m.requestReply(ctx, c, yield); {
 		case errors.Is(err, errListenerLeft):
@@ -189,7 +190,7 @@ func (m *Model) Reply(ctx context.Context, c agent.Conversation) iter.Seq2[agent
 }
 
 // requestReply yields the deltas of a reply and returns its message.
-func (m *Model) requestReply(ctx context.Context, c agent.Conversation, yield func(agent.Delta, error) bool) (*agent.Message, error) {
+func (m *model) requestReply(ctx context.Context, c agent.Conversation, yield func(agent.Delta, error) bool) (*agent.Message, error) {
 	if m.opts.Model == "" {
 		return nil, errors.New("no model is named: give the name by which the server knows it")
 	}
@@ -223,7 +224,7 @@ func (m *Model) requestReply(ctx context.Context, c agent.Conversation, yield fu
 }
 
 // requestBody returns the body of the request for a reply, with the members of Options.Extra.
-func (m *Model) requestBody(c agent.Conversation) (json.RawMessage, error) {
+func (m *model) requestBody(c agent.Conversation) (json.RawMessage, error) {
 	body, err := encodeJSON(m.newRequest(c))
 	if err != nil || len(m.opts.Extra) == 0 {
 		return body, err
@@ -240,7 +241,7 @@ func (m *Model) requestBody(c agent.Conversation) (json.RawMessage, error) {
 	return encodeJSON(members)
 }
 
-func (m *Model) newRequest(c agent.Conversation) chatRequest {
+func (m *model) newRequest(c agent.Conversation) chatRequest {
 	r := chatRequest{Model: m.opts.Model, StreamOptions: streamOptions{IncludeUsage: true}, Stream: true}
 	if m.opts.ToolsInPrompt {
 		r.Messages = m.promptMessages(c)
@@ -259,7 +260,7 @@ func (m *Model) newRequest(c agent.Conversation) chatRequest {
 }
 
 // maxTokens returns the limit of a reply; 0: none.
-func (m *Model) maxTokens(c agent.Conversation) int {
+func (m *model) maxTokens(c agent.Conversation) int {
 	switch own := max(0, m.opts.MaxTokens); {
 	case c.MaxTokens <= 0:
 		return own
@@ -271,7 +272,7 @@ func (m *Model) maxTokens(c agent.Conversation) int {
 }
 
 // warnOnce tells the user text, unless it has been told before.
-func (m *Model) warnOnce(text string) {
+func (m *model) warnOnce(text string) {
 	m.mu.Lock()
 	known := m.warned[text]
 	m.warned[text] = true
@@ -286,7 +287,7 @@ func (m *Model) warnOnce(text string) {
 
 // tellUser tells the user something about one reply. It reports whether the listener is still
 // there.
-func (m *Model) tellUser(text string, yield func(agent.Delta, error) bool) bool {
+func (m *model) tellUser(text string, yield func(agent.Delta, error) bool) bool {
 	switch {
 	case text == "":
 		return true
@@ -297,9 +298,9 @@ func (m *Model) tellUser(text string, yield func(agent.Delta, error) bool) bool 
 	return true
 }
 
-// yieldNotices yields the notices of [Model.warnOnce]. It reports whether the listener is still
-// there.
-func (m *Model) yieldNotices(yield func(agent.Delta, error) bool) bool {
+// yieldNotices yields the notices of [model.warnOnce]. It reports whether the listener
+// is still there.
+func (m *model) yieldNotices(yield func(agent.Delta, error) bool) bool {
 	m.mu.Lock()
 	notices := m.notices
 	m.notices = nil

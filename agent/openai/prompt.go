@@ -46,7 +46,7 @@ func promptDefinitions(tools []mcp.Tool) string {
 
 // promptMessages turns a conversation into messages without calls: the assistant's text holds the
 // calls, and the user's text the results.
-func (m *Model) promptMessages(c agent.Conversation) (all []message) {
+func (m *model) promptMessages(c agent.Conversation) (all []message) {
 	system := strings.TrimSpace(c.System + "\n\n" + promptDefinitions(c.Tools))
 	if system != "" {
 		all = append(all, message{Content: system, Role: "system"})
@@ -87,7 +87,7 @@ func callBlock(use *mcp.ToolUse) string {
 
 // promptParts returns a message of the user with the results in it as text. names are the names
 // of the called tools by the ids of the calls.
-func (m *Model) promptParts(msg *agent.Message, names map[string]string) (parts []part) {
+func (m *model) promptParts(msg *agent.Message, names map[string]string) (parts []part) {
 	for _, block := range msg.Content {
 		r := block.ToolResult
 		if r == nil {

@@ -3,9 +3,9 @@ package openai
 import (
 	"bytes"
 	"encoding/json"
-	"regexp"
 	"strings"
 
+	"github.com/dowel-mcp/dowel/internal/lazyregexp"
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
@@ -231,11 +231,11 @@ func (p *promptReader) parseCall(raw json.RawMessage, sure bool) (use mcp.ToolUs
 	return use, p.tools[use.Name] && given != nil
 }
 
-var nameMember = regexp.MustCompile(`"(?:name|tool)"\s*:\s*"([^"]+)"`)
+var nameMember = lazyregexp.New(`"(?:name|tool)"\s*:\s*"([^"]+)"`)
 
 // nameIn finds the tool's name in broken JSON.
 func nameIn(body string) string {
-	if found := nameMember.FindStringSubmatch(body); found != nil {
+	if found := nameMember().FindStringSubmatch(body); found != nil {
 		return found[1]
 	}
 	return unknownName

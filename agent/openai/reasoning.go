@@ -62,7 +62,7 @@ func (t *thoughts) encodeFor(from string) json.RawMessage {
 }
 
 // thoughtsOf returns the thoughts stored in a message; zero if they are another server's.
-func (m *Model) thoughtsOf(msg *agent.Message) (t thoughts) {
+func (m *model) thoughtsOf(msg *agent.Message) (t thoughts) {
 	if len(msg.Reasoning) == 0 || json.Unmarshal(msg.Reasoning, &t) != nil || t.From != m.place() {
 		return thoughts{}
 	}
@@ -78,7 +78,7 @@ func (t *thoughts) messageMembers() (content, reasoning *string) {
 }
 
 // returnsThoughts reports whether the server gets thoughts back with a conversation.
-func (m *Model) returnsThoughts(c agent.Conversation) bool {
+func (m *model) returnsThoughts(c agent.Conversation) bool {
 	switch m.opts.Reasoning {
 	case reasoningAlways:
 		return true

@@ -17,7 +17,7 @@ import (
 
 // reply puts a message together from the chunks of a stream.
 type reply struct {
-	model    *Model
+	model    *model
 	text     strings.Builder
 	thoughts thoughts
 	calls    callAssembler
@@ -26,7 +26,7 @@ type reply struct {
 	finish   string // the reason for the end; "" before it
 }
 
-func (m *Model) newReply(tools []mcp.Tool) *reply {
+func (m *model) newReply(tools []mcp.Tool) *reply {
 	r := &reply{model: m}
 	for i := range tools {
 		r.calls.tools = append(r.calls.tools, tools[i].Name)

@@ -3,18 +3,18 @@ package openai
 import (
 	"encoding/json"
 	"fmt"
-	"regexp"
 	"strings"
 	"unicode/utf8"
 
+	"github.com/dowel-mcp/dowel/internal/lazyregexp"
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
-var toolName = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,64}$`)
+var toolName = lazyregexp.New(`^[a-zA-Z0-9_-]{1,64}$`)
 
 // toolDefinitions returns the definitions of tools. A tool that cannot be made acceptable is left
 // out with a warning, because the server would refuse the whole conversation.
-func (m *Model) toolDefinitions(tools []mcp.Tool) (all []tool) {
+func (m *model) toolDefinitions(tools []mcp.Tool) (all []tool) {
 	seen := map[string]bool{}
 	for i := range tools {
 		t := &tools[i]
@@ -37,8 +37,8 @@ func (m *Model) toolDefinitions(tools []mcp.Tool) (all []tool) {
 	return all
 }
 
-func (m *Model) functionOf(t *mcp.Tool) (f function, err error) {
-	if !toolName.MatchString(t.Name) {
+func (m *model) functionOf(t *mcp.Tool) (f function, err error) {
+	if !toolName().MatchString(t.Name) {
 		return f, fmt.Errorf("its name has to consist of at most 64 letters, digits, _ and -")
 	}
 	parameters, notes, err := acceptSchema(t.InputSchema)
@@ -55,7 +55,7 @@ func (m *Model) functionOf(t *mcp.Tool) (f function, err error) {
 
 // splitDescription cuts a description that is longer than MaxDescription at the end of a word.
 // The rest goes into the description of the parameters, which has no limit.
-func (m *Model) splitDescription(text string, parameters json.RawMessage) (string, json.RawMessage) {
+func (m *model) splitDescription(text string, parameters json.RawMessage) (string, json.RawMessage) {
 	limit := m.opts.MaxDescription
 	if limit <= 0 || utf8.RuneCountInString(text) <= limit {
 		return text, parameters

@@ -49,8 +49,8 @@ func sealRecord(key *storeKey, id string, r *auth.Record) ([]byte, error) {
 	return json.Marshal(&e)
 }
 
-// open decrypts the record with an id.
-func (e *envelope) open(key *storeKey, id string) (*auth.Record, error) {
+// decryptRecord decrypts the record with an id.
+func (e *envelope) decryptRecord(key *storeKey, id string) (*auth.Record, error) {
 	gcm, err := key.cipher()
 	if err != nil {
 		return nil, err

@@ -54,7 +54,7 @@ func (f *flow) begin(authorizationURL string) error {
 
 // endFlow forgets the flow.
 func (f *flow) endFlow() {
-	redirects.remove(f)
+	redirects.removeFlow(f)
 	if f.release != nil {
 		f.release()
 	}

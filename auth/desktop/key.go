@@ -24,7 +24,8 @@ const (
 
 	// probeTimeout bounds the trial of the keyring before the first record is written.
 	probeTimeout = 2 * time.Second
-	// keyringTimeout bounds a request to a keyring that has the key. The user may have to unlock it.
+	// keyringTimeout bounds a request to a keyring that has the key. The user may have
+	// to unlock it.
 	keyringTimeout = 15 * time.Second
 )
 

@@ -37,7 +37,7 @@ type boundPort struct {
 	users     int  // the number of flows that use the port; at 0 it is closed
 }
 
-func (b *boundPort) serve(listening net.Listener) {
+func (b *boundPort) serveListener(listening net.Listener) {
 	b.listeners = append(b.listeners, listening)
 	go func() { _ = b.server.Serve(listening) }()
 }
@@ -109,14 +109,14 @@ func (l *redirectListener) bindPort(port int, ipv6 bool) error {
 		}
 		b = &boundPort{server: newRedirectServer(l)}
 		l.bound[port] = b
-		b.serve(listening)
+		b.serveListener(listening)
 	}
 	if ipv6 {
 		listening, err := net.Listen("tcp6", net.JoinHostPort("::1", strconv.Itoa(port)))
 		switch {
 		case err == nil:
 			b.ipv6 = true
-			b.serve(listening)
+			b.serveListener(listening)
 		case errors.Is(err, errInUse):
 			if b.users == 0 {
 				l.closePort(port)
@@ -167,7 +167,7 @@ func (l *redirectListener) addFlow(f *flow) {
 	l.flows = append(l.flows, f)
 }
 
-func (l *redirectListener) remove(f *flow) {
+func (l *redirectListener) removeFlow(f *flow) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for i := range l.flows {
@@ -178,9 +178,9 @@ func (l *redirectListener) remove(f *flow) {
 	}
 }
 
-// find returns the flow with the given state, redirect path and port, or nil. It does not stop at
-// the first match, so that its duration tells nothing about the states of other flows.
-func (l *redirectListener) find(state, path string, port int) *flow {
+// findFlow returns the flow with the given state, redirect path and port, or nil. It does not stop
+// at the first match, so that its duration tells nothing about the states of other flows.
+func (l *redirectListener) findFlow(state, path string, port int) *flow {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	var found *flow
@@ -220,7 +220,7 @@ func (l *redirectListener) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		writePage(w, status, "This is not the answer of a login.")
 		return
 	}
-	f := l.find(values.Get("state"), r.URL.Path, port)
+	f := l.findFlow(values.Get("state"), r.URL.Path, port)
 	switch {
 	case f == nil:
 		writePage(w, http.StatusBadRequest, "No login waits for this answer. Begin it again in the program.")

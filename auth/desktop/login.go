@@ -20,12 +20,12 @@ type Login struct {
 	// Show is called with each page that the user must open, before the browser opens it. It must
 	// be set, because a browser may open on another machine, or not at all.
 	Show func(Page)
-	// OpenBrowser opens a page. nil means the command in the environment variable BROWSER, run without
-	// a shell, or else the user's default browser. An error is passed to Warn.
+	// OpenBrowser opens a page. nil means the command in the environment variable BROWSER, run
+	// without a shell, or else the user's default browser. An error is passed to Warn.
 	OpenBrowser func(url string) error
-	// Paste reads one line from the user: the URL to which the browser was redirected, for a browser
-	// that cannot reach this process. Login calls it again after a line that does not belong to the
-	// login, until ctx ends. nil means that the user cannot paste.
+	// Paste reads one line from the user: the URL to which the browser was redirected, for a
+	// browser that cannot reach this process. Login calls it again after a line that does not
+	// belong to the login, until ctx ends. nil means that the user cannot paste.
 	Paste func(ctx context.Context) (string, error)
 	// Warn is called with problems that do not end the login. nil ignores them.
 	Warn func(error)

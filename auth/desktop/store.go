@@ -178,7 +178,7 @@ func (s *Store) readRecord(ctx context.Context, id string) (*auth.Record, error)
 	if box.Key != key.id {
 		return nil, fmt.Errorf("the login in %s was encrypted with the key %s, and the key in use is %s: use that key, or remove the file and log in again", path, box.Key, key.id)
 	}
-	r, err := box.open(key, id)
+	r, err := box.decryptRecord(key, id)
 	if err != nil {
 		return nil, &damagedError{path, err}
 	}

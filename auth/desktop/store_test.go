@@ -418,7 +418,7 @@ func TestErrorsShowNoSecret(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := parsed.open(key, "id"); err == nil || strings.Contains(err.Error(), "canary") {
+	if _, err := parsed.decryptRecord(key, "id"); err == nil || strings.Contains(err.Error(), "canary") {
 		t.Errorf("the error is %v", err)
 	}
 }

@@ -64,8 +64,9 @@ func newTokenCache() *tokenCache {
 		local: verificationPool{bySender: map[string]int{}}, asking: verificationPool{bySender: map[string]int{}}}
 }
 
-// find returns the verdict about a token. It reports false if there is none, or none valid at now.
-func (c *tokenCache) find(key tokenKey, now time.Time) (verdict, bool) {
+// findVerdict returns the verdict about a token. It reports false if there is none, or none valid
+// at now.
+func (c *tokenCache) findVerdict(key tokenKey, now time.Time) (verdict, bool) {
 	c.mu.RLock()
 	v, isYoung := c.young[key]
 	if !isYoung {

@@ -13,7 +13,8 @@ import (
 	"github.com/dowel-mcp/dowel/internal/oauth"
 )
 
-// introspect asks the issuers about a token that names none, in order, until one vouches for it.
+// introspect asks the issuers in order about a token that names no issuer, until one of
+// them knows it.
 func (s *Server) introspect(ctx context.Context, raw string) (*Token, error) {
 	failures := []error{errors.New("the token is not a JWT that names an issuer, and cannot be looked up")}
 	for _, i := range s.issuers {
@@ -48,7 +49,7 @@ func (i *issuer) introspect(ctx context.Context, raw string, now time.Time) (*To
 		r.SetBasicAuth(url.QueryEscape(i.Introspection.ClientID), url.QueryEscape(i.Introspection.ClientSecret))
 	}
 	var answer json.RawMessage
-	if _, err := i.send(r, &answer); err != nil {
+	if _, err := i.readDocument(r, &answer); err != nil {
 		i.renewMetadata(ctx)
 		return nil, &unavailableError{fmt.Errorf("introspection: %w", err)}
 	}

@@ -131,7 +131,7 @@ func TestRefusedTokensPushOutNone(t *testing.T) {
 	for n := range 3 * maxRefused {
 		c.addVerdict(newTokenKey(strings.Repeat("x", n%100)+string(rune('a'+n%26))+time.Duration(n).String()), verdict{err: io.EOF, until: now.Add(time.Minute)})
 	}
-	if _, ok := c.find(valid, now); !ok {
+	if _, ok := c.findVerdict(valid, now); !ok {
 		t.Error("the valid token is forgotten")
 	}
 	if len(c.refused) > maxRefused {
@@ -140,7 +140,7 @@ func TestRefusedTokensPushOutNone(t *testing.T) {
 	for n := range 2*halfCache - 1 {
 		c.addVerdict(newTokenKey(time.Duration(n).String()), verdict{until: now.Add(time.Minute)})
 		if n%1000 == 0 {
-			if _, ok := c.find(valid, now); !ok {
+			if _, ok := c.findVerdict(valid, now); !ok {
 				t.Fatalf("a token in use is forgotten after %d others", n)
 			}
 		}

@@ -95,11 +95,11 @@ func (i *issuer) fetch(ctx context.Context, address string, v any) (http.Header,
 		return nil, err
 	}
 	r.Header.Set("Accept", "application/json")
-	return i.send(r, v)
+	return i.readDocument(r, v)
 }
 
-// send sends a request and reads the JSON document of the answer into v.
-func (i *issuer) send(r *http.Request, v any) (http.Header, error) {
+// readDocument sends a request and reads the JSON document of the answer into v.
+func (i *issuer) readDocument(r *http.Request, v any) (http.Header, error) {
 	resp, err := i.client.Do(r)
 	if err != nil {
 		return nil, err

@@ -84,7 +84,7 @@ func (i *issuer) verifyJWT(ctx context.Context, raw string, now time.Time) (*Tok
 	if err != nil {
 		return nil, err
 	}
-	keys, err := i.keys.find(ctx, header.KeyID, header.Algorithm)
+	keys, err := i.keys.findKeys(ctx, header.KeyID, header.Algorithm)
 	if err != nil {
 		return nil, err
 	}

@@ -21,7 +21,7 @@ type keySet struct {
 	mu       sync.Mutex
 	keys     []jose.JSONWebKey
 	fetched  time.Time     // when keys was read
-	stale    time.Time     // from then on, find reads keys again in the background
+	stale    time.Time     // from then on, findKeys reads keys again in the background
 	tried    time.Time     // when the latest fetch ended, or began if it is in progress
 	err      error         // of the latest fetch that has ended
 	fetching chan struct{} // closed when the fetch in progress ends; nil if none is in progress
@@ -29,8 +29,9 @@ type keySet struct {
 
 const (
 	maxKeys = 100
-	// minKeyLife and maxKeyLife bound the max-age that an issuer may give its keys. If the issuer does
-	// not answer when they are stale, the keys stay in use for maxKeyLife and minKeyLife together.
+	// minKeyLife and maxKeyLife bound the max-age that an issuer may give its keys. If
+	// the issuer does not answer when they are stale, the keys stay in use for maxKeyLife
+	// and minKeyLife together.
 	minKeyLife = 5 * time.Minute
 	maxKeyLife = 24 * time.Hour
 	// refetchAfter is the shortest time between two requests for the keys, or the metadata, of an
@@ -38,11 +39,11 @@ const (
 	refetchAfter = 30 * time.Second
 )
 
-// find returns the keys that may have signed a token with the given key id and algorithm; none if
-// the issuer has no such key. It waits until the keys are read if it has none, or if the id is
-// unknown and the last fetch is refetchAfter ago. Stale keys are read again in the background. An
-// error means that the issuer does not answer or that ctx has ended.
-func (k *keySet) find(ctx context.Context, id, algorithm string) ([]jose.JSONWebKey, error) {
+// findKeys returns the keys that may have signed a token with the given key id and algorithm, or
+// none if the issuer has no such key. It waits for a fetch if no keys were read yet, or if the id
+// is unknown and the last fetch is refetchAfter ago. It reads stale keys again in the background.
+// An error means that the issuer does not answer or that ctx has ended.
+func (k *keySet) findKeys(ctx context.Context, id, algorithm string) ([]jose.JSONWebKey, error) {
 	for {
 		k.mu.Lock()
 		now := k.issuer.now()

@@ -17,11 +17,11 @@ import (
 
 // Options configure a [Server]. URL and Issuers are required.
 type Options struct {
-	// URL is the address of the MCP endpoint as clients know it, with the path: also behind a proxy.
-	// It is the resource for which clients ask tokens. Paths below it are resources too, so one
-	// Server can protect several endpoints. A token for URL is valid for all of them, a token for a
-	// path below it is valid for that path only. If URL names a loopback host, its other names are
-	// the same address.
+	// URL is the address of the MCP endpoint as clients know it, with the path: also behind a
+	// proxy. It is the resource for which clients ask tokens. Paths below it are resources too, so
+	// one Server can protect several endpoints. A token for URL is valid for all of them, a token
+	// for a path below it is valid for that path only. If URL names a loopback host, its other
+	// names are the same address.
 	URL string
 	// Issuers are the authorization servers that may issue tokens for this server, the preferred
 	// one first.
@@ -72,8 +72,8 @@ type Issuer struct {
 	// EdDSA, and the longer variants of the first three. Symmetric algorithms are an error.
 	Algorithms []string
 	// RequireType refuses signed tokens without the type at+jwt (RFC 9068). Without it, the type
-	// JWT, which many authorization servers use, is accepted for tokens with scope, scp, or roles of
-	// a client, if they do not look like ID tokens.
+	// JWT, which many authorization servers use, is accepted for tokens with scope, scp, or roles
+	// of a client, if they do not look like ID tokens.
 	RequireType bool
 	// Introspection asks the issuer about opaque tokens. nil refuses them. An opaque token does not
 	// name its issuer: each issuer with Introspection sees it, in order, until one knows it.
@@ -93,8 +93,8 @@ type Introspection struct {
 // clockSkew is how far the clocks of issuers may differ from ours.
 const clockSkew = time.Minute
 
-// check returns the URL of the resource, or the first mistake.
-func (o *Options) check() (*url.URL, error) {
+// checkOptions returns the URL of the resource, or the first mistake.
+func (o *Options) checkOptions() (*url.URL, error) {
 	u, err := parseURL(o.URL)
 	if err != nil {
 		return nil, fmt.Errorf("resource: URL: %w", err)

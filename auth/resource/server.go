@@ -36,7 +36,7 @@ type Server struct {
 // New returns a Server, or an error that names the first mistake in the options. It does not
 // contact the issuers.
 func New(opts Options) (*Server, error) {
-	u, err := opts.check()
+	u, err := opts.checkOptions()
 	if err != nil {
 		return nil, err
 	}

@@ -22,7 +22,7 @@ const (
 func (s *Server) findToken(ctx context.Context, remote, raw string) (*httpwire.Authorization, error) {
 	key := newTokenKey(raw)
 	now := s.now()
-	if v, ok := s.cache.find(key, now); ok {
+	if v, ok := s.cache.findVerdict(key, now); ok {
 		if v.err == nil && v.expires.Add(clockSkew).Before(now) {
 			return nil, refuse(codeInvalidToken, errors.New("the token has expired"))
 		}

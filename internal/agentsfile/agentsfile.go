@@ -34,8 +34,8 @@ type File struct {
 	Text string // "" if Err is set
 	// Project says that the file came with a project.
 	Project bool
-	// Agreed says that the file may be given to a model: it is the user's own, or the user agreed to
-	// it. Changed says that the user agreed to an earlier content.
+	// Agreed says that the file may be given to a model: it is the user's own, or the user agreed
+	// to it. Changed says that the user agreed to an earlier content.
 	Agreed, Changed bool
 	Err             error // the file cannot be used
 }

@@ -58,8 +58,8 @@ func fallbackLockPath(target, folder string) (string, error) {
 // tryLockWait is long enough for a holder that only looks whether the lock is held.
 const tryLockWait = 100 * time.Millisecond
 
-// TryLock locks a file that serves as a lock alone, and creates it if it does not exist. ok is false
-// if another holder has it, in this process or in another one. unlock removes the file.
+// TryLock locks a file that serves as a lock alone, and creates it if it does not exist. ok is
+// false if another holder has it, in this process or in another one. unlock removes the file.
 func TryLock(path string) (unlock func(), ok bool, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), tryLockWait)
 	defer cancel()

@@ -22,8 +22,8 @@ type Record struct {
 	Client string `json:"client,omitzero"`
 	// Replica is the replica that has written the line, if it is another one.
 	Replica string `json:"replica,omitzero"`
-	// Method is the method of the request, or of the user's action: servers/enable, disable, restart,
-	// login, trust or logout, definitions/accept, config/save or import. No user makes
+	// Method is the method of the request, or of the user's action: servers/enable, disable,
+	// restart, login, trust or logout, definitions/accept, config/save or import. No user makes
 	// definitions/change and config/change.
 	Method string `json:"method"`
 	// Server is the upstream. Name is the upstream's tool, prompt or URI.
@@ -57,10 +57,29 @@ func WithTarget(ctx context.Context, t *Target) context.Context {
 	return context.WithValue(ctx, targetKey{}, t)
 }
 
-// SetTarget sets the target of the context, if it has one.
+// recordKey is the context key of the *Record of a request.
+type recordKey struct{}
+
+// WithRecord returns a context in which r gets the upstream and the item of its request.
+func WithRecord(ctx context.Context, r *Record) context.Context {
+	return context.WithValue(ctx, recordKey{}, r)
+}
+
+// SetTarget sets the target of the context and of its record, if it has them.
 func SetTarget(ctx context.Context, t Target) {
 	if to, ok := ctx.Value(targetKey{}).(*Target); ok {
 		*to = t
+	}
+	if r, ok := ctx.Value(recordKey{}).(*Record); ok {
+		r.Server, r.Name = t.Server, t.Name
+	}
+}
+
+// SetTool names the tool of a task in the record of the context, if it has one. It changes nothing
+// if the record names an upstream, since the gateway has named the tool then.
+func SetTool(ctx context.Context, tool string) {
+	if r, ok := ctx.Value(recordKey{}).(*Record); ok && r.Server == "" {
+		r.Name = tool
 	}
 }
 

@@ -1,6 +1,6 @@
-// Package callmark gives a call a mark that the journal records, so that a program finds the frames
-// of its own call among those of other clients that call the same tool. The mark travels in the
-// request's _meta, and is random: it tells servers nothing.
+// Package callmark gives a call a mark that the journal records. By the mark, a program tells its
+// own call from other clients' calls of the same tool. The mark travels in the request's _meta. It
+// is random, so it tells servers nothing.
 package callmark
 
 import "context"
@@ -14,7 +14,7 @@ const MaxLength = 64
 // contextKey is the context key of a mark.
 type contextKey struct{}
 
-// With returns a context that marks the calls that are made with it.
+// With returns a context for calls with the mark.
 func With(ctx context.Context, mark string) context.Context {
 	return context.WithValue(ctx, contextKey{}, mark)
 }

@@ -28,8 +28,8 @@ type Item[U Upstream] struct {
 	// Definition is the item's definition under WireName, LocalDefinition under LocalName. Both
 	// follow the definition's rules.
 	Definition, LocalDefinition json.RawMessage
-	// TaskSupport is the member execution.taskSupport of a tool of 2025-11-25, which the definitions
-	// lack: "optional", "required", or something else for a tool without tasks.
+	// TaskSupport is the member execution.taskSupport of a tool of 2025-11-25, which the
+	// definitions lack: "optional", "required", or something else for a tool without tasks.
 	TaskSupport string
 
 	headers  mcpwire.ToolHeaders   // a tool's parameters that header fields mirror

@@ -12,8 +12,8 @@ import (
 )
 
 // Each conversation is a client of its own at the running dowel, also if that is the process of the
-// agent: it shares no connection, limit or question with another conversation, and keeps its tasks when
-// another process continues it.
+// agent: it shares no connection, limit or question with another conversation, and keeps its tasks
+// when another process continues it.
 func TestConversationIsClient(t *testing.T) {
 	unsetModels(t)
 	u := newTestUser(t)

@@ -58,8 +58,9 @@ func (u *testUser) answerAsk(id uint64, answer string) {
 	}
 }
 
-// An approval can be given in the terminal and in the console of the running dowel: the first answer
-// counts, and both sides see where it was given. When the dowel ends, the terminal continues alone.
+// An approval can be given in the terminal and in the console of the running dowel: the first
+// answer counts, and both sides see where it was given. When the dowel ends, the terminal continues
+// alone.
 func TestChatSharedApproval(t *testing.T) {
 	u := newTestUser(t)
 	u.startDaemon()

@@ -20,8 +20,8 @@ import (
 
 var recordDemo = flag.Bool("demo", false, "record TestChatTour in "+demoPath)
 
-// demoPath is the recording of the tour, in asciinema's format of version 2: a header, and a line for
-// each piece of output with its time in seconds.
+// demoPath is the recording of the tour, in asciinema's format of version 2: a header, and a line
+// for each piece of output with its time in seconds.
 const demoPath = "../../docs/demo.cast"
 
 // demoHeader is the first line of the recording.
@@ -158,8 +158,8 @@ func readDemo(t *testing.T) (header demoHeader, events []demoEvent) {
 
 var machinePath = regexp.MustCompile(`/(tmp|home|root|Users|var|private)/`)
 
-// The recording plays all screens of the guide, names no folder of the machine that recorded it, and
-// leaves the terminal as it was. make demo renews it.
+// The recording plays all screens of the guide, names no folder of the machine that recorded it,
+// and leaves the terminal as it was. make demo renews it.
 func TestDemo(t *testing.T) {
 	t.Parallel()
 	header, events := readDemo(t)

@@ -34,7 +34,7 @@ func TestChatScreenForms(t *testing.T) {
 	p.typeText("m\r")
 	p.awaitScreen("It was visited.")
 	p.typeText("again\r")
-	p.awaitScreen("https://login.example.com/again")
+	p.awaitScreen("https://login.example.com/again", "I open it myself") // the call shows the URL before the form
 	p.typeText("n\r")
 	p.awaitScreen("It was not visited.")
 	p.typeText("\x04")
@@ -42,7 +42,8 @@ func TestChatScreenForms(t *testing.T) {
 	p.checkTerminalRestored()
 }
 
-// On the full screen, the user refuses a call with a reason, and changes the arguments of another one.
+// On the full screen, the user refuses a call with a reason, and changes the arguments of another
+// one.
 func TestChatScreenRefusesAndEdits(t *testing.T) {
 	ownState(t)
 	m := newModel(t, `{"turns": [`+addCall("1", "2")+`, {"expect": ["refused: use a calculator"], "text": "I see."}, `+

@@ -402,3 +402,31 @@ func TestChatResume(t *testing.T) {
 		t.Errorf("got %+v", out)
 	}
 }
+
+// dowel continues a conversation of an older dowel: a file with fewer kinds of lines and fields,
+// and with a call that its process did not finish.
+func TestChatContinuesOldFile(t *testing.T) {
+	folder := filepath.Join(ownState(t), "dowel", "sessions")
+	if err := os.MkdirAll(folder, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	const old = `{"session":{"version":1,"id":"20260102-150405-1a2b","began":"2026-01-02T15:04:05Z","model":"gpt-test"}}
+{"at":"2026-01-02T15:04:05Z","message":{"role":"user","content":[{"type":"text","text":"what is one and two"}]}}
+{"at":"2026-01-02T15:04:06Z","message":{"role":"assistant","content":[{"type":"text","text":"It is three."}]}}
+{"at":"2026-01-02T15:05:05Z","message":{"role":"user","content":[{"type":"text","text":"and again"}]}}
+{"at":"2026-01-02T15:05:06Z","message":{"role":"assistant","content":[{"type":"tool_use","id":"1","name":"cli-test__add","input":{"a":1,"b":2}}]}}
+`
+	path := filepath.Join(folder, "20260102-150405-1a2b.jsonl")
+	if err := os.WriteFile(path, []byte(old), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	m := newModel(t, `{"turns": [{"expectBody": ["It is three.", "and again", "go on"], "text": "I go on."}]}`)
+	out := runDowel(t, "go on\n", withTestServer(t, "chat", "--resume=20260102-150405-1a2b", "--model", "gpt-test", "--base-url", m.url)...)
+	if out.code != exit.OK || out.stdout != "I go on.\n" {
+		t.Errorf("got %+v", out)
+	}
+	now, err := os.ReadFile(path)
+	if err != nil || !strings.HasPrefix(string(now), old) || !strings.Contains(string(now), "I go on.") {
+		t.Errorf("the file does not go on: %v\n%s", err, now)
+	}
+}

@@ -66,9 +66,9 @@ type resizable struct {
 	sizes []terminalSize
 }
 
-// terminalSize is a size of a terminal. What the program has written for the size before may come behind
-// from, until it clears the screen. A real terminal shows that for a moment; the emulator cannot, because
-// it panics when a region to scroll is larger than its screen.
+// terminalSize is a size of a terminal. What the program has written for the size before may come
+// behind from, until it clears the screen. A real terminal shows that for a moment; the emulator
+// cannot, because it panics when a region to scroll is larger than its screen.
 type terminalSize struct {
 	from          int
 	columns, rows uint16
@@ -192,7 +192,7 @@ func TestChatScreenResize(t *testing.T) {
 	}
 }
 
-// Esc stops a reply, and what has come of it stays on the screen and in the conversation.
+// Esc stops a reply. The text that has arrived stays on the screen and in the conversation.
 func TestChatScreenKeepsPartialReply(t *testing.T) {
 	state := ownState(t)
 	m := startPiecewiseModel(t)

@@ -99,8 +99,8 @@ func TestChatWithoutModel(t *testing.T) {
 	}
 }
 
-// The last line of the full screen counts the servers that are ready and that have failed, and has the
-// cost of the conversation if the model's price is known.
+// The last line of the full screen counts the servers that are ready and that have failed, and has
+// the cost of the conversation if the model's price is known.
 func TestChatScreenStatus(t *testing.T) {
 	t.Parallel()
 	u := newTestUser(t)

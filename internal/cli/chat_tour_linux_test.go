@@ -60,7 +60,8 @@ var tourSteps = []tourStep{
 	{"\x03/quit\r", nil, ""},
 }
 
-// startTour saves a conversation of dowel run, and starts the chat of the tour. Slow calls become tasks.
+// startTour saves a conversation of dowel run, and starts the chat of the tour. Slow calls become
+// tasks.
 func startTour(t *testing.T, columns, rows uint16) (*pty, *testUser) {
 	t.Helper()
 	p, _ := newScreenUser(t)

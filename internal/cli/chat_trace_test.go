@@ -65,7 +65,7 @@ func TestChatTrace(t *testing.T) {
 	}
 }
 
-// checkRequest compares a stored request with the one that the provider has received.
+// checkRequest compares a stored request with the request that the provider has received.
 func checkRequest(t *testing.T, sent providerRequest, got *session.Prompt) {
 	t.Helper()
 	var system string

@@ -25,7 +25,8 @@ import (
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
-// sharedServers are replicas with the servers new and old, which run once in the cluster. old speaks 2025-11-25.
+// sharedServers are replicas with the servers new and old, which run once in the cluster. old
+// speaks 2025-11-25.
 type sharedServers struct {
 	t     *testing.T
 	users []*testUser
@@ -38,7 +39,8 @@ func startSharedServers(t *testing.T, n int) *sharedServers {
 	return startSharing(t, make([]string, n)...)
 }
 
-// startSharing starts a replica for each of the settings of gateway, which begin with a comma if they are not empty.
+// startSharing starts a replica for each of the settings of gateway, which begin with a comma if
+// they are not empty.
 func startSharing(t *testing.T, settings ...string) *sharedServers {
 	t.Helper()
 	cluster := natstest.Start(t, nil).ClientURL()
@@ -115,7 +117,8 @@ func (m *movingTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	return m.Transport.RoundTrip(r)
 }
 
-// dialMoving is dial for a client whose requests reach another replica after its first answer to a question.
+// dialMoving is dial for a client whose requests reach another replica after its first answer to a
+// question.
 func (s *sharedServers) dialMoving(replica int, revision mcp.Revision, next int) *client.Client {
 	s.t.Helper()
 	at, err := url.Parse(s.urls[next])
@@ -141,8 +144,8 @@ func (s *sharedServers) dialMoving(replica int, revision mcp.Revision, next int)
 	return c
 }
 
-// A server with "sharing": "cluster" runs once. Clients of each replica use it as if it ran there. When its owner
-// is killed, its calls end at once and another replica starts it.
+// A server with "sharing": "cluster" runs once. Clients of each replica use it as if it ran there.
+// When its owner is killed, its calls end at once and another replica starts it.
 func TestServerOncePerCluster(t *testing.T) {
 	s := startSharedServers(t, 3)
 	for _, suffix := range []string{"", "-old"} {
@@ -162,7 +165,8 @@ func TestServerOncePerCluster(t *testing.T) {
 	s.killOwner("new", "")
 }
 
-// watchElsewhere subscribes to changes of lists at each replica. Clients of the other ones cause them.
+// watchElsewhere subscribes to changes of lists at each replica. Clients of the other ones cause
+// them.
 func (s *sharedServers) watchElsewhere() {
 	for _, server := range []string{"new", "old"} {
 		s.awaitTool(server, s.toggleTool(server, 0))
@@ -246,7 +250,8 @@ func (s *sharedServers) restartElsewhere() {
 	}
 }
 
-// A slow call of a client of one replica becomes a task at the owner of the server. The client asks the owner for it.
+// A slow call of a client of one replica becomes a task at the owner of the server. The client asks
+// the owner for it.
 func TestTaskAtOwnerOfSharedServer(t *testing.T) {
 	s := startSharing(t, `, "tasks": {"after": "100ms"}`, `, "tasks": {"after": "1h"}`)
 	if owner := s.owner("new"); owner != 0 {
@@ -319,26 +324,9 @@ func (s *sharedServers) killOwner(server, suffix string) {
 	t := s.t
 	owner := s.owner(server)
 	other := (owner + 1) % len(s.users)
-	c := s.dial(other, mcp.LatestRevision)
-	began := make(chan struct{}, 100)
-	ended := make(chan error, 1)
-	go func() {
-		_, err := client.Call[string](t.Context(), c, server+"__slow", map[string]int{"seconds": 600}, client.CallOptions{OnProgress: func(mcp.ProgressParams) {
-			select {
-			case began <- struct{}{}:
-			default:
-			}
-		}})
-		ended <- err
-	}()
-	<-began
+	ended := s.beginSlowCall(other, server)
 	killed := time.Now()
-	u := s.users[owner]
-	if err := u.cmd.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
-	_ = u.cmd.Wait() // killed
-	u.cmd = nil
+	s.kill(owner)
 	select {
 	case err := <-ended:
 		t.Logf("the call in flight ended %v after the kill: %v", time.Since(killed), err)
@@ -348,8 +336,6 @@ func (s *sharedServers) killOwner(server, suffix string) {
 	case <-time.After(polltest.Limit):
 		t.Fatal("the call in flight has not ended")
 	}
-	s.users = append(s.users[:owner:owner], s.users[owner+1:]...)
-	s.urls = append(s.urls[:owner:owner], s.urls[owner+1:]...)
 	for _, u := range s.users {
 		u.awaitStates(map[string]hub.Status{"new": hub.Ready, "old": hub.Ready})
 	}

@@ -26,8 +26,8 @@ import (
 	"github.com/dowel-mcp/dowel/mcptest/authtest"
 )
 
-// balancer sends requests to the replicas in turn, without regard to sessions. It leaves out those
-// that do not answer.
+// balancer sends requests to the replicas in turn, without regard to sessions. It leaves out
+// replicas that do not answer.
 type balancer struct {
 	url string
 
@@ -123,6 +123,9 @@ func TestReplicasAsProcesses(t *testing.T) {
 	}
 	call("three replicas")
 	users[0].expectSuccess("One of 3 replicas of the cluster test", "status")
+	if out := users[0].runDowel("doctor"); !strings.Contains(out.stderr, "dowel: note: NATS does not tell") || !strings.Contains(out.stderr, "warning: the NATS server keeps one copy") {
+		t.Errorf("doctor: %s", out.stderr)
+	}
 	for _, u := range users {
 		polltest.Until(t, "the audit log has the calls of all replicas", func() bool {
 			log, err := os.ReadFile(filepath.Join(u.home, "audit.jsonl"))
@@ -140,6 +143,40 @@ func TestReplicasAsProcesses(t *testing.T) {
 	polltest.Until(t, "the lease of the killed one ends", func() bool {
 		return strings.Contains(users[0].runDowel("status").stdout, "One of 2 replicas")
 	})
+}
+
+// A client of 2024 has its stream at one process, and its messages reach the others, too.
+func TestStreamOf2024ThroughReplicas(t *testing.T) {
+	cluster := natstest.Start(t, nil).ClientURL()
+	at := startBalancer(t)
+	var users []*testUser
+	for range 2 {
+		u := newTestUser(t)
+		u.writeFile(u.userFile(), `{"gateway": {"token": "a-token-of-all-replicas"}, "servers": {"everything": `+u.builtInEntry("everything", "")+`}}`)
+		users = append(users, u)
+		at.add(t, u.startDaemon("--cluster", cluster))
+		u.awaitStates(map[string]hub.Status{"everything": hub.Ready})
+	}
+	header := http.Header{"Authorization": {"Bearer a-token-of-all-replicas"}}
+	own := &http.Client{Transport: &http.Transport{}}
+	c, err := client.Dial(t.Context(), at.url+"/sse", &client.Options{Logger: slog.New(slog.DiscardHandler),
+		HTTP: client.HTTP{Client: own, Header: func(context.Context) (http.Header, error) { return header, nil }}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Close(); own.CloseIdleConnections() })
+	for range 6 {
+		ctx, cancel := context.WithTimeout(t.Context(), polltest.Limit)
+		got, err := client.Call[string](ctx, c, "everything__echo", map[string]string{"message": "hello"})
+		cancel()
+		if err != nil || !strings.Contains(got, "hello") {
+			t.Errorf("%q, %v", got, err)
+		}
+	}
+	_ = c.Close()
+	for _, u := range users {
+		u.stopDaemon()
+	}
 }
 
 // A user logs in at an upstream through any replicas: the page, its redirects and the repeated call
@@ -181,7 +218,8 @@ func TestUserLoginThroughReplicas(t *testing.T) {
 	}
 }
 
-// A changed tool that the user accepts at one replica is offered by all. The user needs no other step.
+// A changed tool that the user accepts at one replica is offered by all. The user needs no other
+// step.
 func TestAcceptDefinitionsOfReplicas(t *testing.T) {
 	cluster := natstest.Start(t, nil).ClientURL()
 	var users []*testUser

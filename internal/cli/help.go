@@ -10,9 +10,9 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// shortenUsage leaves out the usage line of a group without a subcommand, although such a line works:
-// it shows help. It changes the text that cobra writes. Setting a template of cobra would link
-// text/template, and the linker then keeps each exported method of the program: 10 MB.
+// shortenUsage leaves out the usage line of a group without a subcommand, although such a line
+// works: it shows help. It changes the text that cobra writes. Setting a template of cobra would
+// link text/template, and the linker then keeps each exported method of the program: 10 MB.
 func shortenUsage(root *cobra.Command) {
 	writeUsage := root.UsageFunc()
 	root.SetUsageFunc(func(cmd *cobra.Command) error {
@@ -51,8 +51,8 @@ func wrapHelp(root *cobra.Command, out *term.Screen) {
 	})
 }
 
-// fullLine is the length from which on a line of a paragraph is taken for broken because it is full.
-// The next line then continues the sentence.
+// fullLine is the length from which on a line of a paragraph is taken for broken because it is
+// full. The next line then continues the sentence.
 const fullLine = 90
 
 // wrapHelpText breaks the lines that are longer than width columns. Sentences of a paragraph flow
@@ -77,8 +77,8 @@ func wrapHelpText(help string, width int) string {
 }
 
 // isContinuation reports whether next continues the sentence of the line before it. In a paragraph,
-// the line before is full, and both have the same indentation. In a table, next begins below the last
-// column of first, the line of the table.
+// the line before is full, and both have the same indentation. In a table, next begins below the
+// last column of first, the line of the table.
 func isContinuation(first, before, next string) bool {
 	firstIndent, firstTable := term.MeasureIndent(first)
 	beforeIndent, beforeTable := term.MeasureIndent(before)

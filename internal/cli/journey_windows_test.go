@@ -21,8 +21,8 @@ import (
 	"github.com/dowel-mcp/dowel/transport/streamable"
 )
 
-// windowsUser is a user of Windows with a home of their own. A user has one pipe, whatever the home:
-// the tests fail if a dowel of this user runs already.
+// windowsUser is a user of Windows with a home of their own. A user has one pipe, whatever the
+// home: the tests fail if a dowel of this user runs already.
 type windowsUser struct {
 	t    *testing.T
 	home string

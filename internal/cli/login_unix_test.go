@@ -186,8 +186,8 @@ func secretsOf(t *testing.T, as *authtest.Server, resource *authtest.Resource) m
 	return secrets
 }
 
-// dowel login --device logs in by a code that the user enters elsewhere, and shows no other secret of
-// the flow. Without such a flow at the server, it says so.
+// dowel login --device logs in by a code that the user enters elsewhere, and shows no other secret
+// of the flow. Without such a flow at the server, it says so.
 func TestLoginByCode(t *testing.T) {
 	t.Parallel()
 	as := authtest.Start(t, &authtest.Options{Quirks: []string{"registration-managed", "no-documents"}})

@@ -135,6 +135,11 @@ func (p *pty) typeText(text string) {
 func (p *pty) expectExit(code int) {
 	p.t.Helper()
 	_ = p.cmd.Wait() // ProcessState has the result
+	select {
+	case <-p.ended: // the output is complete
+	case <-time.After(polltest.Limit):
+		p.t.Errorf("a process still has the terminal after %v", polltest.Limit)
+	}
 	if got := p.cmd.ProcessState.ExitCode(); got != code {
 		p.mu.Lock()
 		defer p.mu.Unlock()

@@ -33,12 +33,19 @@ func TestRestartKeepsTasksAndSessions(t *testing.T) {
 	gateway := p.startDaemon()
 	p.awaitStates(map[string]hub.Status{"jobs": hub.Ready})
 	p.expectSuccess("1\n", "call", "jobs.work", "--task")
-	session := p.postMessage(gateway, "", `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"test","version":"1"}}}`)
+	session := p.postMessage(gateway, "", initializeMessage)
+	ended := p.postMessage(gateway, "", initializeMessage)
+	if status := p.requestSession(http.MethodDelete, gateway, ended, ""); status != http.StatusOK && status != http.StatusNoContent {
+		t.Errorf("the end of a session: status %d", status)
+	}
 	p.stopDaemon()
 
 	gateway = p.startDaemon("--new-key")
 	p.awaitStates(map[string]hub.Status{"jobs": hub.Ready})
-	p.postMessage(gateway, session, `{"jsonrpc":"2.0","id":2,"method":"tools/list"}`)
+	p.postMessage(gateway, session, listMessage)
+	if status := p.requestSession(http.MethodPost, gateway, ended, listMessage); status != http.StatusNotFound {
+		t.Errorf("a session that has ended before the restart: status %d, want 404", status)
+	}
 	polltest.Until(t, "the task asks", func() bool {
 		return strings.Contains(p.expectSuccess("jobs.work", "task", "list"), "input_required")
 	})
@@ -50,8 +57,9 @@ func TestRestartKeepsTasksAndSessions(t *testing.T) {
 	p.expectSuccess("done for Ann\n", "task", "wait", "1")
 }
 
-// A dowel that is killed loses no end of a task that it has made itself, and fails the others with the
-// cause. A dowel that cannot keep tasks makes none.
+// A dowel that is killed loses no end of a task that it has made itself, and fails the others with
+// the cause. A dowel that cannot keep tasks makes none, and says why in its status, which starts
+// nothing.
 func TestKillKeepsOwnTasks(t *testing.T) {
 	t.Parallel()
 	p := newTestUser(t)
@@ -85,7 +93,25 @@ func TestKillKeepsOwnTasks(t *testing.T) {
 	p.writeFile(folder, "no folder")
 	p.startDaemon()
 	p.awaitStates(map[string]hub.Status{"jobs": hub.Ready})
+	if s := p.runDowel("status"); strings.Contains(s.stderr, "tasks") {
+		t.Errorf("status before the first task: %s", s.stderr)
+	}
 	p.expectSuccess("rested\n", "call", "jobs.nap", "--task") // no task, but the result
+	if s := p.runDowel("status"); !strings.Contains(s.stderr, "tasks cannot be kept in "+folder) || !strings.Contains(s.stderr, "not a directory") {
+		t.Errorf("status does not say why there is no task: %s", s.stderr)
+	}
+	p.expectSuccess(`"problem":"tasks cannot be kept in `, "status", "--json")
+	if err := os.Remove(folder); err != nil {
+		t.Fatal(err)
+	}
+	p.runDowel("status")
+	if _, err := os.Stat(folder); !os.IsNotExist(err) {
+		t.Errorf("status has started the store of tasks: %v", err)
+	}
+	p.expectSuccess("", "call", "jobs.linger", "--task")
+	if s := p.runDowel("status"); strings.Contains(s.stderr, "tasks") {
+		t.Errorf("status after a stored task: %s", s.stderr)
+	}
 }
 
 // Without a file for its keys, dowel runs with random ones and says so.
@@ -103,10 +129,28 @@ func TestKeysCannotBeKept(t *testing.T) {
 	})
 }
 
-// postMessage sends a message to the gateway, which must accept it, and returns the id of the session.
+// postMessage sends a message to the gateway, which must accept it, and returns the id of the
+// session.
 func (u *testUser) postMessage(gateway, session, message string) string {
 	u.t.Helper()
-	req, err := http.NewRequestWithContext(u.t.Context(), http.MethodPost, gateway+"/mcp", strings.NewReader(message))
+	resp, text := u.sendInSession(http.MethodPost, gateway, session, message)
+	if resp.StatusCode != http.StatusOK || !strings.Contains(text, `"result"`) {
+		u.t.Fatalf("%s: %s, %s", message, resp.Status, text)
+	}
+	return resp.Header.Get("Mcp-Session-Id")
+}
+
+// requestSession sends a request of a session to the gateway, and returns the status.
+func (u *testUser) requestSession(method, gateway, session, message string) int {
+	u.t.Helper()
+	resp, _ := u.sendInSession(method, gateway, session, message)
+	return resp.StatusCode
+}
+
+// sendInSession sends a request to the gateway. An empty session opens one.
+func (u *testUser) sendInSession(method, gateway, session, message string) (resp *http.Response, text string) {
+	u.t.Helper()
+	req, err := http.NewRequestWithContext(u.t.Context(), method, gateway+"/mcp", strings.NewReader(message))
 	if err != nil {
 		u.t.Fatal(err)
 	}
@@ -116,13 +160,10 @@ func (u *testUser) postMessage(gateway, session, message string) string {
 			req.Header.Set(key, value)
 		}
 	}
-	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
+	if resp, err = http.DefaultClient.Do(req); err != nil {
 		u.t.Fatal(err)
 	}
 	defer resp.Body.Close()
-	if text, _ := io.ReadAll(resp.Body); resp.StatusCode != http.StatusOK || !strings.Contains(string(text), `"result"`) {
-		u.t.Fatalf("%s: %s, %s", message, resp.Status, text)
-	}
-	return resp.Header.Get("Mcp-Session-Id")
+	body, _ := io.ReadAll(resp.Body)
+	return resp, string(body)
 }

@@ -188,6 +188,10 @@ func TestRunWatch(t *testing.T) {
 			t.Errorf("the second run knows the first: %s", r.Body)
 		}
 	}
+	nothing := runDowel(t, "", "run", "--model", "gpt-test", "--base-url", m.url, "--server", "shell", "Look", "--watch", "shell:kv://x")
+	if want := "dowel: --watch: the server offers none of these changes\n"; nothing.code != exit.Protocol || nothing.stderr != want {
+		t.Errorf("a server without resources: exit code %d, %q, want %q", nothing.code, nothing.stderr, want)
+	}
 	for word, want := range map[string]string{
 		"elsewhere:test://ticking": "no server is called elsewhere", "nothing": "--watch nothing: write SERVER:URI",
 	} {

@@ -21,7 +21,8 @@ func sessionFiles(t *testing.T, state string) []string {
 	return found
 }
 
-// The conversation of dowel run is a file that dowel chat resumes and traces, and the console lists.
+// The conversation of dowel run is a file that dowel chat resumes and traces, and the console
+// lists.
 func TestRunSaves(t *testing.T) {
 	state := t.TempDir()
 	t.Setenv("XDG_STATE_HOME", state)
@@ -124,8 +125,8 @@ func TestRunResumes(t *testing.T) {
 	}
 }
 
-// Each run deletes the oldest runs beyond --keep-runs. Chats, and runs that were continued in a chat,
-// stay.
+// Each run deletes the oldest runs beyond --keep-runs. Chats, and runs that were continued in a
+// chat, stay.
 func TestRunsAreBounded(t *testing.T) {
 	state := t.TempDir()
 	t.Setenv("XDG_STATE_HOME", state)

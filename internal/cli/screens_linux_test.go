@@ -57,7 +57,7 @@ func compareScreen(t *testing.T, name string, columns uint16, rows []string) {
 }
 
 // compareScreenOnceSettled is compareScreen for a program that still draws. It reads the rows until
-// they are those of the file, and fails with the last ones after [polltest.Limit].
+// they equal the file, and fails with the last ones after [polltest.Limit].
 func compareScreenOnceSettled(t *testing.T, name string, columns uint16, readRows func() []string) {
 	t.Helper()
 	want, err := os.ReadFile(filepath.Join("testdata", "screens", fmt.Sprintf("%s-%d.txt", name, columns)))
@@ -70,8 +70,8 @@ func compareScreenOnceSettled(t *testing.T, name string, columns uint16, readRow
 
 var controlSequence = regexp.MustCompile(`^\x1b\[([0-9;?]*)([A-Za-z])`)
 
-// renderScreen returns the rows that a terminal shows after the output, with those that have left
-// it at the top. It knows the control sequences that dowel uses.
+// renderScreen returns the rows of a terminal after the output: first the rows that have scrolled
+// off the top, then the rows that it shows. It knows the control sequences that dowel uses.
 func renderScreen(output string, columns, height int) []string {
 	rows, x, y := []string{""}, 0, 0
 	down := func() {
@@ -172,8 +172,8 @@ func TestStartIsShown(t *testing.T) {
 	}
 }
 
-// newScreenUser returns a user and the path of dowel for its files. All paths have the same length in
-// each run, because lines are broken and cut before the paths are replaced.
+// newScreenUser returns a user and the path of dowel for its files. All paths have the same length
+// in each run, because lines are broken and cut before the paths are replaced.
 func newScreenUser(t *testing.T) (p *testUser, program string) {
 	t.Helper()
 	base, err := os.MkdirTemp("/tmp", "dowel-screens-")
@@ -273,7 +273,8 @@ func TestCommandScreens(t *testing.T) {
 	}
 }
 
-// The commands that run until Ctrl-C look like this before it, and down and status say that they ran.
+// The commands that run until Ctrl-C look like this before it, and down and status say that they
+// ran.
 func TestRunningScreens(t *testing.T) {
 	t.Parallel()
 	for _, columns := range screenWidths {

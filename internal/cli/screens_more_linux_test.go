@@ -85,8 +85,8 @@ func TestEditingScreens(t *testing.T) {
 	}
 }
 
-// linkTemporaryProgram returns a path at which dowel takes itself for temporary, wherever go test has
-// put this program.
+// linkTemporaryProgram returns a path at which dowel takes itself for temporary, wherever go test
+// has put this program.
 func linkTemporaryProgram(t *testing.T) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "dowel")

@@ -112,8 +112,8 @@ func TestServersOfDowel(t *testing.T) {
 	p.expectSuccess(p.userFile()+" was read again: 2 servers.", "servers", "reload")
 }
 
-// status NAME shows everything about a server. The server writes its lines at once, so that they are
-// whole during the next attempt too.
+// status NAME shows everything about a server. The server writes its lines at once, so that they
+// are whole during the next attempt too.
 func TestStatusOfOne(t *testing.T) {
 	t.Parallel()
 	p := newTestUser(t)

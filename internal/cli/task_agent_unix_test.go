@@ -17,8 +17,8 @@ import (
 	"github.com/dowel-mcp/dowel/internal/session"
 )
 
-// The running dowel continues a task after the end of dowel run. The resumed conversation gets the end
-// of the task.
+// The running dowel continues a task after the end of dowel run. The resumed conversation gets the
+// end of the task.
 func TestAgentTaskResumed(t *testing.T) {
 	unsetModels(t)
 	u := newTestUser(t)

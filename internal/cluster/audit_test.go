@@ -15,7 +15,8 @@ import (
 	"github.com/dowel-mcp/dowel/internal/polltest"
 )
 
-// A line of one replica reaches the others, once and in order, also a line of a time without the cluster.
+// A line of one replica reaches the others, once and in order, also a line of a time
+// without the cluster.
 func TestAuditOfReplicas(t *testing.T) {
 	start := natstest.Restartable(t)
 	nats := start()
@@ -41,20 +42,20 @@ func TestAuditOfReplicas(t *testing.T) {
 		sender = name
 	}
 	for i := range 5 {
-		fmt.Fprint(from, i)
+		fmt.Fprintln(from, i)
 	}
 	for i := range 5 {
 		expect(fmt.Sprint(i))
 	}
 	natstest.Stop(nats)
 	polltest.Until(t, "the loss is noticed", func() bool { return !one.State().Connected })
-	fmt.Fprint(from, "later")
+	fmt.Fprintln(from, "later")
 	start()
 	expect("later")
 }
 
-// A replica that ends sends the lines that wait, in order. Lines without room are counted, however few they
-// are.
+// A replica that ends sends the lines that wait, in order. Lines without room are counted, however
+// few they are.
 func TestAuditAtTheEnd(t *testing.T) {
 	t.Parallel()
 	nats := natstest.Start(t, nil)
@@ -78,13 +79,13 @@ func TestAuditAtTheEnd(t *testing.T) {
 	}
 	c, a := join()
 	for i := range all {
-		fmt.Fprint(a, i)
+		fmt.Fprintln(a, i)
 	}
 	c.Close()
 	for i := range all {
 		select {
 		case line := <-lines:
-			if line != fmt.Sprint(i) {
+			if strings.TrimSpace(line) != fmt.Sprint(i) {
 				t.Fatalf("line %d is %s", i, line)
 			}
 		case <-time.After(polltest.Limit):
@@ -130,4 +131,64 @@ func (b *lockedBuffer) String() string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.text.String()
+}
+
+// The lines of one replica keep their order at the others, also those of a time in which JetStream
+// came and went.
+func TestAuditOrder(t *testing.T) {
+	t.Parallel()
+	start := natstest.Restartable(t)
+	nats := start()
+	reader, writer := open(t, nats.ClientURL()), open(t, nats.ClientURL())
+	const all = 5000
+	lines := make(chan string, all+100)
+	if _, err := reader.ShareAudit(t.Context(), func(_ string, line []byte) { lines <- strings.TrimSpace(string(line)) }); err != nil {
+		t.Fatal(err)
+	}
+	a, err := writer.ShareAudit(t.Context(), func(string, []byte) {})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range all {
+		fmt.Fprintln(a, i)
+		if i%1000 == 500 {
+			natstest.Stop(nats)
+			nats = start()
+		}
+	}
+	for i := range all {
+		select {
+		case line := <-lines:
+			if line != fmt.Sprint(i) {
+				t.Fatalf("line %d is %s", i, line)
+			}
+		case <-time.After(polltest.Limit):
+			t.Fatalf("line %d has not arrived", i)
+		}
+	}
+}
+
+// Lines that follow each other closely go out together, so that a busy replica does not send a
+// message for each call.
+func TestAuditGathersLines(t *testing.T) {
+	t.Parallel()
+	nats := natstest.Start(t, nil)
+	a, _ := joinAudit(t, open(t, nats.ClientURL()))
+	_, lines := joinAudit(t, open(t, nats.ClientURL()))
+	const all = 300
+	for i := range all {
+		fmt.Fprintln(a, i)
+		time.Sleep(time.Millisecond)
+	}
+	for i := range all {
+		expectLine(t, lines, fmt.Sprint(i))
+	}
+	_, js := natstest.Connect(t, nats)
+	stream, err := js.Stream(t.Context(), auditStream().Name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if sent := stream.CachedInfo().State.Msgs; sent == 0 || sent > all/2 {
+		t.Errorf("%d lines took %d messages", all, sent)
+	}
 }

@@ -28,11 +28,18 @@ func SplitURL(text string) (servers []string, name string, err error) {
 		u.Path = ""
 		servers = append(servers, u.String())
 	}
-	if !clusterName.MatchString(name) {
+	if !clusterName().MatchString(name) {
 		return nil, "", fmt.Errorf("the name %q of the cluster is not valid: want up to 40 letters, digits, - and _", name)
 	}
 	return servers, name, nil
 }
+
+// A connection on which nothing arrives is replaced within the life of a lease, after one more
+// interval than pings may be unanswered.
+const (
+	pingInterval = 2 * time.Second
+	maxPings     = 2
+)
 
 // connect connects to a NATS server. Later losses of the connection are healed in the background.
 func (c *Cluster) connect() error {
@@ -43,13 +50,13 @@ func (c *Cluster) connect() error {
 	c.name = name
 	options := []nats.Option{
 		nats.Name("dowel " + name), nats.MaxReconnects(-1), nats.ReconnectWait(250 * time.Millisecond), nats.Timeout(3 * time.Second),
-		nats.PingInterval(5 * time.Second), nats.MaxPingsOutstanding(2),
+		nats.PingInterval(pingInterval), nats.MaxPingsOutstanding(maxPings),
 		nats.ReconnectBufSize(-1), // what cannot be sent fails at once
 		nats.IgnoreAuthErrorAbort(),
 		nats.DisconnectErrHandler(func(_ *nats.Conn, err error) {
 			c.noteDisconnected()
 			if c.ctx.Err() == nil {
-				c.opts.Logger.Warn("the cluster cannot be reached; calls that need no shared state go on", "cluster", name, "err", err)
+				c.opts.Logger.Warn("the connection to the cluster is lost: until it is back, requests of sessions fail, and after a few seconds calls of servers that one replica runs for all", "cluster", name, "err", err)
 			}
 		}),
 		nats.ReconnectHandler(func(conn *nats.Conn) {
@@ -58,6 +65,9 @@ func (c *Cluster) connect() error {
 			c.callHealed()
 		}),
 		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) {
+			if isSyncRefusal(err) {
+				return
+			}
 			c.opts.Logger.Warn("the cluster reports a problem", "cluster", name, "err", err)
 		}),
 	}
@@ -69,7 +79,7 @@ func (c *Cluster) connect() error {
 	case errors.Is(err, nats.ErrAuthorization), errors.Is(err, nats.ErrAuthExpired):
 		return credentialsError(redact(servers), err)
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, fs.ErrPermission):
-		return fmt.Errorf("the credentials of the cluster cannot be read: %w: give the path of a file of nsc or nk to --cluster-creds", err)
+		return fmt.Errorf("the credentials of the cluster cannot be read: %w: want a file that nsc or nk has made", err)
 	case err != nil:
 		return fmt.Errorf("the cluster %s cannot be reached: %w: start a NATS server there, or check the address", redact(servers), err)
 	}
@@ -79,7 +89,7 @@ func (c *Cluster) connect() error {
 
 // credentialsError reports that a server has refused the credentials.
 func credentialsError(where string, err error) error {
-	return fmt.Errorf("the cluster %s refuses these credentials: %w: check the user and the password in the URL, or the file of --cluster-creds", where, err)
+	return fmt.Errorf("the cluster %s refuses these credentials: %w: check the user and the password in the URL, or the file with the credentials", where, err)
 }
 
 // redact returns the addresses without passwords.
@@ -93,24 +103,33 @@ func redact(servers []string) string {
 	return strings.Join(shown, ", ")
 }
 
-// onReconnect calls f after each time when the connection is there again, until forget is called.
-func (c *Cluster) onReconnect(f func()) (forget func()) {
+// OnReconnect calls f after each time when the connection is there again, or JetStream answers
+// again, until forget is called.
+func (c *Cluster) OnReconnect(f func()) (forget func()) {
+	return c.addHook(&c.healed, f)
+}
+
+// hooks are functions that the cluster calls until they are forgotten. Its lock guards them.
+type hooks map[int]func()
+
+// addHook adds a hook, and returns the function that forgets it.
+func (c *Cluster) addHook(all *hooks, f func()) (forget func()) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	id := c.nextID
-	c.nextID++
-	if c.healed == nil {
-		c.healed = map[int]func(){}
+	id := c.nextHook
+	c.nextHook++
+	if *all == nil {
+		*all = hooks{}
 	}
-	c.healed[id] = f
+	(*all)[id] = f
 	return func() {
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		delete(c.healed, id)
+		delete(*all, id)
 	}
 }
 
-// callHealed calls the functions of onReconnect.
+// callHealed calls the functions of OnReconnect.
 func (c *Cluster) callHealed() {
 	c.mu.Lock()
 	all := slices.Collect(maps.Values(c.healed))

@@ -16,8 +16,8 @@ import (
 // DefinitionPrefix begins the keys of definitions among the values.
 const DefinitionPrefix = "definitions"
 
-// definitionLog is the log of a server's definitions for all replicas. A definition that one replica
-// has accepted is accepted at all.
+// definitionLog is the log of a server's definitions for all replicas. A definition that one
+// replica has accepted is accepted at all.
 type definitionLog struct {
 	cluster *Cluster
 	key     string
@@ -27,8 +27,9 @@ type definitionLog struct {
 	last []byte // the newest record that was seen, never nil then; guarded by mu
 }
 
-// Definitions returns the log of a server's definitions for all replicas. It begins with the log of this
-// machine, local, which may be nil. It is the same log each time, so what was seen last is kept.
+// Definitions returns the log of a server's definitions for all replicas. It begins with the
+// log of this machine, local, which may be nil. It is the same log each time, so what was seen
+// last is kept.
 func (c *Cluster) Definitions(file, server string, local client.DefinitionLog) client.DefinitionLog {
 	key := replica.KeyOf(DefinitionPrefix, file+"\x00"+server)
 	c.mu.Lock()
@@ -64,8 +65,8 @@ func (l *definitionLog) lastSeen() []byte {
 	return bytes.Clone(l.last)
 }
 
-// Update implements [client.DefinitionLog]. While the cluster cannot be reached, change gets the record
-// that was seen last, and its result is not stored.
+// Update implements [client.DefinitionLog]. While the cluster cannot be reached, change gets the
+// record that was seen last, and its result is not stored.
 func (l *definitionLog) Update(change func(record []byte) []byte) error {
 	ctx, cancel := context.WithTimeout(l.cluster.ctx, 2*storeTimeout)
 	defer cancel()

@@ -20,8 +20,8 @@ func (l *ownLog) Update(change func([]byte) []byte) error {
 	return nil
 }
 
-// The replicas have one record of a server's definitions. It begins with the record of a machine, and may
-// be larger than a message.
+// The replicas have one record of a server's definitions. It begins with the record of a machine,
+// and may be larger than a message.
 func TestDefinitionsOfReplicas(t *testing.T) {
 	nats := natstest.Start(t, nil)
 	one, two := open(t, nats.ClientURL()), open(t, nats.ClientURL())

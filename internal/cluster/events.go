@@ -54,14 +54,14 @@ func (c *Cluster) Append(ctx context.Context, stream string, data []byte) (strin
 }
 
 const (
-	// eventTries bounds how often an event is sent again, and eventPause is the time between two tries while
-	// the servers store it.
+	// eventTries bounds how often an event is sent again, and eventPause is the time between two
+	// tries while the servers store it.
 	eventTries = 20
 	eventPause = 100 * time.Millisecond
 )
 
-// errBeingStored is the code of a JetStream cluster for a message that it has, and has not stored yet. It
-// knows the sequence number later.
+// errBeingStored is the code of a JetStream cluster for a message that it has, and has not stored
+// yet. It knows the sequence number later.
 const errBeingStored jetstream.ErrorCode = 10158
 
 // isBeingStored reports whether JetStream has refused a message because it is storing the same one.
@@ -70,8 +70,8 @@ func isBeingStored(err error) bool {
 	return ok && api.ErrorCode == errBeingStored
 }
 
-// publish stores an event, unless it was stored before under the same message id. The acknowledgement has
-// its number.
+// publish stores an event, unless it was stored before under the same message id. The
+// acknowledgement has its number.
 func (s storedEvents) publish(ctx context.Context, stream string, data []byte, message string) (*jetstream.PubAck, error) {
 	if err := s.cluster.checkConnected(); err != nil {
 		return nil, err
@@ -79,7 +79,7 @@ func (s storedEvents) publish(ctx context.Context, stream string, data []byte, m
 	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
 	defer cancel()
 	ack, err := s.cluster.js.Publish(ctx, s.subject(stream), data, jetstream.WithMsgID(message), jetstream.WithRetryAttempts(0))
-	return ack, storeError(err)
+	return ack, s.cluster.noteStore("events", storeError(err))
 }
 
 // headRoom is the room for the subject and the header of a message, in bytes.

@@ -9,8 +9,8 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// While the servers of a cluster store an event whose acknowledgement was late, they refuse the same event.
-// It is sent again until its number is known.
+// While the servers of a cluster store an event whose acknowledgement was late, they refuse the
+// same event. It is sent again until its number is known.
 func TestEventThatIsBeingStored(t *testing.T) {
 	t.Parallel()
 	s := natstest.Start(t, nil)

@@ -13,9 +13,9 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// keyRecord is the entry of the shared keys. Changes are decided by compare-and-set on its revision.
-// A rotation has three steps: a new secret is accepted by all replicas, then it seals, and the old
-// one is retired after [Options.KeyLife].
+// keyRecord is the entry of the shared keys. Changes are decided by compare-and-set on its
+// revision. A rotation has three steps: a new secret is accepted by all replicas, then it seals,
+// and the old one is retired after [Options.KeyLife].
 type keyRecord struct {
 	Current  sharedSecret   `json:"current"` // seals
 	Next     *sharedSecret  `json:"next,omitempty"`
@@ -64,13 +64,15 @@ func newSecret() sharedSecret {
 // joinKeys takes over the shared keys, which it creates if there are none, and begins to follow
 // their changes.
 func (c *Cluster) joinKeys(ctx context.Context) error {
-	entry, err := c.state.Get(ctx, keysEntry)
+	get := func(ctx context.Context) (jetstream.KeyValueEntry, error) { return c.state.Get(ctx, keysEntry) }
+	entry, err := tryAgain(ctx, c, openTry, get)
 	if errors.Is(err, jetstream.ErrKeyNotFound) {
 		data, _ := json.Marshal(keyRecord{Current: newSecret()}) // plain data
-		if _, err := c.state.Create(ctx, keysEntry, data); err != nil && !errors.Is(err, jetstream.ErrKeyExists) {
+		_, err = tryAgain(ctx, c, openTry, func(ctx context.Context) (uint64, error) { return c.state.Create(ctx, keysEntry, data) })
+		if err != nil && !errors.Is(err, jetstream.ErrKeyExists) { // which another replica, or the try before, has created
 			return err
 		}
-		entry, err = c.state.Get(ctx, keysEntry)
+		entry, err = tryAgain(ctx, c, openTry, get)
 	}
 	if err != nil {
 		return err
@@ -78,11 +80,13 @@ func (c *Cluster) joinKeys(ctx context.Context) error {
 	if err := c.applyKeys(entry.Value(), entry.Revision()); err != nil {
 		return err
 	}
-	watch, err := c.state.WatchAll(c.ctx)
+	watch, err := tryAgain(ctx, c, openTry, func(context.Context) (jetstream.KeyWatcher, error) { return c.state.WatchAll(c.ctx) }) // it waits for at most five seconds
 	if err != nil {
 		return err
 	}
-	if err := c.renewLease(ctx); err != nil {
+	_, err = tryAgain(ctx, c, openTry, func(ctx context.Context) (struct{}, error) { return struct{}{}, c.renewLease(ctx) })
+	if err != nil {
+		_ = watch.Stop()
 		return err
 	}
 	c.running.Go(func() { c.follow(watch) })
@@ -108,9 +112,9 @@ func (c *Cluster) applyKeys(data []byte, revision uint64) error {
 	return nil
 }
 
-// RotateKeys begins to exchange the secret that seals. It returns when the new secret is stored; the
-// replicas do the rest, within seconds if all of them are there. It fails while another exchange has
-// not ended.
+// RotateKeys begins to exchange the secret that seals. It returns when the new secret is stored;
+// the replicas do the rest, within seconds if all of them are there. It fails while another
+// exchange has not ended.
 func (c *Cluster) RotateKeys(ctx context.Context) error {
 	if err := c.checkConnected(); err != nil {
 		return err

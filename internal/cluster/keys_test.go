@@ -1,8 +1,11 @@
 package cluster_test
 
 import (
+	"log/slog"
+	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/dowel-mcp/dowel/internal/cluster"
 	"github.com/dowel-mcp/dowel/internal/natstest"
@@ -76,5 +79,36 @@ func TestRotateKeys(t *testing.T) {
 	late := open(t, one.State().Server+"/")
 	if !opens(late, before) || !opens(late, two.Keys().For("test").Seal([]byte("x"), nil)) {
 		t.Error("a replica that joins later has other keys")
+	}
+}
+
+// A secret that has ceased to seal is retired after its life, at every replica.
+func TestKeysAreRetired(t *testing.T) {
+	t.Parallel()
+	url := natstest.Start(t, nil).ClientURL()
+	var all []*cluster.Cluster
+	for range 2 {
+		c, err := cluster.Open(t.Context(), cluster.Options{URL: url, KeyLife: 3 * time.Second, Logger: slog.New(slog.DiscardHandler)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(c.Close)
+		all = append(all, c)
+	}
+	before := all[0].Keys().For("test").Seal([]byte("x"), nil)
+	if err := all[0].RotateKeys(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for i, c := range all {
+		polltest.Until(t, "the new key seals", func() bool { return strings.HasSuffix(c.State().Keys, "older accepted") })
+		if !opens(c, before) {
+			t.Errorf("replica %d retires the old key too early", i)
+		}
+	}
+	for i, c := range all {
+		polltest.Until(t, "the old key is retired", func() bool { return !opens(c, before) })
+		if !opens(c, all[1-i].Keys().For("test").Seal([]byte("x"), nil)) {
+			t.Errorf("replica %d does not open what the other seals", i)
+		}
 	}
 }

@@ -55,8 +55,8 @@ func copyOf(r *auth.Record) *auth.Record {
 	return &c
 }
 
-// succeed returns next as the successor of old. Newer tokens of a login have a later time, whatever the
-// clock of this machine says.
+// succeed returns next as the successor of old. Newer tokens of a login have a later time, whatever
+// the clock of this machine says.
 func succeed(old, next *auth.Record) *auth.Record {
 	if next = copyOf(next); next == nil {
 		return nil
@@ -73,14 +73,16 @@ func succeed(old, next *auth.Record) *auth.Record {
 }
 
 const (
-	// keepTimeout bounds how long a changed login waits for the cluster, which may be choosing a leader.
+	// keepTimeout bounds how long a changed login waits for the cluster, which may be
+	// choosing a leader.
 	keepTimeout = time.Minute
 	// keepPause is the time between two tries.
 	keepPause = time.Second
 )
 
-// keep stores a record after its change. Without it, a used refresh token would stay in the cluster, so
-// it tries again after every error that another try may not have. Its caller must not end with a request.
+// keep stores a record after its change. Without it, a used refresh token would stay in the
+// cluster, so it tries again after every error that another try may not have. Its caller must not
+// end with a request.
 func (s *storedLogins) keep(ctx context.Context, key string, shared *sharedLogin, old, next *auth.Record, dropped *droppedLogin) error {
 	version := shared.version
 	for {
@@ -111,9 +113,9 @@ func (s *storedLogins) keep(ctx context.Context, key string, shared *sharedLogin
 	}
 }
 
-// mayBecome reports whether next may take the place of the present content of the cluster: this is one of the
-// records that the change has seen, sealed again or brought from a machine, or the same login with older
-// tokens.
+// mayBecome reports whether next may take the place of the present content of the cluster: this is
+// one of the records that the change has seen, sealed again or brought from a machine, or the same
+// login with older tokens.
 func (l *sharedLogin) mayBecome(next *auth.Record, seen ...*auth.Record) bool {
 	if slices.ContainsFunc(seen, func(r *auth.Record) bool { return isSame(r, l.record) }) {
 		return true
@@ -136,8 +138,8 @@ func isSameDrop(a, b *droppedLogin) bool {
 	return a.ID == b.ID && a.At.Equal(b.At)
 }
 
-// updateLocal changes the login of this machine, if it has one, so that a command without the running
-// dowel uses no refresh token again.
+// updateLocal changes the login of this machine, if it has one, so that a command without the
+// running dowel uses no refresh token again.
 func (s *storedLogins) updateLocal(ctx context.Context, key string, next *auth.Record) error {
 	if own, err := s.loadLocal(ctx, key); own == nil || err != nil {
 		return nil // it was not needed

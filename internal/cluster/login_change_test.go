@@ -49,8 +49,8 @@ func tokenIn(t *testing.T, s auth.Store) string {
 	return r.AccessToken
 }
 
-// A login that has ended does not come back from the copy of another machine, nor does an older one. A
-// later login does.
+// A login that has ended does not come back from the copy of another machine, nor does an older
+// one. A later login does.
 func TestEndedLoginStaysEnded(t *testing.T) {
 	for name, end := range map[string]func(*auth.Record) *auth.Record{
 		"logged out": func(*auth.Record) *auth.Record { return nil },
@@ -116,8 +116,8 @@ func TestNewestLogin(t *testing.T) {
 	}
 }
 
-// Refreshed tokens are kept although the request has ended, and although another replica has sealed the
-// record again.
+// Refreshed tokens are kept although the request has ended, and although another replica has sealed
+// the record again.
 func TestRefreshedTokensAreKept(t *testing.T) {
 	one, two := openTwo(t)
 	store := one.Logins(nil)
@@ -185,8 +185,8 @@ func (s *takingStore) Load(ctx context.Context, key string) (*auth.Record, error
 	return s.Store.Load(ctx, key)
 }
 
-// takeLease takes a lease from its holder, as if that had been cut off, and waits until the change with
-// ctx knows it.
+// takeLease takes a lease from its holder, as if that had been cut off, and waits until the change
+// with ctx knows it.
 func takeLease(ctx context.Context, t *testing.T, v replica.Values) {
 	t.Helper()
 	key := replica.KeyOf("login-lease", loginKey)

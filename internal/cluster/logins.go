@@ -16,9 +16,9 @@ import (
 // LoginPrefix begins the keys of logins among the values.
 const LoginPrefix = "login"
 
-// storedLogins is an [auth.Store] for all replicas. A lease excludes the other replicas from a change,
-// so a refresh token is used once. A login that was made at this machine takes the place of an
-// older one in the cluster.
+// storedLogins is an [auth.Store] for all replicas. A lease excludes the other replicas from a
+// change, so a refresh token is used once. A login that was made at this machine takes the place of
+// an older one in the cluster.
 type storedLogins struct {
 	cluster *Cluster
 	sealer  *mcp.Sealer
@@ -47,8 +47,8 @@ type sharedLogin struct {
 	isFresh bool // the record need not be sealed again yet
 }
 
-// Logins returns the logins of all replicas. local has the logins that were made at this machine; it
-// may be nil.
+// Logins returns the logins of all replicas. local has the logins that were made at this machine;
+// it may be nil.
 func (c *Cluster) Logins(local auth.Store) auth.Store {
 	return &storedLogins{c, c.keys.For("login"), local}
 }
@@ -134,8 +134,8 @@ func (l *sharedLogin) isOlder(own *auth.Record) bool {
 
 func hasTokens(r *auth.Record) bool { return r != nil && (r.AccessToken != "" || r.RefreshToken != "") }
 
-// loginTime returns when a login was made. Logins of older versions have only the time of their last
-// refresh.
+// loginTime returns when a login was made. Logins of older versions have only the time of their
+// last refresh.
 func loginTime(r *auth.Record) time.Time {
 	if made, ok := oauth.LoginTime(r.LoginID); ok {
 		return made

@@ -12,7 +12,8 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// memberLease is the entry of a process. It vanishes when it was not renewed for [replica.LeaseLife].
+// memberLease is the entry of a process. It vanishes when it was not
+// renewed for [replica.LeaseLife].
 type memberLease struct {
 	KeysSeen uint64 `json:"keysSeen"`          // the revision of the keys that the process accepts
 	HasLeft  bool   `json:"hasLeft,omitempty"` // the process has ended in order
@@ -20,24 +21,57 @@ type memberLease struct {
 
 // member is a replica as this process knows it.
 type member struct {
-	lease memberLease
-	seen  time.Time // when its last renewal has arrived
+	lease    memberLease
+	revision uint64    // of its last renewal
+	seen     time.Time // when its last renewal has arrived
 }
 
 const memberPrefix = "member."
 
 // renewLease tells the other replicas that this process is there, and which keys it accepts.
 func (c *Cluster) renewLease(ctx context.Context) error {
-	own := memberLease{KeysSeen: c.keysSeen().revision}
+	own, began, reconnects := memberLease{KeysSeen: c.keysSeen().revision}, time.Now(), c.conn.Stats().Reconnects
 	err := c.publishLease(ctx, own)
+	if isBack := c.noteRenewal(own, began, reconnects, err); isBack && c.startWork() {
+		go func() {
+			defer c.running.Done()
+			c.callHealed()
+		}()
+	}
+	return err
+}
+
+// noteRenewal notes the result of a renewal. isBack reports that the renewals before have failed on
+// the same connection. Then messages may be lost, too: the NATS server may have been cut off from
+// the others, or the one that was to send them has ended.
+func (c *Cluster) noteRenewal(own memberLease, began time.Time, reconnects uint64, err error) (isBack bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if err != nil {
+	isBack = err == nil && c.leaseErr != nil && reconnects == c.renewedOn
+	if c.leaseErr = err; err != nil {
 		c.followedSince = time.Time{}
-		return err
+		return false
 	}
-	c.members[c.id] = member{own, c.members[c.id].seen}
-	return nil
+	known := c.members[c.id]
+	known.lease = own
+	c.members[c.id], c.renewed, c.renewedOn = known, began, reconnects
+	return isBack
+}
+
+// holdLease renews the lease if it may have ended, as after a time in which this process was
+// stopped. A process without a lease must not begin a task, because other replicas take its tasks
+// over.
+func (c *Cluster) holdLease(ctx context.Context) error {
+	c.mu.Lock()
+	isHeld := time.Since(c.renewed) < replica.LeaseLife-replica.LeaseRenewal
+	c.mu.Unlock()
+	if isHeld {
+		return nil
+	}
+	// A client that cancels its request must not make the lease count as not renewed.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), storeTimeout)
+	defer cancel()
+	return c.renewLease(ctx)
 }
 
 func (c *Cluster) publishLease(ctx context.Context, l memberLease) error {
@@ -56,12 +90,12 @@ func (c *Cluster) noteDisconnected() {
 	c.followedSince = time.Time{}
 }
 
-// renewPause is the time between two tries to renew the lease when the connection is back: JetStream may
-// start after the connection.
+// renewPause is the time between two tries to renew the lease when the connection is back:
+// JetStream may start after the connection.
 const renewPause = 250 * time.Millisecond
 
-// renewAfterLoss renews the lease when the connection is there again, and does not wait for the next
-// renewal that is due.
+// renewAfterLoss renews the lease when the connection is there again, and does not wait for the
+// next renewal that is due.
 func (c *Cluster) renewAfterLoss() {
 	if !c.startWork() {
 		return
@@ -90,8 +124,9 @@ func (c *Cluster) leave() {
 
 // follow applies changes of the keys and of the leases, renews the own lease, and advances a
 // rotation, until the cluster is closed.
-func (c *Cluster) follow(watch jetstream.KeyWatcher) {
-	defer func() { _ = watch.Stop() }()
+func (c *Cluster) follow(first jetstream.KeyWatcher) {
+	watch := newStateWatch(first)
+	defer func() { _ = watch.Stop() }() // of the last one
 	renew := time.NewTicker(replica.LeaseRenewal)
 	defer renew.Stop()
 	for {
@@ -99,17 +134,30 @@ func (c *Cluster) follow(watch jetstream.KeyWatcher) {
 		select {
 		case <-c.ctx.Done():
 			return
-		case entry, ok := <-watch.Updates():
+		case entry, ok := <-watch.updates:
 			if !ok {
-				return
+				watch.updates = nil
+				continue
 			}
 			news = c.applyEntry(entry)
+		case next := <-watch.opened:
+			c.replaceWatch(watch, next)
 		case <-renew.C:
 			news = true
+			c.keepWatching(watch)
 			c.dropLost()
+			c.noteFollowing()
 		}
+		c.confirmDepartures()
 		c.doDuties(news)
 	}
+}
+
+// missesRenewal reports whether a renewal of this process was stored and has not come back.
+func (c *Cluster) missesRenewal() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.leaseErr == nil && time.Since(c.renewed) >= replica.LeaseRenewal/2 && c.members[c.id].seen.Before(c.renewed)
 }
 
 // doDuties renews the lease if news is set, and does what is due for the keys.
@@ -147,26 +195,29 @@ func (c *Cluster) applyEntry(entry jetstream.KeyValueEntry) (keysChanged bool) {
 	return false
 }
 
-// applyLease takes over the lease of a replica. The end of a lease alone says nothing: after an outage of
-// the NATS server all leases have ended.
+// applyLease takes over the lease of a replica. The end of a lease alone says nothing: after an
+// outage of the NATS server all leases have ended. A new watch begins with the leases that are
+// stored. A lease that the watch before has brought is no renewal.
 func (c *Cluster) applyLease(name string, entry jetstream.KeyValueEntry) {
 	var lease memberLease
 	isThere := entry.Operation() == jetstream.KeyValuePut && json.Unmarshal(entry.Value(), &lease) == nil
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	switch {
+	case c.members[name].revision == entry.Revision():
 	case name == c.id:
-		c.noteOwnRenewal(isThere)
+		c.noteOwnRenewal(isThere, entry.Revision())
 	case isThere && !lease.HasLeft:
-		c.members[name] = member{lease, time.Now()}
+		c.members[name] = member{lease, entry.Revision(), time.Now()}
+		c.noteThere(name)
 	case isThere || c.isLost(name):
-		delete(c.members, name)
+		c.removeMember(name)
 	}
 }
 
 // noteOwnRenewal notes that a renewal of this process has come back. Then the renewals of others
 // arrive, too. c.mu is held.
-func (c *Cluster) noteOwnRenewal(isThere bool) {
+func (c *Cluster) noteOwnRenewal(isThere bool, revision uint64) {
 	now, own := time.Now(), c.members[c.id]
 	switch {
 	case !isThere || !c.conn.IsConnected():
@@ -174,7 +225,7 @@ func (c *Cluster) noteOwnRenewal(isThere bool) {
 	case c.followedSince.IsZero() || now.Sub(own.seen) >= replica.LeaseLife:
 		c.followedSince = now
 	}
-	own.seen = now
+	own.seen, own.revision = now, revision
 	c.members[c.id] = own
 }
 
@@ -184,7 +235,7 @@ func (c *Cluster) dropLost() {
 	defer c.mu.Unlock()
 	for name := range c.members {
 		if c.isLost(name) {
-			delete(c.members, name)
+			c.removeMember(name)
 		}
 	}
 }
@@ -193,13 +244,11 @@ func (c *Cluster) dropLost() {
 // renewals of this process have. If its own are missing too, the cause may be an outage. c.mu is
 // held.
 func (c *Cluster) isLost(name string) bool {
-	now := time.Now()
-	isFollowing := !c.followedSince.IsZero() && now.Sub(c.followedSince) >= replica.LeaseLife && now.Sub(c.members[c.id].seen) < replica.LeaseLife
-	return name != c.id && isFollowing && now.Sub(c.members[name].seen) >= replica.LeaseLife
+	return name != c.id && c.isFollowing() && time.Since(c.members[name].seen) >= replica.LeaseLife
 }
 
-// isGoneMember reports whether a process has ended, or was cut off from the cluster for the life of a
-// lease.
+// isGoneMember reports whether a process has ended, or was cut off from the cluster for the life of
+// a lease.
 func (c *Cluster) isGoneMember(name string) bool {
 	if name == c.id || c.checkConnected() != nil {
 		return false

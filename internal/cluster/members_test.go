@@ -9,8 +9,8 @@ import (
 	"github.com/dowel-mcp/dowel/internal/replica"
 )
 
-// After an outage of the NATS server all leases have ended. A replica that comes back later than another is
-// not gone for that one. A replica that does not come back is gone.
+// After an outage of the NATS server all leases have ended. A replica that comes back later than
+// another is not gone for that one. A replica that does not come back is gone.
 func TestReplicasAfterOutage(t *testing.T) {
 	t.Parallel()
 	start := natstest.Restartable(t)

@@ -2,7 +2,9 @@ package cluster_test
 
 import (
 	"errors"
+	"fmt"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -11,6 +13,7 @@ import (
 	"github.com/dowel-mcp/dowel/internal/polltest"
 	"github.com/dowel-mcp/dowel/internal/replica"
 	"github.com/nats-io/nats-server/v2/server"
+	natsclient "github.com/nats-io/nats.go"
 )
 
 // An error says what is wrong with the cluster and what to do, without the password.
@@ -37,6 +40,41 @@ func TestOpenErrors(t *testing.T) {
 				t.Errorf("%v, want %q and no password", err, c.want)
 			}
 		})
+	}
+}
+
+// A replica that starts while JetStream has no leader, and so gets no answer to a request, sends it
+// again.
+func TestOpenWithoutLeader(t *testing.T) {
+	t.Parallel()
+	nats := natstest.Start(t, nil)
+	open(t, nats.ClientURL()).Close() // makes the streams
+	conn, _ := natstest.Connect(t, nats)
+	account := nats.GlobalAccount()
+	var mu sync.Mutex
+	lost := map[string]bool{}
+	for i, api := range []string{"$JS.API.INFO", "$JS.API.STREAM.INFO.KV_dowel_dowel", "$JS.API.STREAM.MSG.GET.KV_dowel_dowel", "$JS.API.STREAM.INFO.DOWEL_dowel_values"} {
+		silent := fmt.Sprint("silent.", i)
+		_, err := conn.Subscribe(silent, func(*natsclient.Msg) { // and never answers
+			mu.Lock()
+			defer mu.Unlock()
+			lost[api] = account.RemoveMapping(api)
+		})
+		if err == nil {
+			err = account.AddMapping(api, silent)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := conn.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	open(t, nats.ClientURL())
+	mu.Lock()
+	defer mu.Unlock()
+	if len(lost) != 4 {
+		t.Errorf("of 4 requests only these were lost: %v", lost)
 	}
 }
 

@@ -14,8 +14,8 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// A cluster fits into a NATS server with little room, and doctor warns. When a stream is full, the error
-// says so.
+// A cluster fits into a NATS server with little room, and doctor warns. When a stream is full, the
+// error says so.
 func TestSmallServer(t *testing.T) {
 	t.Parallel()
 	c := open(t, natstest.Start(t, func(o *server.Options) { o.JetStreamMaxStore = 20 << 20 }).ClientURL())
@@ -28,7 +28,7 @@ func TestSmallServer(t *testing.T) {
 	if _, err := c.Append(t.Context(), "s", []byte("x")); err != nil {
 		t.Error(err)
 	}
-	if warnings := strings.Join((&control.Cluster{State: c.State()}).Warnings(), " "); !strings.Contains(warnings, "little room") {
+	if warnings := strings.Join((&control.Cluster{State: c.State()}).Warnings(replica.SyncAlways), " "); !strings.Contains(warnings, "little room") {
 		t.Errorf("the warnings are %s", warnings)
 	}
 	var err error
@@ -43,34 +43,39 @@ func TestSmallServer(t *testing.T) {
 	}
 }
 
-// While JetStream is disabled, as after an error of the disk, every operation fails at once and says so. It
-// continues when JetStream is there again.
+// While JetStream is disabled, as after an error of the disk, every operation fails at once and
+// says so. It continues when JetStream is there again.
 func TestJetStreamDisabled(t *testing.T) {
 	t.Parallel()
-	nats := natstest.Start(t, nil)
-	config := *nats.JetStreamConfig()
+	start := natstest.Restartable(t)
+	nats := start()
 	one, two := open(t, nats.ClientURL()), open(t, nats.ClientURL())
 	until := time.Now().Add(time.Hour)
 	if err := one.Save(t.Context(), "k", []byte("1"), false, until); err != nil {
 		t.Fatal(err)
 	}
-	if err := nats.DisableJetStream(); err != nil {
-		t.Fatal(err)
-	}
-	if err := one.Save(t.Context(), "k", []byte("2"), false, until); !errors.Is(err, replica.ErrUnreachable) {
-		t.Errorf("a session: %v", err)
-	}
+	// (*server.Server).DisableJetStream and EnableJetStream race with requests, so the server is
+	// started again without JetStream, and then with it.
+	natstest.Stop(nats)
+	nats = start(func(o *server.Options) { o.JetStream = false })
+	polltest.Until(t, "the status names JetStream and the server", func() bool {
+		if err := one.Save(t.Context(), "k", []byte("2"), false, until); !errors.Is(err, replica.ErrUnreachable) {
+			t.Errorf("a session: %v", err)
+		}
+		shown := &control.Cluster{State: one.State()}
+		text := shown.Summary() + strings.Join(shown.Warnings(replica.SyncAlways), " ")
+		return !shown.Connected && strings.Contains(text, "JetStream") && shown.Server != ""
+	})
 	if _, err := one.Append(t.Context(), "s", nil); !errors.Is(err, replica.ErrUnreachable) {
 		t.Errorf("an event: %v", err)
 	}
 	if err := one.Tasks().Prepare(); err == nil {
 		t.Error("tasks are kept")
 	}
-	config.StoreDir = strings.TrimSuffix(config.StoreDir, "/jetstream")
-	if err := nats.EnableJetStream(&config); err != nil {
-		t.Fatal(err)
-	}
+	natstest.Stop(nats)
+	start()
 	polltest.Until(t, "a session is kept", func() bool { return one.Save(t.Context(), "k", []byte("3"), false, until) == nil })
+	polltest.Until(t, "the other process is connected again", func() bool { return two.State().Connected })
 	if record, err := two.Load(t.Context(), "k"); string(record) != "3" || err != nil {
 		t.Errorf("%s, %v", record, err)
 	}
@@ -83,12 +88,14 @@ func TestJetStreamDisabled(t *testing.T) {
 	if err := one.RotateKeys(t.Context()); err != nil {
 		t.Error(err)
 	}
+	polltest.Until(t, "the status has no problem", func() bool { return one.State().Connected && one.State().Problem == "" })
 	polltest.Until(t, "the keys are exchanged", func() bool {
 		return strings.HasSuffix(one.State().Keys, "older accepted") && one.State().Keys == two.State().Keys
 	})
 }
 
-// A process that has ended before it could remove the stream that measures the room leaves no stream behind.
+// A process that has ended before it could remove the stream that measures the room leaves no
+// stream behind.
 func TestProbeIsRemoved(t *testing.T) {
 	t.Parallel()
 	nats := natstest.Start(t, func(o *server.Options) { o.JetStreamMaxStore = 600 << 20 })

@@ -45,22 +45,37 @@ func (s storedSessions) read(ctx context.Context, key string) (*jetstream.RawStr
 	return m, storeError(err)
 }
 
-// Save stores a record until the given time. No later Save replaces a final one.
+// Save stores a record until the given time. Nothing replaces a final one.
 func (c *Cluster) Save(ctx context.Context, key string, record []byte, final bool, until time.Time) error {
-	const tries = 5 // of replicas that save the same session at the same time
+	return c.Update(ctx, key, until, func([]byte) ([]byte, bool, error) { return record, final, nil })
+}
+
+// Update calls change with the record of a session, or nil without a record, and stores the result.
+// It does so again if another replica has replaced the record meanwhile, so no change is lost.
+// It stores nothing if change returns nil, or if the record is final. Update returns the error of
+// change.
+func (c *Cluster) Update(ctx context.Context, key string, until time.Time, change func(record []byte) (next []byte, final bool, err error)) error {
+	const tries = 10 // of replicas that change the same session at the same time
 	for try := 1; ; try++ {
 		last, err := c.stored.read(ctx, key)
 		if err != nil {
 			return err
 		}
-		if last != nil && last.Header.Get(finalField) != "" && !final {
-			return nil
+		var record []byte
+		if last != nil {
+			if record = last.Data; last.Header.Get(finalField) != "" {
+				return nil
+			}
 		}
-		err = c.stored.replace(ctx, key, last, record, final, until)
+		next, final, err := change(record)
+		if err != nil || next == nil {
+			return err
+		}
+		err = c.stored.replace(ctx, key, last, next, final, until)
 		if taskengine.IsStale(err) && try < tries {
 			continue
 		}
-		return storeError(err)
+		return c.noteStore("sessions", storeError(err))
 	}
 }
 

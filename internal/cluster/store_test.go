@@ -1,6 +1,7 @@
 package cluster_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"slices"
@@ -43,6 +44,42 @@ func TestSessionRecords(t *testing.T) {
 		t.Error(err)
 	}
 	if record, err := one.Load(t.Context(), "k"); string(record) != "end" || err != nil {
+		t.Errorf("after the end: %s, %v", record, err)
+	}
+}
+
+// Of two replicas that change a record at the same time, none loses the change of the other. A
+// final record stays.
+func TestSessionRecordsAtOnce(t *testing.T) {
+	one, two := openTwo(t)
+	until := time.Now().Add(time.Hour)
+	add := func(text string, meanwhile func()) func([]byte) ([]byte, bool, error) {
+		return func(record []byte) ([]byte, bool, error) {
+			if meanwhile != nil {
+				meanwhile()
+				meanwhile = nil
+			}
+			return append(bytes.Clone(record), text...), false, nil
+		}
+	}
+	err := one.Update(t.Context(), "k", until, add("a", func() {
+		if err := two.Update(t.Context(), "k", until, add("b", nil)); err != nil {
+			t.Error(err)
+		}
+	}))
+	if record, _ := one.Load(t.Context(), "k"); err != nil || string(record) != "ba" {
+		t.Errorf("%s, %v", record, err)
+	}
+	refused := errors.New("no")
+	if err := one.Update(t.Context(), "k", until, func([]byte) ([]byte, bool, error) { return nil, false, refused }); err != refused {
+		t.Errorf("the error of the change: %v", err)
+	}
+	err = one.Update(t.Context(), "k", until, add("c", func() {
+		if err := two.Save(t.Context(), "k", []byte("end"), true, until); err != nil {
+			t.Error(err)
+		}
+	}))
+	if record, _ := one.Load(t.Context(), "k"); err != nil || string(record) != "end" {
 		t.Errorf("after the end: %s, %v", record, err)
 	}
 }

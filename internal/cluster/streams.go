@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/dowel-mcp/dowel/internal/timeout"
 	"github.com/nats-io/nats.go/jetstream"
 )
 
@@ -34,10 +35,11 @@ func (c *Cluster) openStreams(ctx context.Context) error {
 	if c.setWantedCopies(1); c.conn.ConnectedClusterName() != "" {
 		c.setWantedCopies(3)
 	}
-	if _, err := c.js.AccountInfo(ctx); err != nil {
+	_, err := tryAgain(ctx, c, openTry, func(ctx context.Context) (*jetstream.AccountInfo, error) { return c.js.AccountInfo(ctx) })
+	if err != nil {
 		return err
 	}
-	_, err := c.openStream(ctx, jetstream.StreamConfig{
+	_, err = c.openStream(ctx, jetstream.StreamConfig{
 		Name: "KV_" + c.bucketName(), Subjects: []string{"$KV." + c.bucketName() + ".>"}, Description: "keys and leases of dowel",
 		MaxMsgsPerSubject: 1, Discard: jetstream.DiscardNew, AllowRollup: true, DenyDelete: true,
 		AllowMsgTTL: true, SubjectDeleteMarkerTTL: markerLife, MaxBytes: 1 << 20,
@@ -45,7 +47,8 @@ func (c *Cluster) openStreams(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if c.state, err = c.js.KeyValue(ctx, c.bucketName()); err != nil {
+	c.state, err = tryAgain(ctx, c, openTry, func(ctx context.Context) (jetstream.KeyValue, error) { return c.js.KeyValue(ctx, c.bucketName()) })
+	if err != nil {
 		return err
 	}
 	c.fitStreams(ctx)
@@ -73,36 +76,45 @@ func (c *Cluster) openStreams(ctx context.Context) error {
 	return err
 }
 
-// openStream opens a stream with the copies and the bytes that the servers allow, or creates it: JetStream
-// reserves the bytes. It takes an existing stream as it is, because another release of dowel or an
-// administrator made it.
+// openStream opens a stream with the copies and the bytes that the servers allow, or creates it:
+// JetStream reserves the bytes. It takes an existing stream as it is, because another release of
+// dowel or an administrator made it. A stream that another replica is about to create has its name,
+// and cannot be found yet.
 func (c *Cluster) openStream(ctx context.Context, config jetstream.StreamConfig) (jetstream.Stream, error) {
-	stream, err := c.js.Stream(ctx, config.Name)
-	if errors.Is(err, jetstream.ErrStreamNotFound) {
-		stream, err = c.createStream(ctx, config)
-		if errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) { // another replica was faster
-			stream, err = c.js.Stream(ctx, config.Name)
+	for {
+		stream, err := c.findStream(ctx, config.Name)
+		if errors.Is(err, jetstream.ErrStreamNotFound) {
+			stream, err = c.createStream(ctx, config)
+		}
+		switch {
+		case err == nil:
+			made := stream.CachedInfo().Config
+			c.noteStream(made.Replicas, made.MaxBytes > 0 && made.MaxBytes < config.MaxBytes)
+			return stream, nil
+		case !errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) || timeout.Sleep(ctx, openPause) != nil:
+			return nil, err
 		}
 	}
-	if err == nil {
-		made := stream.CachedInfo().Config
-		c.noteStream(made.Replicas, made.MaxBytes > 0 && made.MaxBytes < config.MaxBytes)
-	}
-	return stream, err
 }
 
-// fitStreams finds out by a stream that it removes again which part of allBytes the servers have room for,
-// so that the first streams leave room for the others. It does nothing in a cluster that has its streams.
-// Other replicas may do the same. A replica that finds the stream of another one, which may also have ended before it
-// could remove it, takes over its size. The streams report errors that stay.
+// findStream returns a stream that exists.
+func (c *Cluster) findStream(ctx context.Context, name string) (jetstream.Stream, error) {
+	return tryAgain(ctx, c, openTry, func(ctx context.Context) (jetstream.Stream, error) { return c.js.Stream(ctx, name) })
+}
+
+// fitStreams finds out by a stream that it removes again which part of allBytes the servers have
+// room for, so that the first streams leave room for the others. It does nothing in a cluster that
+// has its streams. Other replicas may do the same. A replica that finds the stream of another one,
+// which may also have ended before it could remove it, takes over its size. The streams report
+// errors that stay.
 func (c *Cluster) fitStreams(ctx context.Context) {
-	if _, err := c.js.Stream(ctx, c.streamName("sessions")); !errors.Is(err, jetstream.ErrStreamNotFound) {
+	if _, err := c.findStream(ctx, c.streamName("sessions")); !errors.Is(err, jetstream.ErrStreamNotFound) {
 		return
 	}
 	name := c.streamName("probe")
 	_, err := c.createStream(ctx, jetstream.StreamConfig{Name: name, Subjects: []string{c.subject("probe")}, MaxBytes: allBytes})
 	if errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) {
-		if other, err := c.js.Stream(ctx, name); err == nil {
+		if other, err := c.findStream(ctx, name); err == nil {
 			c.halveStreamsTo(other.CachedInfo().Config.MaxBytes)
 		}
 	} else if err != nil {
@@ -116,14 +128,15 @@ func (c *Cluster) fitStreams(ctx context.Context) {
 // probeLimit bounds the removal of the stream of fitStreams, which would keep its reservation.
 const probeLimit = 10 * time.Second
 
-// createStream creates a stream. If the servers are too few for the copies, it makes one. If they have no
-// room for the bytes, it takes half of them, again and again; later streams begin with the same part.
+// createStream creates a stream. If the servers are too few for the copies, it makes one. If they
+// have no room for the bytes, it takes half of them, again and again; later streams begin with the
+// same part.
 func (c *Cluster) createStream(ctx context.Context, config jetstream.StreamConfig) (stream jetstream.Stream, err error) {
 	config.Replicas = c.copiesWanted()
 	full := config.MaxBytes
 	for {
 		config.MaxBytes = max(full>>c.halvings(), min(full, minStreamBytes))
-		stream, err = c.js.CreateStream(ctx, config)
+		stream, err = tryAgain(ctx, c, createTry, func(ctx context.Context) (jetstream.Stream, error) { return c.js.CreateStream(ctx, config) })
 		api, _ := errors.AsType[*jetstream.APIError](err)
 		switch {
 		case api != nil && config.Replicas > 1 && !hasNoRoom(err) && (api.ErrorCode == errTooFewPeers || api.ErrorCode == errNoReplicas):
@@ -137,7 +150,8 @@ func (c *Cluster) createStream(ctx context.Context, config jetstream.StreamConfi
 	}
 }
 
-// noteStream notes how many copies of a stream there are, and whether it is smaller than it should be.
+// noteStream notes how many copies of a stream there are, and whether it is smaller than
+// it should be.
 func (c *Cluster) noteStream(copies int, isSmall bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

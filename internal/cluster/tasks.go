@@ -10,8 +10,8 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// storedTasks is a [tasks.Store] that all replicas share. It opens its stream with the first task, or with
-// the first question about one.
+// storedTasks is a [tasks.Store] that all replicas share. It opens its stream with the first task,
+// or with the first question about one.
 type storedTasks struct {
 	cluster *Cluster
 
@@ -28,12 +28,15 @@ type openingTasks struct {
 }
 
 // Tasks returns the tasks of all replicas.
-func (c *Cluster) Tasks() tasks.Store { return &storedTasks{cluster: c} }
+func (c *Cluster) Tasks() tasks.Store { return &c.tasks }
 
-// open returns the engine. It fails at once while the cluster cannot be reached. While the records are
-// read, it waits until ctx ends.
+// open returns the engine. It fails at once while the cluster cannot be reached. While the records
+// are read, it waits until ctx ends.
 func (s *storedTasks) open(ctx context.Context) (*taskengine.Engine, error) {
 	c := s.cluster
+	if c.ctx.Err() != nil {
+		return nil, tasks.ErrClosed
+	}
 	if err := c.checkConnected(); err != nil {
 		return nil, fmt.Errorf("the tasks of the cluster %s: %w", c.name, err)
 	}
@@ -49,8 +52,8 @@ func (s *storedTasks) open(ctx context.Context) (*taskengine.Engine, error) {
 	}
 }
 
-// beginOpening returns the engine, or the attempt to open it. After an attempt that has failed, it begins
-// another one.
+// beginOpening returns the engine, or the attempt to open it. After an attempt that has failed, it
+// begins another one.
 func (s *storedTasks) beginOpening() (*taskengine.Engine, *openingTasks) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -88,7 +91,7 @@ func (s *storedTasks) readAll() (*taskengine.Engine, error) {
 	if err != nil {
 		return nil, c.explain(err)
 	}
-	engine, err := taskengine.OpenStream(ctx, c.js, stream, taskengine.Options{Subject: c.subject("task."), Runner: c.id, IsGone: c.isGoneMember})
+	engine, err := taskengine.OpenStream(ctx, c.js, stream, taskengine.Options{Subject: c.subject("task."), Runner: c.id, IsGone: c.isGoneMember, IsShared: true})
 	if err != nil {
 		return nil, c.explain(err)
 	}
@@ -101,7 +104,10 @@ func (s *storedTasks) Create(ctx context.Context, r *tasks.Record, most int) err
 	if err != nil {
 		return err
 	}
-	return storeError(e.Create(ctx, r, most))
+	if err := s.cluster.holdLease(ctx); err != nil {
+		return storeError(err)
+	}
+	return s.cluster.noteStore("tasks", storeError(e.Create(ctx, r, most)))
 }
 
 // Load implements [tasks.Store].
@@ -120,11 +126,13 @@ func (s *storedTasks) Replace(ctx context.Context, next *tasks.Record) error {
 	if err != nil {
 		return err
 	}
-	return storeError(e.Replace(ctx, next))
+	if err := s.cluster.holdLease(ctx); err != nil {
+		return storeError(err)
+	}
+	return s.cluster.noteStore("tasks", storeError(e.Replace(ctx, next)))
 }
 
-// List implements [tasks.Store]. It knows the tasks that other replicas had made when this one made or
-// read its first, and its own.
+// List implements [tasks.Store].
 func (s *storedTasks) List(ctx context.Context, owner string) ([]*tasks.Record, error) {
 	e, err := s.open(ctx)
 	if err != nil {
@@ -134,7 +142,7 @@ func (s *storedTasks) List(ctx context.Context, owner string) ([]*tasks.Record, 
 	return all, storeError(err)
 }
 
-// ListTool implements [tasks.Store]. It knows the same tasks as List.
+// ListTool implements [tasks.Store].
 func (s *storedTasks) ListTool(ctx context.Context, tool string) ([]*tasks.Record, error) {
 	e, err := s.open(ctx)
 	if err != nil {
@@ -148,7 +156,9 @@ func (s *storedTasks) ListTool(ctx context.Context, tool string) ([]*tasks.Recor
 func (s *storedTasks) Runner() string { return s.cluster.id }
 
 // IsGone implements [tasks.Store].
-func (s *storedTasks) IsGone(runner string) bool { return s.cluster.isGoneMember(runner) }
+func (s *storedTasks) IsGone(runner string) bool {
+	return runner == tasks.NoRunner || s.cluster.isGoneMember(runner)
+}
 
 // Prepare implements [tasks.Store].
 func (s *storedTasks) Prepare() error {

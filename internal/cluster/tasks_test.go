@@ -24,8 +24,8 @@ func addTask(t *testing.T, url string) *cluster.Cluster {
 	return c
 }
 
-// Tasks that could not be read completely are read again with the next request. None of them counts as
-// known before.
+// Tasks that could not be read completely are read again with the next request. None of them counts
+// as known before.
 func TestTasksAreReadAgainAfterError(t *testing.T) {
 	t.Parallel()
 	s := natstest.Start(t, nil)
@@ -54,7 +54,8 @@ func TestTasksAreReadAgainAfterError(t *testing.T) {
 	}
 }
 
-// While the tasks are read, a request waits no longer than its own limit, and the state can be shown.
+// While the tasks are read, a request waits no longer than its own limit, and the state can be
+// shown.
 func TestRequestsDuringReadOfTasks(t *testing.T) {
 	t.Parallel()
 	nats := natstest.Start(t, nil)
@@ -84,5 +85,23 @@ func TestRequestsDuringReadOfTasks(t *testing.T) {
 	}
 	if err := <-first; err != nil {
 		t.Error(err)
+	}
+}
+
+// A list has the tasks that other replicas have made since the list before.
+func TestListTasksOfReplicas(t *testing.T) {
+	t.Parallel()
+	one, two := openTwo(t)
+	for n, id := range []string{"AAAA", "BBBB", "CCCC"} {
+		now := time.Now()
+		r := &tasks.Record{ID: id, Owner: "ann", Tool: "t", Status: tasks.Working, Created: now, Updated: now, TTL: time.Hour}
+		if err := one.Tasks().Create(t.Context(), r, 0); err != nil {
+			t.Fatal(err)
+		}
+		list, err := two.Tasks().List(t.Context(), "ann")
+		ofTool, failed := two.Tasks().ListTool(t.Context(), "t")
+		if err != nil || failed != nil || len(list) != n+1 || len(ofTool) != n+1 {
+			t.Errorf("after %d tasks: %d, %v; %d, %v", n+1, len(list), err, len(ofTool), failed)
+		}
 	}
 }

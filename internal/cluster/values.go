@@ -13,8 +13,8 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// storedValues are the values that all replicas see, each the newest message on a subject of its own.
-// A version is the sequence number of a message; a message without data removes its value.
+// storedValues are the values that all replicas see, each the newest message on a subject of its
+// own. A version is the sequence number of a message; a message without data removes its value.
 type storedValues struct {
 	cluster *Cluster
 	stream  jetstream.Stream
@@ -66,8 +66,9 @@ func (s storedValues) Put(ctx context.Context, key string, value []byte, version
 	case taskengine.IsStale(err):
 		return 0, replica.ErrStale
 	case err != nil:
-		return 0, storeError(fmt.Errorf("a value of the cluster cannot be stored: %w", err))
+		return 0, s.cluster.noteStore("values", storeError(fmt.Errorf("a value of the cluster cannot be stored: %w", err)))
 	}
+	_ = s.cluster.noteStore("values", nil)
 	return ack.Sequence, nil
 }
 
@@ -82,6 +83,6 @@ func (s storedValues) Watch(prefix string, changed func(key string)) (stop func(
 	if err != nil {
 		return nil, storeError(err)
 	}
-	forget := c.onReconnect(func() { changed("") })
+	forget := c.OnReconnect(func() { changed("") })
 	return func() { forget(); _ = sub.Unsubscribe() }, nil
 }

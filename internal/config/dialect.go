@@ -165,7 +165,7 @@ func templateTail(template string) string {
 	if _, rest, ok := strings.Cut(template, ": "); ok {
 		template = rest
 	}
-	tail := templateVariable.ReplaceAllString(template, "$2")
+	tail := templateVariable().ReplaceAllString(template, "$2")
 	if _, rest, ok := strings.Cut(tail, ":/"); ok { // a drive
 		tail = rest
 	}

@@ -43,8 +43,8 @@ func ServersIn(path string, text []byte) []*Server {
 	return servers
 }
 
-// CheckText returns the servers in the text of a file that dowel reads, and the problems of the text.
-// path determines the format.
+// CheckText returns the servers in the text of a file that dowel reads, and the problems of the
+// text. path determines the format.
 func CheckText(path string, scope Scope, text []byte) ([]*Server, []Problem) {
 	if len(bytes.TrimSpace(text)) == 0 {
 		return nil, nil

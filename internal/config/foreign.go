@@ -129,5 +129,5 @@ func isVariable(body string) bool {
 			return rest != ""
 		}
 	}
-	return plainName.MatchString(name)
+	return plainName().MatchString(name)
 }

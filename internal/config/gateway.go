@@ -18,7 +18,8 @@ type Gateway struct {
 	Address string
 	// Token is the bearer token that clients must send. "" means the token that dowel stores.
 	Token string
-	// Open lets everyone on this machine use the gateway without a token. It needs a loopback address.
+	// Open lets everyone on this machine use the gateway without a token. It needs
+	// a loopback address.
 	Open bool
 	// Auth makes clients send access tokens of an authorization server.
 	Auth GatewayAuth

@@ -81,8 +81,8 @@ func readInput(n *node) Input {
 	return in
 }
 
-// describe names the input in messages.
-func (in Input) describe() string {
+// describeInput names the input in messages.
+func (in Input) describeInput() string {
 	if in.Description != "" {
 		return fmt.Sprintf("%s (%s)", in.ID, in.Description)
 	}

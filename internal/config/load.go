@@ -136,11 +136,14 @@ func (g *Gateway) fillFrom(other Gateway) {
 
 // UserFile returns the path of the user's own file: the first file of the options, or else the
 // existing one, or else dowel.json in the configuration folder.
-func UserFile(o Options) string {
+func UserFile(o Options) string { return Load(o).UserFile(o) }
+
+// UserFile is the function UserFile for a set of these options.
+func (set *Set) UserFile(o Options) string {
 	if len(o.Files) > 0 {
 		return o.Files[0]
 	}
-	for _, file := range Load(o).Files {
+	for _, file := range set.Files {
 		if file.Dialect == Own && file.Scope == User && !file.Missing {
 			return file.Path
 		}

@@ -3,10 +3,10 @@ package config
 import (
 	"os"
 	"path/filepath"
-	"regexp"
 	"runtime"
 	"strings"
 
+	"github.com/dowel-mcp/dowel/internal/lazyregexp"
 	"github.com/dowel-mcp/dowel/internal/modelkeys"
 )
 
@@ -108,7 +108,7 @@ func expandGlob(path string) []string {
 	return found
 }
 
-var templateVariable = regexp.MustCompile(`\{([A-Za-z_]+)(?:\|([^}]*))?\}`)
+var templateVariable = lazyregexp.New(`\{([A-Za-z_]+)(?:\|([^}]*))?\}`)
 
 // expandTemplate turns a template into a path. "darwin: …" applies to that system only, {config} is
 // the user's configuration folder, {NAME} an environment variable, {NAME|default} one with a
@@ -121,8 +121,8 @@ func (o Options) expandTemplate(template string) string {
 		template = rest
 	}
 	missing := false
-	path := templateVariable.ReplaceAllStringFunc(template, func(m string) string {
-		parts := templateVariable.FindStringSubmatch(m)
+	path := templateVariable().ReplaceAllStringFunc(template, func(m string) string {
+		parts := templateVariable().FindStringSubmatch(m)
 		if parts[1] == "config" {
 			return o.configDir()
 		}

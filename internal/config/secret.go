@@ -1,10 +1,10 @@
 package config
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 
+	"github.com/dowel-mcp/dowel/internal/lazyregexp"
 	"github.com/dowel-mcp/dowel/internal/secretmask"
 )
 
@@ -24,11 +24,11 @@ var authSchemes = []string{"Bearer ", "Basic ", "Token ", "bearer ", "token "}
 // IsKeyText reports whether a value of privateKey is a key, by mistake, and not the path of a file:
 // a text of several lines, with the marks of PEM, or base64 without a name that a file would have.
 func IsKeyText(value string) bool {
-	return strings.Contains(value, "-----BEGIN") || strings.ContainsAny(value, "\r\n") || bareKey.MatchString(value)
+	return strings.Contains(value, "-----BEGIN") || strings.ContainsAny(value, "\r\n") || bareKey().MatchString(value)
 }
 
 // bareKey matches the base64 of a key. The shortest, of Ed25519, has 64 characters.
-var bareKey = regexp.MustCompile(`^[A-Za-z0-9+][A-Za-z0-9+/]{59,}={0,2}$`)
+var bareKey = lazyregexp.New(`^[A-Za-z0-9+][A-Za-z0-9+/]{59,}={0,2}$`)
 
 // secretsIn returns the secrets in a value, judged by its field and its form.
 func secretsIn(field, value string, args []string) []string {

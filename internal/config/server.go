@@ -20,8 +20,8 @@ const (
 	SSE Kind = "sse"
 	// WebSocket servers speak MCP over WebSocket.
 	WebSocket Kind = "ws"
-	// Auto servers speak Streamable HTTP, or HTTP+SSE if they do not support that. If the URL has the
-	// scheme ws or wss, they speak WebSocket.
+	// Auto servers speak Streamable HTTP, or HTTP+SSE if they do not support that. If the URL has
+	// the scheme ws or wss, they speak WebSocket.
 	Auto Kind = "auto"
 )
 
@@ -62,8 +62,8 @@ type Spec struct {
 
 	// AlwaysAllow names the tools that need no approval; "*" means all.
 	AlwaysAllow []string
-	// TrustAnnotations means that the user trusts the server to say which of its tools are read-only.
-	// It has an effect only in the user's own files.
+	// TrustAnnotations means that the user trusts the server to say which of its tools are
+	// read-only. It has an effect only in the user's own files.
 	TrustAnnotations bool
 
 	// Serialize runs the server's calls one at a time, so that each question of the server belongs
@@ -97,10 +97,11 @@ type OAuth struct {
 	DPoP bool
 	// AssumePKCE uses an authorization server even if its metadata does not list PKCE.
 	AssumePKCE bool
-	// PerUser gives each user of the gateway a login of its own. Otherwise all users share one login.
+	// PerUser gives each user of the gateway a login of its own. Otherwise all users
+	// share one login.
 	PerUser bool
-	// Exchange is the method by which the gateway exchanges the token of its user for a token that the
-	// server accepts: [ExchangeToken], [ExchangeEntra] or [ExchangeIDJAG]. Empty: no exchange.
+	// Exchange is the method by which the gateway exchanges the token of its user for a token that
+	// the server accepts: [ExchangeToken], [ExchangeEntra] or [ExchangeIDJAG]. Empty: no exchange.
 	Exchange string
 	// IDPTokenURL, IDPClientID and IDPClientSecret are the token endpoint of the users' identity
 	// provider and the client there, for [ExchangeIDJAG].

@@ -3,10 +3,11 @@ package config
 import (
 	"errors"
 	"fmt"
-	"regexp"
 	"strings"
 
 	"github.com/pelletier/go-toml/v2/unstable"
+
+	"github.com/dowel-mcp/dowel/internal/lazyregexp"
 )
 
 // tomlReader builds a tree from the flat expressions of a TOML file.
@@ -57,11 +58,11 @@ func (r *tomlReader) reportSyntaxError(err error) {
 		r.failf(offset, "this is not TOML: a value that is a string must be in quotes")
 		return
 	}
-	r.failf(offset, "this is not TOML: %s", codePoint.ReplaceAllString(where.Message, "$1"))
+	r.failf(offset, "this is not TOML: %s", codePoint().ReplaceAllString(where.Message, "$1"))
 }
 
 // codePoint matches the code points in the parser's messages.
-var codePoint = regexp.MustCompile(`U\+[0-9A-F]+ ?('.*')?`)
+var codePoint = lazyregexp.New(`U\+[0-9A-F]+ ?('.*')?`)
 
 func (r *tomlReader) readExpression(e *unstable.Node) {
 	switch e.Kind {

@@ -3,9 +3,10 @@ package config
 import (
 	"fmt"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/dowel-mcp/dowel/internal/lazyregexp"
 )
 
 // Variables supplies the values of ${…} in strings. [Options.Variables] creates it.
@@ -125,9 +126,9 @@ func isFolder(variable string) bool {
 }
 
 var (
-	bareName    = regexp.MustCompile(`^\$([A-Za-z_][A-Za-z0-9_]*)`)
-	percentName = regexp.MustCompile(`^%([A-Za-z_][A-Za-z0-9_]*)%`)
-	plainName   = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+	bareName    = lazyregexp.New(`^\$([A-Za-z_][A-Za-z0-9_]*)`)
+	percentName = lazyregexp.New(`^%([A-Za-z_][A-Za-z0-9_]*)%`)
+	plainName   = lazyregexp.New(`^[A-Za-z_][A-Za-z0-9_]*$`)
 )
 
 // expandNext expands the start of text and returns the length of the expanded part.
@@ -145,10 +146,10 @@ func (x *expansion) expandNext(text string) (value string, n int) {
 		}
 		return x.expandVariable(text[2:end]), end + 1
 	}
-	if m := bareName.FindStringSubmatch(text); m != nil && x.bare {
+	if m := bareName().FindStringSubmatch(text); m != nil && x.bare {
 		return x.expandEnv(m[1], "", false), len(m[0])
 	}
-	if m := percentName.FindStringSubmatch(text); m != nil && x.bare && x.v.GOOS == "windows" {
+	if m := percentName().FindStringSubmatch(text); m != nil && x.bare && x.v.GOOS == "windows" {
 		return x.expandEnv(m[1], "", false), len(m[0])
 	}
 	return text[:1], 1
@@ -191,7 +192,7 @@ func (x *expansion) expandVariable(body string) string {
 		return x.expandEnv(name[len("env://"):], fallback, hasFallback)
 	case strings.HasPrefix(name, "env:") && len(name) > len("env:") && name != "env://":
 		return x.expandEnv(name[len("env:"):], fallback, hasFallback)
-	case plainName.MatchString(name):
+	case plainName().MatchString(name):
 		return x.expandEnv(name, fallback, hasFallback)
 	}
 	x.addMissing(body, fmt.Sprintf("${%s} is not a variable that dowel knows", body),
@@ -269,7 +270,7 @@ func (x *expansion) expandInput(id string) string {
 	case !declared:
 		x.addMissing("input:"+id, fmt.Sprintf("input %s has no answer, and the file does not declare it", id), inputHint(in))
 	default:
-		x.addMissing("input:"+id, "no answer to input "+in.describe(), inputHint(in))
+		x.addMissing("input:"+id, "no answer to input "+in.describeInput(), inputHint(in))
 	}
 	return ""
 }

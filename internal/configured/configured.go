@@ -27,7 +27,6 @@ import (
 	"github.com/dowel-mcp/dowel/hub"
 	"github.com/dowel-mcp/dowel/internal/config"
 	"github.com/dowel-mcp/dowel/internal/secretmask"
-	"github.com/dowel-mcp/dowel/transport"
 )
 
 // Choices are the user's decisions that no project's file may take. Its methods are called
@@ -57,9 +56,10 @@ type Options struct {
 	Choices Choices
 	// Logins keeps the logins at servers. nil logs in nowhere.
 	Logins auth.Store
-	// ShareInCluster returns the target of a server that one replica runs for all. nil means that this
-	// process is no replica of a cluster.
-	ShareInCluster func(server string, target transport.Dialer) any
+	// ShareInCluster returns the target of a server that one replica connects to for all. With an
+	// entry, which is a fingerprint, that is so only if the server opens a session, and only for
+	// the replicas with the same entry. nil means that this process is no replica of a cluster.
+	ShareInCluster func(server string, target any, entry string) any
 	// Fallback are the servers of the hub if no file lists any.
 	Fallback []hub.Definition
 	// Variables expand the strings of the files. nil uses the variables of Config.
@@ -246,9 +246,7 @@ func (s *Source) defineServer(server *config.Server) hub.Definition {
 		def.LoginFor = users.loginFor
 	}
 	def.Note = s.staleReasons[server]
-	if d.Sharing == config.ShareInCluster {
-		def = s.shareInCluster(def)
-	}
+	def = s.shareInCluster(def, d)
 	def.Log = DefinitionLog(s.opts.Choices, server)
 	if s.set.HoldsChanges(server) {
 		def.HoldChanged = "look at it and accept it with dowel trust --definitions " + server.Name

@@ -35,6 +35,12 @@ var quiet = slog.New(slog.DiscardHandler)
 // defined returns the definition of a server called s that a file has with this entry.
 func defined(t *testing.T, entry string) hub.Definition {
 	t.Helper()
+	return definedIn(t, entry, nil)
+}
+
+// definedIn is defined for a replica of a cluster, unless share is nil.
+func definedIn(t *testing.T, entry string, share func(server string, target any, entry string) any) hub.Definition {
+	t.Helper()
 	path := filepath.Join(t.TempDir(), "dowel.json")
 	if err := os.WriteFile(path, []byte(`{"mcpServers": {"s": `+entry+`}}`), 0o600); err != nil {
 		t.Fatal(err)
@@ -42,7 +48,7 @@ func defined(t *testing.T, entry string) hub.Definition {
 	env := func(name string) (string, bool) { return "value of " + name, name == "TOKEN" }
 	source := configured.New(hub.New(nil), configured.Options{
 		Config:  config.Options{Files: []string{path}, GOOS: "linux", Env: env},
-		Choices: &choices{}, Logger: quiet,
+		Choices: &choices{}, Logger: quiet, ShareInCluster: share,
 	})
 	definitions := source.Look()
 	if len(definitions) != 1 || definitions[0].Hold != (hub.Hold{}) {

@@ -53,8 +53,8 @@ func (t *userTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	return resp, &httpwire.RefusalError{Err: err, NeedsLogin: true}
 }
 
-// adoptLogin takes over a login that another replica or process has stored since, and returns r to be
-// sent again. It returns nil without such a login, or if r cannot be sent again.
+// adoptLogin takes over a login that another replica or process has stored since, and returns r to
+// be sent again. It returns nil without such a login, or if r cannot be sent again.
 func (t *userTransport) adoptLogin(r *http.Request) *http.Request {
 	if r.GetBody == nil && r.Body != nil && r.Body != http.NoBody {
 		return nil

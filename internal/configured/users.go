@@ -99,8 +99,8 @@ func (l *userLogins) makeRoom() {
 	delete(l.users, oldest)
 }
 
-// newUserLogin returns the login of a user. Exchanged tokens stay in memory, those of a login in a
-// browser in the store. l.mu is held.
+// newUserLogin returns the login of a user. Exchanged tokens stay in memory; tokens of a login in a
+// browser go to the store. l.mu is held.
 func (l *userLogins) newUserLogin(principal string) (*userLogin, error) {
 	u, o := &userLogin{}, l.userOptions(principal)
 	if l.d.OAuth.Exchange != "" {
@@ -159,7 +159,7 @@ func (s *Source) UserLogin(ctx context.Context, server string) (login UserLogin,
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, l := range s.users {
-		if l.d.Server.Name == server && l.d.OAuth.Exchange == "" && l.d.Fingerprint() == u.Definition().Fingerprint {
+		if l.d.Server.Name == server && l.d.OAuth.Exchange == "" && isDefinitionOf(u.Definition().Fingerprint, l.d) {
 			return UserLogin{Principal: a.Principal.ID, Issuer: token.Issuer, Run: func(ctx context.Context, login auth.Login) error {
 				return l.runLogin(ctx, a.Principal.ID, login)
 			}}, true

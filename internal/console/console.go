@@ -84,7 +84,7 @@ func (c *Console) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case r.Method != http.MethodGet && r.Method != http.MethodHead:
 		refuse(w, http.StatusMethodNotAllowed, "the files of the console can only be read")
 	default:
-		c.files.serve(w, r, c.options, path)
+		c.files.serveFile(w, r, c.options, path)
 	}
 }
 

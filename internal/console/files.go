@@ -65,8 +65,8 @@ var contentTypes = map[string]string{".js": "text/javascript; charset=utf-8", ".
 // shellName is the page. It is served for every path of the console that names no file.
 const shellName = "index.html"
 
-// serve answers with the file of a path /~HASH/NAME, which never changes, or with the page.
-func (s *fileSet) serve(w http.ResponseWriter, r *http.Request, o Options, at string) {
+// serveFile answers with the file of a path /~HASH/NAME, which never changes, or with the page.
+func (s *fileSet) serveFile(w http.ResponseWriter, r *http.Request, o Options, at string) {
 	folder := "/~" + s.hash + "/"
 	name, isFile := strings.CutPrefix(at, folder)
 	if !isFile {

@@ -42,8 +42,8 @@ type approvalOutcome struct {
 	IsFirst bool `json:"isFirst"`
 }
 
-// newApprovalAsk returns the question of an approval. The user does not decide here on a text that is
-// too long to be shown whole.
+// newApprovalAsk returns the question of an approval. The user does not decide here on a text that
+// is too long to be shown whole.
 func newApprovalAsk(a *Approval) *Ask {
 	ask := &Ask{Kind: askApproval, Server: a.Server, Client: a.Program, Name: a.Tool, Since: time.Now(), Approval: a, key: a.Key, decided: make(chan AskAnswer, 1)}
 	if len(a.Arguments) > maxAskForm || len(a.Message) > maxAskText || len(a.Arguments) > maxAskText && !json.Valid([]byte(a.Arguments)) {
@@ -132,9 +132,9 @@ func (a *Asks) AskApproval(ctx context.Context, approval Approval) (AskAnswer, e
 	return a.awaitApproval(ctx, ask)
 }
 
-// AskElicitation asks the user the question of a server during a call of an agent in this process, and
-// waits for the answer. chat is the ID of the conversation. A question that cannot be shown here is
-// declined, since no other place asks.
+// AskElicitation asks the user the question of a server during a call of an agent in this process,
+// and waits for the answer. chat is the ID of the conversation. A question that cannot be shown
+// here is declined, since no other place asks.
 func (a *Asks) AskElicitation(ctx context.Context, program, chat string, q *client.ElicitRequest) (*mcp.ElicitResult, error) {
 	answered := make(chan *mcp.ElicitResult, 1)
 	ask := newAsk(&q.ElicitParams)

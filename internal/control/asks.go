@@ -25,8 +25,8 @@ type Ask struct {
 	// Kind is form, url, sampling or approval.
 	Kind   string `json:"kind"`
 	Server string `json:"server,omitzero"`
-	// Client is the name of the client that made the call. Method and Name identify the called item;
-	// Name includes the server's name.
+	// Client is the name of the client that made the call. Method and Name identify the called
+	// item; Name includes the server's name.
 	Client string `json:"client,omitzero"`
 	Method string `json:"method,omitzero"`
 	Name   string `json:"name,omitzero"`
@@ -93,8 +93,8 @@ var errNoAsk = errors.New("the question is answered already, or its call has end
 // Asks holds the open questions of servers, during calls of the console and of clients. A question
 // can be answered here and by its client; the first answer counts. It is safe for concurrent use.
 type Asks struct {
-	// Record is called with each closed question and its outcome, unless it is nil. Set it before the
-	// first use.
+	// Record is called with each closed question and its outcome, unless it is nil. Set it before
+	// the first use.
 	Record func(audit.Record)
 
 	life    context.Context
@@ -141,7 +141,7 @@ func (a *Asks) openAsk(ask *Ask) {
 	a.openAskLocked(ask)
 }
 
-// openAskLocked is add for a caller that holds a.mu.
+// openAskLocked is openAsk for a caller that holds a.mu.
 func (a *Asks) openAskLocked(ask *Ask) {
 	a.last++
 	ask.ID = a.last
@@ -156,7 +156,7 @@ func (a *Asks) closeAsk(ask *Ask, outcome, by string) {
 	a.closeAskLocked(ask, outcome, by)
 }
 
-// closeAskLocked is remove for a caller that holds a.mu. It does nothing for a closed question.
+// closeAskLocked is closeAsk for a caller that holds a.mu. It does nothing for a closed question.
 func (a *Asks) closeAskLocked(ask *Ask, outcome, by string) {
 	i := slices.Index(a.open, ask)
 	if i < 0 {
@@ -314,7 +314,7 @@ func (c *Calls) askUser(ctx context.Context, q *client.ElicitRequest) (*mcp.Elic
 	}
 	c.setStatus(call, CallAsked)
 	c.Asks.openAsk(ask)
-	c.note(call, CallEvent{Kind: "ask", Ask: ask})
+	c.addCallEvent(call, CallEvent{Kind: "ask", Ask: ask})
 	var answer *mcp.ElicitResult
 	select {
 	case answer = <-answered:
@@ -323,10 +323,10 @@ func (c *Calls) askUser(ctx context.Context, q *client.ElicitRequest) (*mcp.Elic
 	}
 	c.setStatus(call, CallPending)
 	if answer == nil {
-		c.note(call, CallEvent{Kind: "answer", Ask: &Ask{ID: ask.ID}, Message: "the call has ended"})
+		c.addCallEvent(call, CallEvent{Kind: "answer", Ask: &Ask{ID: ask.ID}, Message: "the call has ended"})
 		return nil, context.Cause(ctx)
 	}
-	c.note(call, CallEvent{Kind: "answer", Ask: &Ask{ID: ask.ID}, Message: string(answer.Action)})
+	c.addCallEvent(call, CallEvent{Kind: "answer", Ask: &Ask{ID: ask.ID}, Message: string(answer.Action)})
 	return answer, nil
 }
 

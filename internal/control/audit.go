@@ -51,19 +51,26 @@ func (t *AuditTrail) Write(line []byte) (int, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.path == "" {
-		t.memory = append(t.memory, line...)
-		if over := len(t.memory) - maxTrailMemory; over > 0 {
-			cut := over + bytes.IndexByte(t.memory[over:], '\n') + 1 // a line is less than the limit
-			t.start += int64(cut)
-			t.memory = slices.Clone(t.memory[cut:])
+		if len(t.memory)+len(line) > maxTrailMemory {
+			t.dropOldHalf()
 		}
+		t.memory = append(t.memory, line...)
 	}
-	t.announce()
+	t.wakeReaders()
 	return len(line), nil
 }
 
-// announce wakes the readers. t.mu is held.
-func (t *AuditTrail) announce() {
+// dropOldHalf drops the older half of the lines in memory, so that few writes copy the rest.
+// Readers may hold the old array. t.mu is held.
+func (t *AuditTrail) dropOldHalf() {
+	over := max(len(t.memory)-maxTrailMemory/2, 0)
+	cut := over + bytes.IndexByte(t.memory[over:], '\n') + 1 // a longer line leaves none
+	t.start += int64(cut)
+	t.memory = append(make([]byte, 0, maxTrailMemory), t.memory[cut:]...)
+}
+
+// wakeReaders wakes the readers. t.mu is held.
+func (t *AuditTrail) wakeReaders() {
 	close(t.changed)
 	t.changed = make(chan struct{})
 }
@@ -89,7 +96,7 @@ func (t *AuditTrail) poll() {
 	defer t.mu.Unlock()
 	if err == nil && info.Size() != t.size {
 		t.size = info.Size()
-		t.announce()
+		t.wakeReaders()
 	}
 }
 
@@ -105,8 +112,8 @@ type AuditPage struct {
 	Records []AuditLine `json:"records"`
 	// Next is the position behind the records.
 	Next int64 `json:"next"`
-	// IsCut: there are older records, or the trail has begun anew, so that the records do not follow
-	// the position that was asked for.
+	// IsCut: there are older records, or the trail has begun anew, so that the records do not
+	// follow the position that was asked for.
 	IsCut bool `json:"isCut,omitzero"`
 }
 
@@ -226,8 +233,8 @@ func AcceptDefinitions(u *hub.Upstream, changes ...client.DefinitionChange) erro
 	return err
 }
 
-// AcceptDefinitions accepts changed definitions of a server as they were shown. The running dowel keeps
-// them, possibly with its replicas.
+// AcceptDefinitions accepts changed definitions of a server as they were shown. The running dowel
+// keeps them, possibly with its replicas.
 func (c *Client) AcceptDefinitions(ctx context.Context, server string, changes ...client.DefinitionChange) error {
 	var request acceptRequest
 	for _, change := range changes {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -60,6 +61,28 @@ func TestAuditTrailInMemory(t *testing.T) {
 	names, page = readTrail(t, trail, page.Next)
 	if !strings.HasSuffix(names, "28 29") || strings.Contains(names, "c") || !page.IsCut {
 		t.Error(names, page.IsCut)
+	}
+}
+
+// A full trail in memory costs a record little: it copies what it keeps only now and then.
+func TestAuditTrailAllocates(t *testing.T) {
+	trail := control.NewAuditTrail("")
+	line := []byte(strings.Repeat("x", 199) + "\n")
+	write := func(n int) {
+		for range n {
+			if _, err := trail.Write(line); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	write(10_000) // it is full
+	const n, most = 10_000, 2000
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	write(n)
+	runtime.ReadMemStats(&after)
+	if each := (after.TotalAlloc - before.TotalAlloc) / n; each > most {
+		t.Errorf("a record of %d bytes allocates %d bytes, at most %d are allowed", len(line), each, most)
 	}
 }
 

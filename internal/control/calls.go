@@ -109,11 +109,12 @@ type userCall struct {
 	cancel  context.CancelCauseFunc
 }
 
-// GatewayDialer connects a client to the gateway. An empty revision leaves the choice to the client.
+// GatewayDialer connects a client to the gateway. An empty revision leaves the choice to the
+// client.
 type GatewayDialer func(ctx context.Context, answers client.Answers, revision mcp.Revision) (*client.Client, error)
 
-// NewCalls returns an empty history. dial connects to the gateway, once for each revision. Calls end
-// with life.
+// NewCalls returns an empty history. dial connects to the gateway, once for each revision. Calls
+// end with life.
 func NewCalls(life context.Context, h *hub.Hub, dial GatewayDialer) *Calls {
 	return &Calls{hub: h, dial: dial, life: life, clients: map[mcp.Revision]*client.Client{}, Asks: newAsks(life)}
 }
@@ -173,21 +174,21 @@ func (c *Calls) Start(q CallRequest) (CallInfo, error) {
 	}
 	ctx, cancel := context.WithCancelCause(c.life)
 	call := &userCall{changed: make(chan struct{}), cancel: cancel, info: CallInfo{CallRequest: q, Start: time.Now(), Status: CallPending}}
-	if err := c.add(call); err != nil {
+	if err := c.addCall(call); err != nil {
 		cancel(nil)
 		return CallInfo{}, err
 	}
 	info := call.info
 	c.running.Go(func() {
 		defer cancel(nil)
-		result, err := c.run(ctx, call, item, q)
-		c.end(ctx, call, item, result, err)
+		result, err := c.runCall(ctx, call, item, q)
+		c.storeOutcome(ctx, call, item, result, err)
 	})
 	return info, nil
 }
 
-// add numbers a call and keeps it.
-func (c *Calls) add(call *userCall) error {
+// addCall numbers a call and keeps it.
+func (c *Calls) addCall(call *userCall) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	open := 0
@@ -218,8 +219,8 @@ func (c *Calls) dropOldest() {
 	}
 }
 
-// note adds an event to a call.
-func (c *Calls) note(call *userCall, e CallEvent) {
+// addCallEvent adds an event to a call.
+func (c *Calls) addCallEvent(call *userCall, e CallEvent) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if len(call.events) >= maxCallEvents && (e.Kind == "progress" || e.Kind == "log") {
@@ -235,18 +236,18 @@ func millisecondsSince(start time.Time) float64 {
 	return float64(time.Since(start).Microseconds()) / 1000
 }
 
-// run makes a call and returns its encoded result.
-func (c *Calls) run(ctx context.Context, call *userCall, item *hubItem, q CallRequest) (json.RawMessage, error) {
+// runCall makes a call and returns its encoded result.
+func (c *Calls) runCall(ctx context.Context, call *userCall, item *hubItem, q CallRequest) (json.RawMessage, error) {
 	cl, err := c.connect(ctx, q.Revision)
 	if err != nil {
 		return nil, err
 	}
 	options := client.CallOptions{
 		OnProgress: func(p mcp.ProgressParams) {
-			c.note(call, CallEvent{Kind: "progress", Progress: p.Progress, Total: p.Total, Message: p.Message})
+			c.addCallEvent(call, CallEvent{Kind: "progress", Progress: p.Progress, Total: p.Total, Message: p.Message})
 		},
 		OnLog: func(p mcp.LoggingMessageParams) {
-			c.note(call, CallEvent{Kind: "log", Level: string(p.Level), Message: string(p.Data)})
+			c.addCallEvent(call, CallEvent{Kind: "log", Level: string(p.Level), Message: string(p.Data)})
 		},
 		LogLevel: mcp.LevelDebug,
 		Limits:   client.Limits{Idle: time.Duration(q.Seconds * float64(time.Second))},
@@ -297,8 +298,8 @@ func expandTemplate(text string, values map[string]string) (string, error) {
 	return t.Expand(all)
 }
 
-// end stores the outcome of a call.
-func (c *Calls) end(ctx context.Context, call *userCall, item *hubItem, result json.RawMessage, err error) {
+// storeOutcome stores the outcome of a call.
+func (c *Calls) storeOutcome(ctx context.Context, call *userCall, item *hubItem, result json.RawMessage, err error) {
 	e, status := CallEvent{Kind: "result", Result: string(result)}, CallOK
 	switch {
 	case err != nil && errors.Is(context.Cause(ctx), errCancelled):
@@ -315,7 +316,7 @@ func (c *Calls) end(ctx context.Context, call *userCall, item *hubItem, result j
 	c.bytes += len(result)
 	c.dropOldest()
 	c.mu.Unlock()
-	c.note(call, e)
+	c.addCallEvent(call, e)
 }
 
 // checkOutput checks the structured content of a result. It returns nil for a tool without an
@@ -344,8 +345,8 @@ func (c *Calls) List() []CallInfo {
 	return all
 }
 
-// find returns a call, or nil.
-func (c *Calls) find(id uint64) *userCall {
+// findCall returns a call, or nil.
+func (c *Calls) findCall(id uint64) *userCall {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, call := range c.all {
@@ -358,7 +359,7 @@ func (c *Calls) find(id uint64) *userCall {
 
 // Cancel ends a call. A call that has ended stays as it is.
 func (c *Calls) Cancel(id uint64) error {
-	call := c.find(id)
+	call := c.findCall(id)
 	if call == nil {
 		return errNoCall
 	}
@@ -369,7 +370,7 @@ func (c *Calls) Cancel(id uint64) error {
 // Follow passes the events of a call to a function until the call ends: first the call itself, then
 // each event, and at last the call again.
 func (c *Calls) Follow(ctx context.Context, id uint64, show func(CallEvent) error) error {
-	call := c.find(id)
+	call := c.findCall(id)
 	if call == nil {
 		return errNoCall
 	}

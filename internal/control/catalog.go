@@ -31,7 +31,8 @@ type ItemSummary struct {
 	ItemName
 	Title       string `json:"title,omitzero"`
 	Description string `json:"description,omitzero"` // cut
-	// Tokens is the estimated cost of the definition for a model; 0 for items that models do not get.
+	// Tokens is the estimated cost of the definition for a model; 0 for items that models
+	// do not get.
 	Tokens int `json:"tokens,omitzero"`
 	// Hints are the annotations of the tool in words, such as read-only.
 	Hints []string `json:"hints,omitempty"`
@@ -187,7 +188,8 @@ type itemDetail struct {
 	Definition string            `json:"definition"`
 	About      string            `json:"about,omitzero"` // the whole description
 	Form       *schemaform.Field `json:"form,omitempty"`
-	// FormError is the reason for a missing form, CheckError the reason why arguments are not checked.
+	// FormError is the reason for a missing form, CheckError the reason why arguments
+	// are not checked.
 	FormError  string `json:"formError,omitzero"`
 	CheckError string `json:"checkError,omitzero"`
 	HasOutput  bool   `json:"hasOutput,omitzero"` // an output schema

@@ -46,8 +46,8 @@ type ChatOptions struct {
 	// Session is the ID of the conversation to continue; "" begins a new one.
 	Session string `json:"-"`
 	Model   string `json:"model,omitzero"` // of the configuration; "" means the default, or the last one
-	// Mode says which tools run: ask, read-only or none. "" means the mode that the conversation has
-	// stored, or ask.
+	// Mode says which tools run: ask, read-only or none. "" means the mode that the conversation
+	// has stored, or ask.
 	Mode string `json:"mode,omitzero"`
 	Text string `json:"text"` // of the user's first message
 }

@@ -73,9 +73,9 @@ func (a *scriptedAgent) Send(text string) (func(context.Context, func(control.Ch
 	}, nil
 }
 
-// A conversation of this process takes one message at a time, can be stopped, and says why a turn has
-// failed. Its agent is closed after a long pause, when another program continues the conversation, and
-// with dowel.
+// A conversation of this process takes one message at a time, can be stopped, and says why a turn
+// has failed. Its agent is closed after a long pause, when another program continues the
+// conversation, and with dowel.
 func TestHostedChats(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		host := &scriptedHost{folder: t.TempDir(), end: make(chan error)}
@@ -146,8 +146,8 @@ func TestHostedChats(t *testing.T) {
 	})
 }
 
-// A program that attaches during a turn gets the conversation at its end: the agent is closed then, and
-// messages are refused at once, until the program has gone.
+// A program that attaches during a turn gets the conversation at its end: the agent is closed then,
+// and messages are refused at once, until the program has gone.
 func TestAttachDuringTurnOfHostedChat(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		host := &scriptedHost{folder: t.TempDir(), end: make(chan error)}
@@ -179,8 +179,8 @@ func TestAttachDuringTurnOfHostedChat(t *testing.T) {
 	})
 }
 
-// There are not more agents than allowed: the one that has waited longest makes room, and if all work,
-// a new conversation is refused. The end of dowel stops all turns.
+// The number of agents is limited. A new conversation takes the place of the agent that has been
+// idle for the longest time; if all work, it is refused. The end of dowel stops all turns.
 func TestHostedChatsAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		host := &scriptedHost{folder: t.TempDir(), end: make(chan error)}
@@ -210,8 +210,8 @@ func TestHostedChatsAreBounded(t *testing.T) {
 	})
 }
 
-// The API refuses messages that are empty or too long, unknown conversations, and every conversation
-// in a process that hosts none.
+// The API refuses messages that are empty or too long, unknown conversations, and every
+// conversation in a process that hosts none.
 func TestHostedChatsAPI(t *testing.T) {
 	t.Parallel()
 	host := &scriptedHost{folder: t.TempDir(), end: make(chan error)}
@@ -252,7 +252,8 @@ func TestLongApprovalOfHostedChat(t *testing.T) {
 	}
 }
 
-// A form that is too large to be shown is declined: nobody could answer it, and the call would wait.
+// A form that is too large to be shown is declined: nobody could answer it, and the call would
+// wait.
 func TestLargeFormOfHostedChat(t *testing.T) {
 	t.Parallel()
 	calls, _ := newCalls(t)

@@ -17,10 +17,11 @@ import (
 	"github.com/dowel-mcp/dowel/internal/session"
 )
 
-// Chats are the saved conversations of dowel chat and dowel run, and the programs that continue them now. It is
-// safe for concurrent use.
+// Chats are the saved conversations of dowel chat and dowel run, and the programs that continue
+// them now. It is safe for concurrent use.
 type Chats struct {
-	// Host makes agents in this process; nil means that none can be made. Set it before the first use.
+	// Host makes agents in this process; nil means that none can be made. Set it before
+	// the first use.
 	Host ChatHost
 
 	folder string // of the files
@@ -169,8 +170,8 @@ func (c *Chats) Read(ctx context.Context, id, seen string) (Chat, error) {
 	return Chat{trace, c.findAgent(trace.ID), here, formatSeen(trace.Size, version)}, nil
 }
 
-// markWaiting gives the calls of the last reply that have not started the status waiting: they wait for
-// an approval, or for the calls before.
+// markWaiting gives the calls of the last reply that have not started the status waiting: they wait
+// for an approval, or for the calls before.
 func markWaiting(t *session.Trace) {
 	if len(t.Entries) == 0 {
 		return
@@ -269,8 +270,8 @@ func (d Running) serveAgent(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// CheckIdle returns an error if an agent of the running dowel works in a conversation now. It returns
-// nil if no dowel runs.
+// CheckIdle returns an error if an agent of the running dowel works in a conversation now. It
+// returns nil if no dowel runs.
 func (c *Client) CheckIdle(ctx context.Context, id string) error {
 	var list ChatList
 	if err := c.call(ctx, http.MethodGet, "/v1/chats?q="+url.QueryEscape(id), &list); err != nil {

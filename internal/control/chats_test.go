@@ -89,7 +89,8 @@ func TestChats(t *testing.T) {
 	}
 }
 
-// A reader of a conversation waits for a change of its file or its program, and for some time at most.
+// A reader of a conversation waits for a change of its file or its program, and for some time at
+// most.
 func TestChatsWait(t *testing.T) {
 	folder := t.TempDir()
 	s := keepChat(t, folder)

@@ -13,6 +13,8 @@ import (
 	"net/http"
 	"net/url"
 	"time"
+
+	"github.com/dowel-mcp/dowel/internal/replica"
 )
 
 // ErrNotRunning is wrapped by errors of a client that finds no running dowel.
@@ -51,6 +53,12 @@ const base = "http://localhost"
 func (c *Client) Status(ctx context.Context) (s Status, err error) {
 	err = c.call(ctx, http.MethodGet, "/v1/status", &s)
 	return s, err
+}
+
+// ClusterSync returns how the NATS servers of the running dowel's cluster write to the disk.
+func (c *Client) ClusterSync(ctx context.Context) (sync replica.Sync, err error) {
+	err = c.call(ctx, http.MethodGet, "/v1/cluster/sync", &sync)
+	return sync, err
 }
 
 // pollInterval is the time between two requests of AwaitStatus.
@@ -192,7 +200,8 @@ func (c *Client) sendRequest(ctx context.Context, method, path string) (*http.Re
 	return c.sendBody(ctx, method, path, nil)
 }
 
-// post sends a value as JSON, and waits at most limit until the running dowel has done what it asks for.
+// post sends a value as JSON, and waits at most limit until the running dowel has done what it asks
+// for.
 func (c *Client) post(ctx context.Context, limit time.Duration, path string, value any) error {
 	ctx, cancel := withAnswerLimit(ctx, limit)
 	defer cancel()
@@ -208,8 +217,8 @@ func withAnswerLimit(ctx context.Context, limit time.Duration) (context.Context,
 	return context.WithTimeoutCause(ctx, limit, fmt.Errorf("the running dowel did not answer within %v", limit))
 }
 
-// postJSON sends a value as JSON. It returns the response of a request that succeeds, or the running
-// dowel's error.
+// postJSON sends a value as JSON. It returns the response of a request that succeeds, or the
+// running dowel's error.
 func (c *Client) postJSON(ctx context.Context, path string, value any) (*http.Response, error) {
 	body, err := json.Marshal(value)
 	if err != nil {

@@ -26,7 +26,7 @@ type ConfigFile struct {
 	// Servers is the number of entries that count, Shadowed the number of entries that do not.
 	Servers  int `json:"servers"`
 	Shadowed int `json:"shadowed"`
-	// Problems are the problems of the file, without the ones of an entry.
+	// Problems are the problems of the file. Problems of an entry are left out.
 	Problems []string `json:"problems,omitempty"`
 }
 

@@ -5,6 +5,7 @@ import (
 	"net/http"
 
 	"github.com/dowel-mcp/dowel/internal/config/draft"
+	"github.com/dowel-mcp/dowel/internal/config/leftovers"
 )
 
 // maxConfigBody limits a change of a configuration file, in bytes.
@@ -23,10 +24,16 @@ func (d Running) serveConfigCheck(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	outcome, err := d.Drafts.Check(change)
+	for _, s := range outcome.RemovedEntries {
+		for _, folder := range leftovers.Of(s) {
+			outcome.Leftovers = append(outcome.Leftovers, folder.Announce())
+		}
+	}
 	writeResult(w, outcome, err)
 }
 
-// serveConfigSave writes a change, and returns when dowel has read the file.
+// serveConfigSave writes a change, and returns when dowel has read the file. The folders of removed
+// servers go with their entries.
 func (d Running) serveConfigSave(w http.ResponseWriter, r *http.Request) {
 	change, err := readConfigChange(w, r)
 	if err != nil {
@@ -37,6 +44,11 @@ func (d Running) serveConfigSave(w http.ResponseWriter, r *http.Request) {
 	if err == nil && outcome.Written {
 		if failed := d.record("config/save", "", outcome.Path, d.Controller.Reload(r.Context())); failed != nil {
 			outcome.Warning = "the file is saved, but the configuration has a problem: " + failed.Error()
+		}
+		for _, s := range outcome.RemovedEntries {
+			for _, done := range leftovers.Remove(s, d.Places) {
+				outcome.Leftovers = append(outcome.Leftovers, done.String())
+			}
 		}
 	}
 	writeResult(w, outcome, err)

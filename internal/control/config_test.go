@@ -102,8 +102,8 @@ func TestConfigStream(t *testing.T) {
 	}
 }
 
-// A file is opened, checked and saved over the API. The secrets stay in it. Files that dowel does not
-// read are refused, and so is an unreadable body.
+// A file is opened, checked and saved over the API. The secrets stay in it. Files that dowel does
+// not read are refused, and so is an unreadable body.
 func TestConfigEdit(t *testing.T) {
 	t.Parallel()
 	a := serveConsoleAPI(t)

@@ -46,7 +46,16 @@ type Status struct {
 	Problems []string `json:"problems,omitempty"`
 	// Cluster is nil for a dowel without replicas.
 	Cluster *Cluster `json:"cluster,omitempty"`
-	Servers []Server `json:"servers"`
+	// Tasks says why this machine kept no task at the last attempt. It is nil before the first
+	// attempt, and after one that has succeeded.
+	Tasks   *TaskFault `json:"tasks,omitempty"`
+	Servers []Server   `json:"servers"`
+}
+
+// TaskFault is why a task could not be kept: it was refused, or the slow call stayed a call.
+type TaskFault struct {
+	Problem string    `json:"problem"`
+	Time    time.Time `json:"time"`
 }
 
 // Limits are the limits of the gateway, and what all clients hold of them.
@@ -89,7 +98,7 @@ type Server struct {
 	Source string `json:"source,omitzero"`
 	// Note is a remark on the definition.
 	Note string `json:"note,omitzero"`
-	// RunsAt is the replica that runs the server, if one runs it for all.
+	// RunsAt is the replica that runs the server, or has the session at it, if one does for all.
 	RunsAt string `json:"runsAt,omitzero"`
 	// Revision and Era are the protocol's, or empty if not known yet.
 	Revision string `json:"revision,omitzero"`
@@ -150,7 +159,7 @@ func Describe(h *hub.Hub, u *hub.Upstream) Server {
 		Origin: def.Origin, Source: def.Source, Note: def.Note,
 		Revision: string(info.Revision), Title: info.Info.Name,
 	}
-	if shared, ok := def.Target.(*sharedserver.Target); ok {
+	if shared, ok := def.Target.(*sharedserver.Target); ok && shared.HasOwner() {
 		d.RunsAt = cmp.Or(shared.Owner(), "no replica at the moment")
 	}
 	if info.Info.Version != "" {

@@ -14,6 +14,7 @@ import (
 	"github.com/dowel-mcp/dowel/hub"
 	"github.com/dowel-mcp/dowel/internal/builtin/everything"
 	"github.com/dowel-mcp/dowel/internal/control"
+	"github.com/dowel-mcp/dowel/internal/replica"
 )
 
 // controller records its calls.
@@ -62,6 +63,8 @@ func (c *controller) LogIn(_ context.Context, name string, show func(control.Log
 }
 
 func (c *controller) Logout(context.Context, control.Login) error { return nil }
+
+func (c *controller) ClusterSync(context.Context) replica.Sync { return replica.SyncLazy }
 
 func (c *controller) Yield(context.Context) error { return errors.New("it serves others") }
 

@@ -6,6 +6,8 @@ import (
 
 	"github.com/dowel-mcp/dowel/hub"
 	"github.com/dowel-mcp/dowel/internal/doctor"
+	"github.com/dowel-mcp/dowel/internal/sharedserver"
+	"github.com/dowel-mcp/dowel/transport/stdio"
 )
 
 // DoctorStep is a step of an examination in its JSON form.
@@ -32,11 +34,11 @@ func streamDoctor(w http.ResponseWriter, r *http.Request, h *hub.Hub, life conte
 	lines := newLineWriter(w)
 	d := u.Definition()
 	if d.Hold.Status != 0 {
-		_ = lines.send(DoctorStep{Step: d.Hold.Status.String(), Status: doctor.Skipped, Detail: d.Hold.Reason})
+		_ = lines.writeLine(DoctorStep{Step: d.Hold.Status.String(), Status: doctor.Skipped, Detail: d.Hold.Reason})
 		return
 	}
 	_ = lines.flush()
-	for s := range doctor.Examine(ctx, doctor.Server{Name: d.Name, Target: d.Target, Options: d.Options, Mask: d.Mask}) {
+	for s := range doctor.Examine(ctx, doctor.Server{Name: d.Name, Target: examinedTarget(d.Target), Options: d.Options, Mask: d.Mask}) {
 		step := DoctorStep{Step: s.Name, Status: s.Status, Detail: s.Detail, Advice: s.Advice, MS: float64(s.Took.Microseconds()) / 1000}
 		if s.Err != nil {
 			step.Error = s.Err.Error()
@@ -44,8 +46,18 @@ func streamDoctor(w http.ResponseWriter, r *http.Request, h *hub.Hub, life conte
 		if s.Diagnosis != nil {
 			step.Stderr = s.Diagnosis.Stderr
 		}
-		if lines.send(step) != nil {
+		if lines.writeLine(step) != nil {
 			return
 		}
 	}
+}
+
+// examinedTarget returns the target that is dialed for an examination. Over HTTP the examination
+// may have a session beside the session of all replicas; a process must not run twice.
+func examinedTarget(target any) any {
+	inner := sharedserver.Unwrap(target)
+	if _, ok := inner.(stdio.Command); ok {
+		return target
+	}
+	return inner
 }

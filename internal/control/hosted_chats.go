@@ -35,7 +35,8 @@ var (
 	errEnding   = errors.New("dowel ends")
 )
 
-// hostedChat is a conversation whose agent runs in this process. Its fields are guarded by Chats.mu.
+// hostedChat is a conversation whose agent runs in this process. Its fields are guarded by
+// Chats.mu.
 type hostedChat struct {
 	agent   ChatAgent
 	state   ChatState
@@ -151,7 +152,8 @@ func (c *Chats) endWait(id string) {
 	<-ended
 }
 
-// findIdle returns the agent of a conversation between two turns, or nil if no program continues it.
+// findIdle returns the agent of a conversation between two turns, or nil if no program continues
+// it.
 func (c *Chats) findIdle(id string) (*hostedChat, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -169,8 +171,8 @@ func (c *Chats) findIdle(id string) (*hostedChat, error) {
 	return nil, nil
 }
 
-// findOtherLocked returns another program than an agent of this process that continues a conversation,
-// or nil. c.mu is held.
+// findOtherLocked returns another program than an agent of this process that continues a
+// conversation, or nil. c.mu is held.
 func (c *Chats) findOtherLocked(id string) *AgentProgram {
 	i := slices.IndexFunc(c.agents, func(a *AgentProgram) bool { return a.Session == id && !a.isHosted })
 	if i < 0 {
@@ -267,7 +269,8 @@ func (c *Chats) closeIdle(chat *hostedChat) {
 	}
 }
 
-// closeHosted closes an agent between two turns. It does nothing for a closed one. c.opening is held.
+// closeHosted closes an agent between two turns. It does nothing for a closed one. c.opening is
+// held.
 func (c *Chats) closeHosted(chat *hostedChat) {
 	id := chat.agent.ID()
 	c.mu.Lock()

@@ -62,8 +62,9 @@ type ImportOutcome struct {
 
 // ListImports returns the servers of the user's other tools.
 func ListImports(o config.Options) Imports {
-	to := importing.UserDestination(o)
-	found := importing.Find(o, to, nil, nil)
+	own := config.Load(o)
+	to := importing.UserDestination(own, o)
+	found := importing.Find(own, o, to, nil, nil)
 	all := Imports{File: to.Path, Servers: []ImportServer{}, Problems: found.Problems}
 	for _, f := range found.Findings {
 		s := ImportServer{ImportChoice: ImportChoice{f.Path, f.Name, digestEntry(f)}, Tool: f.Dialect, Why: f.SkipReason, Target: f.DescribeTarget(),
@@ -93,17 +94,18 @@ func digestEntry(f importing.Finding) string {
 	return hex.EncodeToString(sum.Sum(nil))
 }
 
-// AddImports adds servers of other tools to the user's file. If one of them cannot be added any more,
-// it adds none.
+// AddImports adds servers of other tools to the user's file. If one of them cannot be added any
+// more, it adds none.
 func AddImports(o config.Options, q ImportRequest) (ImportOutcome, error) {
 	if len(q.Servers) == 0 {
 		return ImportOutcome{}, errors.New("choose at least one server")
 	}
-	to := importing.UserDestination(o)
-	if err := to.Check(o); err != nil {
+	own := config.Load(o)
+	to := importing.UserDestination(own, o)
+	if err := to.Check(own); err != nil {
 		return ImportOutcome{}, err
 	}
-	found := importing.Find(o, to, nil, nil).Findings
+	found := importing.Find(own, o, to, nil, nil).Findings
 	var added []importing.Finding
 	outcome := ImportOutcome{File: to.Path}
 	for _, choice := range q.Servers {

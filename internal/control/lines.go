@@ -6,7 +6,8 @@ import (
 	"net/http"
 )
 
-// requestContext returns the context of a request. It ends with life, too. The caller must call end.
+// requestContext returns the context of a request. It ends with life, too. The caller must call
+// end.
 func requestContext(r *http.Request, life context.Context) (ctx context.Context, end func()) {
 	ctx, cancel := context.WithCancel(r.Context())
 	stop := context.AfterFunc(life, cancel)
@@ -23,8 +24,8 @@ func newLineWriter(w http.ResponseWriter) lineWriter {
 	return lineWriter{json.NewEncoder(w), http.NewResponseController(w).Flush}
 }
 
-// send writes a line, and passes it on at once. It fails if the reader is gone.
-func (l lineWriter) send(value any) error {
+// writeLine writes a line, and passes it on at once. It fails if the reader is gone.
+func (l lineWriter) writeLine(value any) error {
 	if err := l.out.Encode(value); err != nil {
 		return err
 	}

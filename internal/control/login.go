@@ -7,8 +7,8 @@ import (
 // LoginPage is a page of an authorization server that the user must open to log in.
 type LoginPage struct {
 	URL string `json:"url"`
-	// Port is where this machine waits for the browser afterwards. A browser on another machine needs
-	// it forwarded.
+	// Port is where this machine waits for the browser afterwards. A browser on another machine
+	// needs it forwarded.
 	Port int `json:"port"`
 }
 
@@ -28,7 +28,7 @@ func (d Running) serveLogin(w http.ResponseWriter, r *http.Request) {
 	defer end()
 	lines := newLineWriter(w)
 	show := func(e LoginEvent) {
-		if lines.send(e) != nil {
+		if lines.writeLine(e) != nil {
 			end()
 		}
 	}

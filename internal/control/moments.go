@@ -35,9 +35,9 @@ type moment struct {
 	config  *config.Set // nil without a configuration
 }
 
-// Moments keep what the console showed lately: the servers, the open questions, the offered items and
-// the configuration. With ?at=TIME, the console shows them as of then. The zero value is empty. It is
-// safe for concurrent use.
+// Moments keep what the console showed lately: the servers, the open questions, the offered items
+// and the configuration. With ?at=TIME, the console shows them as of then. The zero value is empty.
+// It is safe for concurrent use.
 type Moments struct {
 	mu      sync.Mutex
 	kept    []*moment // the oldest first
@@ -94,11 +94,11 @@ func (m *Moments) keep(d Running, since time.Time) {
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.add(now)
+	m.addMoment(now)
 }
 
-// add adds a moment, and drops the oldest ones down to the limits. m.mu is held.
-func (m *Moments) add(now *moment) {
+// addMoment adds a moment, and drops the oldest ones down to the limits. m.mu is held.
+func (m *Moments) addMoment(now *moment) {
 	n := len(m.kept)
 	if n > 0 && now.since.Before(m.kept[n-1].since) {
 		now.since = m.kept[n-1].since // times do not decrease
@@ -126,8 +126,8 @@ func (m *moment) differsFrom(other *moment) bool {
 
 var errNoMoments = errors.New("earlier states are not kept here")
 
-// find returns the moment that contains a time.
-func (m *Moments) find(t time.Time) (*moment, error) {
+// findMoment returns the moment that contains a time.
+func (m *Moments) findMoment(t time.Time) (*moment, error) {
 	if m == nil {
 		return nil, errNoMoments
 	}
@@ -173,7 +173,7 @@ func (d Running) momentOf(r *http.Request) (*moment, error) {
 	if err != nil || t.IsZero() {
 		return nil, err
 	}
-	return d.Moments.find(t)
+	return d.Moments.findMoment(t)
 }
 
 // serveClients answers with the clients of the gateway: now, or as the journal knew them at a time.
@@ -201,7 +201,7 @@ func (d Running) serveState(now func() any, then func(*moment) any) http.Handler
 	}
 }
 
-// catalogOf returns the items that a request is about: the present ones, or the ones of a moment.
+// catalogOf returns the items that a request is about: the present items, or the items at a moment.
 func (d Running) catalogOf(r *http.Request) (*hubCatalog, error) {
 	m, err := d.momentOf(r)
 	if err != nil || m == nil {

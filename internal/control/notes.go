@@ -46,8 +46,8 @@ func (n *notes) addEvent(e hub.Event) {
 	}
 }
 
-// take returns the changes since its last call: whether the status has changed, the servers with new
-// logs, and the time of the first event.
+// take returns the changes since its last call: whether the status has changed, the servers with
+// new logs, and the time of the first event.
 func (n *notes) take() (changed bool, logged []string, first time.Time) {
 	n.mu.Lock()
 	defer n.mu.Unlock()

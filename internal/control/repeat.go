@@ -108,8 +108,8 @@ func (d Running) serveExport(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// exportLines writes a recording that dowel wire can read: the accepted frames, and the last state of
-// each accepted operation.
+// exportLines writes a recording that dowel wire can read: the accepted frames, and the last state
+// of each accepted operation.
 func (d Running) exportLines(w http.ResponseWriter, r *http.Request, accept filter.Filter) {
 	w.Header().Set("Content-Type", "application/x-ndjson")
 	out := json.NewEncoder(w)

@@ -191,8 +191,8 @@ type ClientActivity struct {
 // maxOpenShown limits ClientActivity.Open.
 const maxOpenShown = 10
 
-// clientsOf returns the clients with messages in the journal until a time, the last one to send first.
-// A zero time means now.
+// clientsOf returns the clients with messages in the journal until a time, the last one to send
+// first. A zero time means now.
 func clientsOf(recorder *journal.Recorder, until time.Time) []ClientActivity {
 	fold := clientFold{map[string]*clientState{}, map[uint64]*clientState{}}
 	for r := range (Running{Recorder: recorder}).kept(context.Background(), 1) {

@@ -12,14 +12,15 @@ import (
 // errNoProject is the error of saved calls in a program without a folder.
 var errNoProject = errors.New("calls are saved in the folder of a project, and this program has none")
 
-// SavedCall is a saved call as the page writes it: its arguments are JSON text, in which numbers keep
-// their digits.
+// SavedCall is a saved call as the page writes it: its arguments are JSON text, in which numbers
+// keep their digits.
 type SavedCall struct {
 	Name      string `json:"name"`
 	Server    string `json:"server"`
 	Tool      string `json:"tool"`
 	Arguments string `json:"arguments"`
-	// WithSecrets saves arguments with the form or the value of a secret, after the user has seen that.
+	// WithSecrets saves arguments with the form or the value of a secret, after the user has seen
+	// that.
 	WithSecrets bool `json:"withSecrets,omitzero"`
 }
 
@@ -73,7 +74,8 @@ func (d Running) serveSaved(w http.ResponseWriter, _ *http.Request) {
 	writeResult(w, map[string]any{"calls": calls, "folder": folder, "file": savedcalls.FileName}, err)
 }
 
-// changeSaved saves or removes a call unless err is set, and writes that to the audit log as method.
+// changeSaved saves or removes a call unless err is set, and writes that to the audit log as
+// method.
 func (d Running) changeSaved(method string, c SavedCall, err error, change func(folder string, c savedcalls.Call) error) error {
 	folder := d.Controller.Status().Folder
 	if err == nil && folder == "" {

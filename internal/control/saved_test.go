@@ -46,7 +46,8 @@ func TestSavedCallsAreAudited(t *testing.T) {
 	}
 }
 
-// Arguments with a secret are saved only after the user has seen that, in a file for the user alone.
+// Arguments with a secret are saved only after the user has seen that, in a file for the user
+// alone.
 func TestSavedSecrets(t *testing.T) {
 	t.Parallel()
 	h := hub.New(nil)

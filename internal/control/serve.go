@@ -11,6 +11,7 @@ import (
 	"github.com/dowel-mcp/dowel/internal/config"
 	"github.com/dowel-mcp/dowel/internal/config/draft"
 	"github.com/dowel-mcp/dowel/internal/journal"
+	"github.com/dowel-mcp/dowel/internal/replica"
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
@@ -31,8 +32,8 @@ type Controller interface {
 	Token(ctx context.Context, renew bool) (string, error)
 	// Reload reads the configuration again.
 	Reload(ctx context.Context) error
-	// LogIn logs the user in at a server, and restarts it. It calls show with each page that the user
-	// must open, and returns when the user is logged in. It fails if ctx ends first.
+	// LogIn logs the user in at a server, and restarts it. It calls show with each page that the
+	// user must open, and returns when the user is logged in. It fails if ctx ends first.
 	LogIn(ctx context.Context, name string, show func(LoginPage)) error
 	// Logout ends a login, for all replicas.
 	Logout(ctx context.Context, l Login) error
@@ -40,6 +41,8 @@ type Controller interface {
 	Yield(ctx context.Context) error
 	// RequestStop makes this dowel end soon. The error says why it does not.
 	RequestStop(ctx context.Context) error
+	// ClusterSync asks the cluster's NATS servers how they write to the disk.
+	ClusterSync(ctx context.Context) replica.Sync
 }
 
 // ErrNoServer is wrapped by a Controller's error for an unknown server.
@@ -47,7 +50,8 @@ var ErrNoServer = errors.New("there is no such server")
 
 // Login names a login of the user at a server.
 type Login struct {
-	// Name is the server's in the configuration of the command; empty for a server without an entry.
+	// Name is the server's in the configuration of the command; empty for a server
+	// without an entry.
 	Name    string `json:"name,omitzero"`
 	URL     string `json:"url"`
 	Account string `json:"account,omitzero"` // as in auth.Options
@@ -62,8 +66,8 @@ type ConsoleLogin struct {
 
 // Running is a running dowel, for its API. Recorder, Calls, Chats, Audit and Config may be nil.
 type Running struct {
-	// Life ends the streams of events, logs and the journal, which tells their readers that this dowel
-	// ends.
+	// Life ends the streams of events, logs and the journal, which tells their readers that this
+	// dowel ends.
 	Life       context.Context
 	Controller Controller
 	Hub        *hub.Hub
@@ -101,6 +105,7 @@ func Handler(d Running, gateway http.Handler) http.Handler {
 		login, err := c.OpenConsole(r.Context())
 		writeResult(w, login, err)
 	}))
+	mux.HandleFunc("GET /v1/cluster/sync", refuseOwnServers(func(w http.ResponseWriter, r *http.Request) { writeJSON(w, c.ClusterSync(r.Context())) }))
 	mux.HandleFunc("GET /v1/events", func(w http.ResponseWriter, r *http.Request) { serveEvents(w, r, d.Hub, d.Life) })
 	if d.Chats != nil {
 		mux.HandleFunc("POST /v1/agents", refuseOwnServers(d.serveAgent))
@@ -269,7 +274,7 @@ func streamLogs(w http.ResponseWriter, r *http.Request, h *hub.Hub, life context
 	}
 	_ = lines.flush()
 	for e := range follow {
-		if e.Upstream == name && lines.send(EventOf(e)) != nil {
+		if e.Upstream == name && lines.writeLine(EventOf(e)) != nil {
 			return
 		}
 	}
@@ -284,7 +289,7 @@ func serveEvents(w http.ResponseWriter, r *http.Request, h *hub.Hub, life contex
 	all := h.Events(ctx, hub.StateChanged, hub.CatalogChanged)
 	_ = lines.flush()
 	for e := range all {
-		if lines.send(EventOf(e)) != nil {
+		if lines.writeLine(EventOf(e)) != nil {
 			return
 		}
 	}

@@ -47,10 +47,10 @@ func pathID(r *http.Request) uint64 {
 func (d Running) serveCall(w http.ResponseWriter, r *http.Request) {
 	ctx, end := requestContext(r, d.Life)
 	defer end()
-	if d.Calls.find(pathID(r)) == nil {
+	if d.Calls.findCall(pathID(r)) == nil {
 		writeOutcome(w, errNoCall)
 		return
 	}
 	lines := newLineWriter(w)
-	_ = d.Calls.Follow(ctx, pathID(r), func(e CallEvent) error { return lines.send(e) }) // fails if the page is gone
+	_ = d.Calls.Follow(ctx, pathID(r), func(e CallEvent) error { return lines.writeLine(e) }) // fails if the page is gone
 }

@@ -44,8 +44,8 @@ const draftInterval = 100 * time.Millisecond
 // maxDraft limits the text of a line of a draft, of which the end is left out.
 const maxDraft = 64 << 10
 
-// serveDraft answers with the progress of a turn, whenever it has changed, one [ChatProgress] a line,
-// until the turn ends.
+// serveDraft answers with the progress of a turn, whenever it has changed, one [ChatProgress] a
+// line, until the turn ends.
 func (d Running) serveDraft(w http.ResponseWriter, r *http.Request) {
 	ctx, end := requestContext(r, d.Life)
 	defer end()
@@ -60,7 +60,7 @@ func (d Running) serveDraft(w http.ResponseWriter, r *http.Request) {
 		}
 		if now.Draft = shorten(now.Draft, maxDraft); now != last {
 			last = now
-			if lines.send(now) != nil {
+			if lines.writeLine(now) != nil {
 				return
 			}
 		}

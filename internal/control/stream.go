@@ -4,10 +4,12 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
+	"net/url"
 	"slices"
 	"strconv"
 	"time"
 
+	"github.com/dowel-mcp/dowel/internal/config"
 	"github.com/dowel-mcp/dowel/internal/journal"
 	"github.com/dowel-mcp/dowel/internal/journal/filter"
 	"github.com/dowel-mcp/dowel/internal/version"
@@ -57,10 +59,31 @@ type noteLine struct {
 // Rows are those behind ?after that ?filter accepts, or all that are kept if ?boot names another
 // journal. A reader that is too slow gets a gap, and nothing waits for it.
 func (d Running) serveStream(w http.ResponseWriter, r *http.Request) {
-	query := r.URL.Query()
 	ctx, stop := context.WithCancel(r.Context())
 	defer stop()
 	defer context.AfterFunc(d.Life, stop)()
+	batches, filterErr := d.followRows(ctx, r.URL.Query())
+	s := &consoleStream{
+		Running: d, w: w, out: json.NewEncoder(w),
+		batches: batches, notes: followHub(d.Hub.Events(ctx)), loaded: d.configSet(),
+	}
+	s.out.SetEscapeHTML(false)
+	w.Header().Set("Content-Type", "application/x-ndjson")
+	flush := http.NewResponseController(w).Flush
+	s.writeHead(filterErr)
+	if flush() != nil {
+		return
+	}
+	_, s.logged = d.Audit.state()
+	s.agents = d.Chats.follow()
+	defer s.startTickers()()
+	for s.writeNext(ctx) == nil && flush() == nil {
+	}
+}
+
+// followRows returns a channel of encoded rows for a request of a stream. If the filter has an
+// error, it returns the error, and the channel stays empty.
+func (d Running) followRows(ctx context.Context, query url.Values) (<-chan []byte, error) {
 	after, _ := strconv.ParseUint(query.Get("after"), 10, 64) // else from the beginning
 	if query.Get("boot") != d.Recorder.Boot() {
 		after = 0
@@ -71,62 +94,79 @@ func (d Running) serveStream(w http.ResponseWriter, r *http.Request) {
 		rows := newRowReader(accept, query.Get("filter") != "", query.Get("rows") == "frames")
 		go rows.follow(ctx, d.Recorder.Cursor(after), batches)
 	}
-	notes, loaded := followHub(d.Hub.Events(ctx)), d.configSet()
-	w.Header().Set("Content-Type", "application/x-ndjson")
-	out := json.NewEncoder(w)
-	out.SetEscapeHTML(false)
-	flush := http.NewResponseController(w).Flush
-	_ = out.Encode(d.Recorder.BootLine(version.Number()))
-	_ = out.Encode(d.statusLine())
-	asks := d.asks()
-	open, asksChanged := asks.countOpen()
-	_ = out.Encode(noteLine{K: "asks", Asks: &open})
-	if err != nil {
-		_ = out.Encode(noteLine{K: "filter", Error: err.Error()})
+	return batches, err
+}
+
+// consoleStream is one answer of [Running.serveStream]. Only the goroutine of the request uses it.
+type consoleStream struct {
+	Running
+	w   http.ResponseWriter
+	out *json.Encoder // to w
+
+	batches     <-chan []byte // encoded rows
+	notes       *notes
+	asksChanged <-chan struct{}
+	agents      <-chan struct{}
+	logged      <-chan struct{}
+	loaded      *config.Set // the configuration at the last look
+
+	auditPoll, configPoll, beat *time.Ticker
+}
+
+// writeHead writes the lines at the beginning. filterErr is the error of the filter, or nil.
+func (s *consoleStream) writeHead(filterErr error) {
+	_ = s.out.Encode(s.Recorder.BootLine(version.Number())) // the first flush reports errors
+	_ = s.out.Encode(s.statusLine())
+	_ = s.writeAsks()
+	if filterErr != nil {
+		_ = s.out.Encode(noteLine{K: "filter", Error: filterErr.Error()})
 	}
-	if flush() != nil {
-		return
+}
+
+// writeAsks writes the number of open questions, and waits for its next change from now on.
+func (s *consoleStream) writeAsks() error {
+	open, changed := s.asks().countOpen()
+	s.asksChanged = changed
+	return s.out.Encode(noteLine{K: "asks", Asks: &open})
+}
+
+func (s *consoleStream) startTickers() (stop func()) {
+	s.auditPoll, s.configPoll, s.beat = time.NewTicker(auditInterval), time.NewTicker(configInterval), time.NewTicker(beatInterval)
+	return func() {
+		s.auditPoll.Stop()
+		s.configPoll.Stop()
+		s.beat.Stop()
 	}
-	_, logged := d.Audit.state()
-	agents := d.Chats.follow()
-	poll := time.NewTicker(auditInterval)
-	defer poll.Stop()
-	configPoll := time.NewTicker(configInterval)
-	defer configPoll.Stop()
-	beat := time.NewTicker(beatInterval)
-	defer beat.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case batch := <-batches:
-			_, err = w.Write(batch)
-		case <-notes.due:
-			err = d.writeNotes(out, notes)
-		case <-asksChanged:
-			open, asksChanged = asks.countOpen()
-			err = out.Encode(noteLine{K: "asks", Asks: &open})
-		case <-agents:
-			agents, err = d.Chats.follow(), out.Encode(noteLine{K: "chats"})
-		case <-poll.C:
-			d.Audit.poll()
-		case <-configPoll.C:
-			now := d.configSet()
-			if now == loaded {
-				continue
-			}
-			loaded, err = now, out.Encode(noteLine{K: "config"})
-		case <-logged:
-			var size int64
-			size, logged = d.Audit.state()
-			err = out.Encode(noteLine{K: "audit", Audit: size})
-		case <-beat.C:
-			err = out.Encode(noteLine{K: "beat"})
+}
+
+// writeNext waits for the next event and writes its line, if it has one. It returns an error if the
+// stream must end.
+func (s *consoleStream) writeNext(ctx context.Context) (err error) {
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case batch := <-s.batches:
+		_, err = s.w.Write(batch)
+	case <-s.notes.due:
+		err = s.writeNotes(s.out, s.notes)
+	case <-s.asksChanged:
+		err = s.writeAsks()
+	case <-s.agents:
+		s.agents, err = s.Chats.follow(), s.out.Encode(noteLine{K: "chats"})
+	case <-s.auditPoll.C:
+		s.Audit.poll()
+	case <-s.configPoll.C:
+		if now := s.configSet(); now != s.loaded {
+			s.loaded, err = now, s.out.Encode(noteLine{K: "config"})
 		}
-		if err != nil || flush() != nil {
-			return
-		}
+	case <-s.logged:
+		var size int64
+		size, s.logged = s.Audit.state()
+		err = s.out.Encode(noteLine{K: "audit", Audit: size})
+	case <-s.beat.C:
+		err = s.out.Encode(noteLine{K: "beat"})
 	}
+	return err
 }
 
 // asks returns the open questions, or nil.
@@ -232,7 +272,7 @@ func (rr *rowReader) row(r journal.Record) (line rowLine, ok bool) {
 	wasShown, isForgotten := o.shown, o.state == nil && !r.Operation.IsOpen()
 	o.state = r.Operation
 	if !r.Operation.IsOpen() {
-		rr.forget(r.Operation.ID)
+		rr.forgetOperation(r.Operation.ID)
 	}
 	if rr.frames {
 		return rowLine{}, false
@@ -261,8 +301,8 @@ func (rr *rowReader) frameRow(r journal.Record) (line rowLine, ok bool) {
 	return summarize(r), true
 }
 
-// forget drops the memory of an operation that has ended.
-func (rr *rowReader) forget(id uint64) {
+// forgetOperation drops the memory of an operation that has ended.
+func (rr *rowReader) forgetOperation(id uint64) {
 	delete(rr.open, id)
 	for i, other := range slices.Backward(rr.order) {
 		if other == id {

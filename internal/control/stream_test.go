@@ -137,7 +137,8 @@ func (a *consoleAPI) get(path string, into any) int {
 	return resp.StatusCode
 }
 
-// An operation that the filter accepts while it waits is shown, and is gone when its end is refused.
+// An operation that the filter accepts while it waits is shown, and is gone when its end is
+// refused.
 func TestStreamOfChangingOperation(t *testing.T) {
 	t.Parallel()
 	a := serveConsoleAPI(t)
@@ -237,8 +238,9 @@ func TestStreamShowsLossAndChanges(t *testing.T) {
 	for i := range 200 {
 		a.call(i, "read", `{"content":[{"type":"text","text":"`+strings.Repeat("x", 2000)+`"}]}`)
 	}
+	newest := a.newest() // the journal has taken all calls
 	next := a.follow(nil)
-	rows := rowsUntil(next, a.newest())
+	rows := rowsUntil(next, newest)
 	if rows[0].K != "gap" || rows[0].From != 1 || rows[0].To == 0 {
 		t.Errorf("%+v", rows[0])
 	}

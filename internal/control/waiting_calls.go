@@ -279,12 +279,12 @@ func (a *Asks) claim(req *mcp.Request) *waitingCall {
 		a.closeAskLocked(ask, action, "client")
 	}
 	clear(call.asks)
-	a.forget(call)
+	a.removeCall(call)
 	return call
 }
 
-// forget removes a call without ending it. a.mu is held.
-func (a *Asks) forget(call *waitingCall) {
+// removeCall removes a call without ending it. a.mu is held.
+func (a *Asks) removeCall(call *waitingCall) {
 	a.waiting = slices.DeleteFunc(a.waiting, func(c *waitingCall) bool { return c == call })
 	for _, release := range call.release {
 		release()
@@ -306,7 +306,7 @@ func (a *Asks) drop(call *waitingCall, why error) {
 		a.closeAskLocked(ask, "unanswered", "")
 	}
 	clear(call.asks)
-	a.forget(call)
+	a.removeCall(call)
 	call.cancel(why)
 }
 

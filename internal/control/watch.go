@@ -133,7 +133,7 @@ func (d Running) serveWatch(w http.ResponseWriter, r *http.Request) {
 	lines, begun := newLineWriter(w), false
 	err := d.Calls.Watch(ctx, name, func(e WatchEvent) error {
 		begun = true
-		return lines.send(e)
+		return lines.writeLine(e)
 	})
 	if !begun {
 		writeOutcome(w, err)

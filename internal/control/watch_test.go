@@ -31,8 +31,8 @@ func TestCompletion(t *testing.T) {
 	}
 }
 
-// A subscription is requested, acknowledged, and has each change. One that the server does not offer
-// is refused.
+// A subscription is requested, acknowledged, and has each change. One that the server does not
+// offer is refused.
 func TestWatch(t *testing.T) {
 	t.Parallel()
 	calls, _ := newCalls(t)

@@ -11,8 +11,8 @@ import (
 
 // AgentHub is the part of a daemon that agents in its process use.
 type AgentHub struct {
-	// Handler serves the gateway. Calls are recorded, limited and audited like calls of other clients.
-	// Servers ask the agent, and its user answers in Asks.
+	// Handler serves the gateway. Calls are recorded, limited and audited like calls of other
+	// clients. Servers ask the agent, and its user answers in Asks.
 	Handler mcp.Handler
 	// RecordDial returns the context of a dial to Handler, whose messages are recorded.
 	RecordDial func(context.Context) context.Context
@@ -36,8 +36,8 @@ func (d *Daemon) hostAgents() {
 	})
 }
 
-// NameClient names the client of the requests that come without a principal. name is called for each
-// request; nil names none.
+// NameClient names the client of the requests that come without a principal. name is called for
+// each request; nil names none.
 func NameClient(name func() string) mcp.Middleware {
 	return func(next mcp.Handler) mcp.Handler {
 		return mcp.HandlerFunc(func(ctx context.Context, req *mcp.Request) (*mcp.Result, error) {

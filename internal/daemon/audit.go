@@ -4,10 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
-	"fmt"
 	"io"
-	"os"
-	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
@@ -27,20 +24,17 @@ func (d *Daemon) openAudit() (err error) {
 	d.trail = control.NewAuditTrail(d.settings.Audit)
 	d.auditLog = d.trail
 	if d.settings.Audit != "" {
-		if err = os.MkdirAll(filepath.Dir(d.settings.Audit), 0o700); err == nil {
-			d.auditFile, err = os.OpenFile(d.settings.Audit, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+		if d.auditFile, err = audit.OpenFile(d.settings.Audit); err != nil {
+			return err
 		}
-		if err != nil {
-			return fmt.Errorf("the audit log %s cannot be written: %w", d.settings.Audit, err)
-		}
-		d.auditLog = io.MultiWriter(d.auditFile, d.trail)
+		d.auditLog = audit.WriteAll(d.auditFile, d.trail)
 	}
 	if d.cluster != nil {
 		shared, err := d.shareAudit(d.auditLog)
 		if err != nil {
 			return err
 		}
-		d.auditLog = io.MultiWriter(d.auditLog, shared)
+		d.auditLog = audit.WriteAll(d.auditLog, shared)
 	}
 	d.trail.Log = audit.NewLog(d.auditLog, audit.Options(d.auditOptions()))
 	d.calls.Asks.Record = d.trail.Log.Write
@@ -48,8 +42,8 @@ func (d *Daemon) openAudit() (err error) {
 	return nil
 }
 
-// shareAudit writes the lines of other replicas to own, with the names of these, and returns the writer to
-// the others.
+// shareAudit writes the lines of other replicas to own, with the names of these, and returns the
+// writer to the others.
 func (d *Daemon) shareAudit(own io.Writer) (io.Writer, error) {
 	return d.cluster.ShareAudit(d.ctx, func(replica string, line []byte) {
 		named, err := json.Marshal(replica)

@@ -23,8 +23,8 @@ func NewResourceServer(a config.GatewayAuth, l net.Listener, listen *ListenOptio
 	return guard, err
 }
 
-// newResourceServer is NewResourceServer with the keys of nonces, and returns the address of the server
-// as clients know it. nil keys are random.
+// newResourceServer is NewResourceServer with the keys of nonces, and returns the address of the
+// server as clients know it. nil keys are random.
 func newResourceServer(a config.GatewayAuth, l net.Listener, listen *ListenOptions, keys *mcp.Keys, logger *slog.Logger) (guard *resource.Server, at string, err error) {
 	opts := resource.Options{
 		URL: a.URL, Audiences: a.Audiences, Scopes: a.Scopes, Keys: keys, Logger: logger, OfferDPoP: a.DPoP != "", RequireDPoP: a.DPoP == "required",

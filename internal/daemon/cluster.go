@@ -12,6 +12,7 @@ import (
 	"github.com/dowel-mcp/dowel/internal/configured"
 	"github.com/dowel-mcp/dowel/internal/control"
 	"github.com/dowel-mcp/dowel/internal/hublink"
+	"github.com/dowel-mcp/dowel/internal/replica"
 	"github.com/dowel-mcp/dowel/internal/taskengine"
 	"github.com/dowel-mcp/dowel/internal/tasks"
 )
@@ -52,6 +53,14 @@ func (d *Daemon) clusterState() *control.Cluster {
 	return &control.Cluster{State: d.cluster.State()}
 }
 
+// ClusterSync implements [control.Controller].
+func (d *Daemon) ClusterSync(ctx context.Context) replica.Sync {
+	if d.cluster == nil {
+		return replica.SyncUnknown
+	}
+	return d.cluster.Sync(ctx)
+}
+
 // logins returns the logins at servers, of all replicas or of this machine.
 func (d *Daemon) logins() auth.Store {
 	if d.cluster == nil {
@@ -60,8 +69,8 @@ func (d *Daemon) logins() auth.Store {
 	return d.cluster.Logins(d.options.Logins)
 }
 
-// Logout implements [control.Controller]. The entry of the server has what the authorization server asks
-// for, if the command means the same login.
+// Logout implements [control.Controller]. The entry of the server has what the authorization server
+// asks for, if the command means the same login.
 func (d *Daemon) Logout(ctx context.Context, l control.Login) error {
 	if l.Name != "" {
 		if to, err := d.source.Login(l.Name, nil); err == nil && to.Server() == l.URL && to.Account() == l.Account {
@@ -127,7 +136,7 @@ type changedKeys struct {
 	keys map[string]bool // guarded by mu
 }
 
-func (c *changedKeys) add(key string) {
+func (c *changedKeys) addKey(key string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.keys[key] = true
@@ -145,11 +154,11 @@ func (c *changedKeys) take() map[string]bool {
 	return all
 }
 
-// followValues calls apply with the key of each value of all replicas that has changed, and each server.
-// The key is empty after a loss of the connection.
+// followValues calls apply with the key of each value of all replicas that has changed, and each
+// server. The key is empty after a loss of the connection.
 func (d *Daemon) followValues(prefix string, apply func(key string, u *hub.Upstream)) {
 	changed := &changedKeys{wake: make(chan struct{}, 1), keys: map[string]bool{}}
-	stop, err := d.cluster.Values().Watch(prefix, changed.add)
+	stop, err := d.cluster.Values().Watch(prefix, changed.addKey)
 	if err != nil {
 		d.options.Logger.Warn("changes of other replicas are noticed late", "what", prefix, "err", err)
 		return

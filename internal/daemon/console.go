@@ -81,9 +81,9 @@ func (d *Daemon) consoleIsAt(address net.Addr) bool {
 	return d.console != nil && (d.options.Console != "" || ok && tcp.IP.IsLoopback())
 }
 
-// serve passes requests for the console to it, and all others to next. It sends a browser from / to
-// the console.
-func (c *consoleServer) serve(next http.Handler) http.Handler {
+// serveConsole passes requests for the console to it, and all others to next. It sends a browser
+// from / to the console.
+func (c *consoleServer) serveConsole(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == console.DefaultPrefix || strings.HasPrefix(r.URL.Path, console.DefaultPrefix+"/") {
 			c.ServeHTTP(w, r)
@@ -121,7 +121,7 @@ func (c *consoleServer) address(logger *slog.Logger) (string, error) {
 		return "", err
 	}
 	home := http.RedirectHandler(console.DefaultPrefix+"/", http.StatusFound)
-	c.own = &http.Server{Handler: c.serve(home), ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute,
+	c.own = &http.Server{Handler: c.serveConsole(home), ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute,
 		ErrorLog: slog.NewLogLogger(logger.Handler(), slog.LevelDebug)}
 	c.base = "http://" + listener.Addr().String()
 	go func() { _ = c.own.Serve(listener) }() // returns when shutdown closes it

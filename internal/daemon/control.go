@@ -11,6 +11,7 @@ import (
 	"github.com/dowel-mcp/dowel/internal/config"
 	"github.com/dowel-mcp/dowel/internal/control"
 	"github.com/dowel-mcp/dowel/internal/suggest"
+	"github.com/dowel-mcp/dowel/internal/taskengine"
 	"github.com/dowel-mcp/dowel/internal/version"
 )
 
@@ -30,7 +31,7 @@ func (d *Daemon) Status() control.Status {
 	s := control.Status{PID: os.Getpid(), Folder: folder, Version: version.Number(), Started: d.started, Files: d.Files(), Limits: control.LimitsOf(d.quota), Servers: control.DescribeAll(d.Hub)}
 	s.Ending = d.ending.Load()
 	s.Goroutines, s.HeapBytes = runtime.NumGoroutine(), liveHeap()
-	s.Cluster = d.clusterState()
+	s.Cluster, s.Tasks = d.clusterState(), d.taskFault()
 	for _, p := range d.source.Set().Problems {
 		if p.Server == "" && p.Severity == config.Error {
 			s.Problems = append(s.Problems, p.Text())
@@ -41,6 +42,19 @@ func (d *Daemon) Status() control.Status {
 		s.TemporaryToken = d.access.HasTemporaryToken()
 	}
 	return s
+}
+
+// taskFault says why the last task could not be kept on this machine. It starts no engine.
+func (d *Daemon) taskFault() *control.TaskFault {
+	store, ok := d.tasks.(*taskengine.Disk)
+	if !ok {
+		return nil
+	}
+	fault, when := store.Fault()
+	if fault == nil {
+		return nil
+	}
+	return &control.TaskFault{Problem: fault.Error(), Time: when}
 }
 
 // liveHeap returns the bytes of heap objects that the last garbage collection has found in use.

@@ -17,7 +17,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"os"
 	"path/filepath"
 	"slices"
 	"sync"
@@ -27,6 +26,7 @@ import (
 	"github.com/dowel-mcp/dowel/auth"
 	"github.com/dowel-mcp/dowel/gateway"
 	"github.com/dowel-mcp/dowel/hub"
+	"github.com/dowel-mcp/dowel/internal/audit"
 	"github.com/dowel-mcp/dowel/internal/cluster"
 	"github.com/dowel-mcp/dowel/internal/config"
 	"github.com/dowel-mcp/dowel/internal/config/draft"
@@ -34,6 +34,7 @@ import (
 	"github.com/dowel-mcp/dowel/internal/config/watch"
 	"github.com/dowel-mcp/dowel/internal/configured"
 	"github.com/dowel-mcp/dowel/internal/control"
+	"github.com/dowel-mcp/dowel/internal/endedsessions"
 	"github.com/dowel-mcp/dowel/internal/journal"
 	"github.com/dowel-mcp/dowel/internal/quota"
 	"github.com/dowel-mcp/dowel/internal/secretmask"
@@ -60,8 +61,8 @@ type Options struct {
 	Console ConsoleMode
 	// RenewKey makes a new key for the ids of sessions and tasks. The older keys still open them.
 	RenewKey bool
-	// Cluster is the URL of the cluster that the daemon joins as a replica, or "". ClusterCredentials is
-	// the file with the credentials of the NATS user, or "".
+	// Cluster is the URL of the cluster that the daemon joins as a replica, or "".
+	// ClusterCredentials is the file with the credentials of the NATS user, or "".
 	Cluster, ClusterCredentials string
 	// ConfigGiven is true if the command line chose files or a project. If another daemon runs
 	// already, a proxy warns that these flags are ignored.
@@ -75,8 +76,8 @@ type Options struct {
 	// called at each start.
 	Config func() (config.Options, error)
 	State  func() (*state.State, error)
-	// Logins keeps the logins at servers. A daemon refreshes them, and never starts one. nil logs in
-	// nowhere.
+	// Logins keeps the logins at servers. A daemon refreshes them, and never starts one. nil logs
+	// in nowhere.
 	Logins auth.Store
 
 	Logger *slog.Logger
@@ -84,10 +85,10 @@ type Options struct {
 	// Both may be called concurrently.
 	Warn   func(format string, args ...any)
 	Notice func(text string)
-	// Client returns the name of the client of this process at the running daemon, also if that is this
-	// process: in the journal, in the audit log, and as the owner of tasks, which a later process with
-	// the same name finds again. It is called for each request. nil means a name of this process
-	// alone, and none if the daemon is this process.
+	// Client returns the name of the client of this process at the running daemon, also if that is
+	// this process: in the journal, in the audit log, and as the owner of tasks, which a later
+	// process with the same name finds again. It is called for each request. nil means a name of
+	// this process alone, and none if the daemon is this process.
 	Client func() string
 	// Reported reports whether a problem of the configuration was shown to the user before. If
 	// it is nil, every problem is shown.
@@ -110,13 +111,14 @@ type Daemon struct {
 	recording sync.WaitGroup
 	source    *configured.Source
 	info      mcp.Implementation
-	gateway   *gateway.Gateway // set when the settings are known
-	tasks     tasks.Store      // set with gateway
-	keys      *mcp.Keys        // of sessions, tasks and states; set with gateway
-	console   *consoleServer   // nil if it is off
-	calls     *control.Calls   // by the user
-	moments   *control.Moments // earlier states; nil without a console
-	chats     *control.Chats   // with the agent
+	gateway   *gateway.Gateway     // set when the settings are known
+	tasks     tasks.Store          // set with gateway
+	keys      *mcp.Keys            // of sessions, tasks and states; set with gateway
+	ended     *endedsessions.Store // nil if the keys are not those of the state folder
+	console   *consoleServer       // nil if it is off
+	calls     *control.Calls       // by the user
+	moments   *control.Moments     // earlier states; nil without a console
+	chats     *control.Chats       // with the agent
 	questions trustQuestions
 	state     *state.State
 	settings  config.Gateway
@@ -136,7 +138,7 @@ type Daemon struct {
 	cancel     context.CancelFunc
 	background sync.WaitGroup
 	shutdowns  []func(context.Context) error // of the control socket and the gateway
-	auditFile  *os.File                      // nil without a file
+	auditFile  *audit.File                   // nil without a file
 	auditLog   io.Writer
 	trail      *control.AuditTrail // set with auditLog
 	drafts     *draft.Desk         // of the configuration files
@@ -350,6 +352,9 @@ func (d *Daemon) stopServers() {
 		if err := d.tasks.Close(); err != nil {
 			d.options.Warn("%v", err)
 		}
+	}
+	if d.ended != nil {
+		_ = d.ended.Close() // its lines are written at once
 	}
 	d.Hub.Close()
 	if d.shared != nil {

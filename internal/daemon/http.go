@@ -57,6 +57,9 @@ func (d *Daemon) serveGateway() (*httpGateway, error) {
 		home = console.DefaultPrefix + "/"
 	}
 	options := &gateway.HTTPOptions{Streamable: streamable.Options{ServerOptions: shared}, Middleware: d.gatewayMiddleware(d.sharedLimits()), Clients: d.namedGateways()}
+	if d.ended != nil {
+		options.Streamable.Sessions.Store = d.ended
+	}
 	protect := listen.Protect
 	if d.access.UsesAuth() {
 		guard, at, err := newResourceServer(d.settings.Auth, listener, &listen, d.keys, d.options.Logger)
@@ -80,7 +83,7 @@ func (d *Daemon) serveGateway() (*httpGateway, error) {
 	handler := protect(w.handler)
 	w.pages = d.pages.Load()
 	if home != "" {
-		handler = d.console.serve(handler)
+		handler = d.console.serveConsole(handler)
 		d.console.setAddress(w.Url)
 	}
 	w.server = &http.Server{Handler: handler, ConnContext: d.recordClient,

@@ -7,8 +7,8 @@ import (
 	"github.com/dowel-mcp/dowel/internal/control"
 )
 
-// LogIn implements [control.Controller]. The browser that shows the page must be on this machine, or
-// have the port forwarded.
+// LogIn implements [control.Controller]. The browser that shows the page must be on this machine,
+// or have the port forwarded.
 func (d *Daemon) LogIn(ctx context.Context, name string, show func(control.LoginPage)) error {
 	t, err := d.source.Login(name, &desktop.Login{
 		Show:        func(p desktop.Page) { show(control.LoginPage{URL: p.URL, Port: p.Port}) },

@@ -22,17 +22,18 @@ func (d *Daemon) middleware(limits ratelimit.Options, asks ...mcp.Middleware) []
 	return append(all, gateway.Audit(d.auditLog, d.auditOptions()))
 }
 
-// limits returns the limits of each client of this machine. Such clients have the names of processes,
-// which mean others at another replica.
+// limits returns the limits of each client of this machine. Such clients have the names of
+// processes, which mean others at another replica.
 func (d *Daemon) limits() ratelimit.Options {
 	return ratelimit.Options{Rate: d.settings.Rate, Burst: int(2 * d.settings.Rate), Concurrent: maxConcurrent}
 }
 
-// sharedLimits returns the limits of each client of the HTTP gateway, which all replicas count together.
+// sharedLimits returns the limits of each client of the HTTP gateway, which all replicas count
+// together.
 func (d *Daemon) sharedLimits() ratelimit.Options {
 	o := d.limits()
 	if d.cluster != nil {
-		o.Network, o.Replicas = d.cluster, func() int { return d.cluster.State().Replicas }
+		o.Network = d.cluster
 	}
 	return o
 }

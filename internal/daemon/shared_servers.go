@@ -9,7 +9,6 @@ import (
 	"github.com/dowel-mcp/dowel/internal/hublink"
 	"github.com/dowel-mcp/dowel/internal/sharedserver"
 	"github.com/dowel-mcp/dowel/mcp"
-	"github.com/dowel-mcp/dowel/transport"
 )
 
 // joinSharedServers lets servers run once for all replicas, if this process is one.
@@ -24,11 +23,16 @@ func (d *Daemon) joinSharedServers() (err error) {
 }
 
 // shareInCluster returns the function of [configured.Options], or nil without a cluster.
-func (d *Daemon) shareInCluster() func(server string, target transport.Dialer) any {
+func (d *Daemon) shareInCluster() func(server string, target any, entry string) any {
 	if d.shared == nil {
 		return nil
 	}
-	return func(server string, target transport.Dialer) any { return d.shared.Target(server, target) }
+	return func(server string, target any, entry string) any {
+		if entry != "" {
+			return d.shared.SessionTarget(server, entry, target)
+		}
+		return d.shared.Target(server, target)
+	}
 }
 
 // serveShared returns the handler of a server that this replica runs for the others.
@@ -50,8 +54,8 @@ func (d *Daemon) serveShared(server string) (mcp.Handler, error) {
 	}
 }
 
-// redialShared begins another attempt of a server that could not reach its owner. It reports false while the
-// server starts.
+// redialShared begins another attempt of a server that could not reach its owner. It reports false
+// while the server starts.
 func (d *Daemon) redialShared(server string) bool {
 	u := d.Hub.Upstream(server)
 	return u == nil || hublink.Redial(u, "another replica has run it before")
@@ -79,8 +83,8 @@ func (d *Daemon) restart(u *hub.Upstream, cause string) error {
 	return nil
 }
 
-// restartEverywhere is restart. If another replica runs the server, that one starts it again, and this one
-// connects to it again.
+// restartEverywhere is restart. If another replica runs the server, that one starts it again, and
+// this one connects to it again.
 func (d *Daemon) restartEverywhere(ctx context.Context, u *hub.Upstream) error {
 	const cause = "requested by the user"
 	if shared, ok := u.Definition().Target.(*sharedserver.Target); ok && !u.State().Status.Held() {

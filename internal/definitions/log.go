@@ -22,13 +22,14 @@ func Observe(log Log, seen []Definition, isStart bool) (*Record, error) {
 	return update(log, func(r *Record, now time.Time) bool { return r.observe(seen, isStart, now) })
 }
 
-// Review is Observe for definitions that were recorded already, possibly in another log. It records only
-// those with a new name, so processes that see different definitions do not write in turn.
+// Review is Observe for definitions that were recorded already, possibly in another log. It records
+// only those with a new name, so processes that see different definitions do not write in turn.
 func Review(log Log, seen []Definition) (*Record, error) {
 	return update(log, func(r *Record, now time.Time) bool { return r.addNew(seen, now) })
 }
 
-// update changes the record of a log, and returns it. change reports whether it has changed the record.
+// update changes the record of a log, and returns it. change reports whether it has changed the
+// record.
 func update(log Log, change func(r *Record, now time.Time) bool) (*Record, error) {
 	var r *Record
 	now := time.Now().UTC().Truncate(time.Second)

@@ -11,12 +11,12 @@ type Conn interface {
 	// SetReceiver sets the receiver of the frames for this end. Without a receiver, all frames wait
 	// for Read.
 	SetReceiver(r Receiver)
-	// Deliver passes frame to the receiver of the other end, on the caller's goroutine, and runs the
-	// work that the receiver returns. It waits for nothing but this work.
+	// Deliver passes frame to the receiver of the other end, on the caller's goroutine, and runs
+	// the work that the receiver returns. It waits for nothing but this work.
 	//
-	// If it reports false, it has done nothing, and the caller must write the frame: frames that were
-	// written before have not been handled yet, the connection is closed, or the receiver leaves
-	// the frame to the reading loop.
+	// If it reports false, it has done nothing, and the caller must write the frame: frames that
+	// were written before have not been handled yet, the connection is closed, or the receiver
+	// leaves the frame to the reading loop.
 	Deliver(frame []byte, s Sending) bool
 }
 

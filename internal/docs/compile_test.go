@@ -24,7 +24,7 @@ const module = "github.com/dowel-mcp/dowel/"
 // commonPackages are the packages that blocks may use without importing them, by name.
 var commonPackages = byName("context", "encoding/json", "errors", "fmt", "io/fs", "log", "log/slog", "net", "net/http", "os", "strings", "sync",
 	"testing", "time",
-	module+"auth", module+"auth/desktop", module+"auth/resource", module+"client", module+"mcp", module+"mcptest", module+"schema", module+"server", module+"skills", module+"transport",
+	module+"auth", module+"auth/desktop", module+"auth/resource", module+"client", module+"cluster", module+"mcp", module+"mcptest", module+"schema", module+"server", module+"skills", module+"transport",
 	module+"transport/memory", module+"transport/sse", module+"transport/stdio", module+"transport/streamable", module+"transport/websocket")
 
 func byName(paths ...string) map[string]string {

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/dowel-mcp/dowel/client"
+	"github.com/dowel-mcp/dowel/internal/lazyregexp"
 	"github.com/dowel-mcp/dowel/internal/mcpwire"
 	"github.com/dowel-mcp/dowel/mcp"
 )
@@ -105,7 +106,7 @@ func findProtocolError(e *evidence) (finding, bool) {
 		return is(text, "Leave out the pinned revision, or update the server.")
 	case strings.Contains(text, "no common protocol version"):
 		return is(text, "Update the server, or dowel: they share no revision of the protocol.")
-	case e.isURL && notMCP.MatchString(text):
+	case e.isURL && notMCP().MatchString(text):
 		return is("the server at this URL does not speak MCP", adviseEndpoint)
 	case len(e.stdoutLines) > 0:
 		return e.matchComplaint()
@@ -118,12 +119,12 @@ func findProtocolError(e *evidence) (finding, bool) {
 }
 
 // notMCP matches dowel's own errors for an answer that is not MCP at all.
-var notMCP = mustCompile(`neither server/discover nor initialize|without a response|and no message|no JSON-RPC 2\.0 message`)
+var notMCP = lazyregexp.New(`neither server/discover nor initialize|without a response|and no message|no JSON-RPC 2\.0 message`)
 
 // describeStdout explains lines on stdout that are not messages.
 func (e *evidence) describeStdout() finding {
 	for _, line := range e.stdoutLines {
-		if httpServerLine.MatchString(line) {
+		if httpServerLine().MatchString(line) {
 			return finding{stepStdout, fmt.Sprintf("the server serves HTTP and not stdio: it prints %q", stripControls(line)),
 				"Start the server with the argument for stdio, or give the URL that it prints in place of the command."}
 		}

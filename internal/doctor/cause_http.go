@@ -5,16 +5,16 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"regexp"
 	"strings"
 
 	"github.com/dowel-mcp/dowel/internal/httpwire"
+	"github.com/dowel-mcp/dowel/internal/lazyregexp"
 	"github.com/dowel-mcp/dowel/transport/streamable"
 )
 
 // findHTTPError explains an HTTP response that carries no message.
 func findHTTPError(e *evidence) (finding, bool) {
-	if to := redirectOrigin.FindStringSubmatch(e.err.Error()); to != nil {
+	if to := redirectOrigin().FindStringSubmatch(e.err.Error()); to != nil {
 		return finding{stepHTTP, "the server redirects to another origin, " + to[1], fmt.Sprintf("Give the URL at %s in place of this one if you trust it.", to[1])}, true
 	}
 	answer, ok := errors.AsType[*streamable.HTTPError](e.err)
@@ -38,7 +38,7 @@ func findHTTPError(e *evidence) (finding, bool) {
 	return f, true
 }
 
-var redirectOrigin = regexp.MustCompile(`redirects to another origin, (\S+?): `)
+var redirectOrigin = lazyregexp.New(`redirects to another origin, (\S+?): `)
 
 const adviseEndpoint = "Check that this is the URL of the MCP endpoint: its path is often /mcp or /sse."
 
@@ -116,7 +116,7 @@ func advise5xx(status int) string {
 	return "Look into the log of the server, where the fault lies."
 }
 
-var loginPage = regexp.MustCompile(`(?i)log-?in|sign-?in|sso|oauth|authorize|saml`)
+var loginPage = lazyregexp.New(`(?i)log-?in|sign-?in|sso|oauth|authorize|saml`)
 
 // adviseRedirect advises on a redirect that was not followed.
 func adviseRedirect(answer *streamable.HTTPError, from *url.URL) string {
@@ -124,7 +124,7 @@ func adviseRedirect(answer *streamable.HTTPError, from *url.URL) string {
 	if to == "" {
 		return "Give the URL to which this one redirects."
 	}
-	if loginPage.MatchString(to) {
+	if loginPage().MatchString(to) {
 		return "Give the server's credentials in a header: without them it redirects to a login page."
 	}
 	if u, err := url.Parse(to); err == nil && from != nil {
@@ -140,7 +140,7 @@ func (e *evidence) explainNonMessage(answer *streamable.HTTPError) (summary, adv
 	if kind != "text/html" {
 		return fmt.Sprintf("the server answered with content of type %q instead of a message", kind), advice
 	}
-	if loginPage.Match(answer.Body) {
+	if loginPage().Match(answer.Body) {
 		advice = "Give the server's credentials in a header, or the path of the MCP endpoint: this one shows a login page."
 	}
 	return "the server answered with an HTML page instead of a message", advice

@@ -49,13 +49,13 @@ func newExamination(ctx context.Context, p Server, yield func(Step) bool) *exami
 
 // wrapTap returns a tap that reports the first frame and collects lines that are not messages.
 func (w *examination) wrapTap(next transport.Tap) transport.Tap {
-	strays := w.stdout.Tap(next)
+	collect := w.stdout.Tap(next)
 	return func(f transport.Frame) {
 		select {
 		case w.firstFrame <- struct{}{}:
 		default:
 		}
-		strays(f)
+		collect(f)
 	}
 }
 

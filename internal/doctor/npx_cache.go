@@ -6,17 +6,18 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/dowel-mcp/dowel/internal/lazyregexp"
 	"github.com/dowel-mcp/dowel/internal/npxcache"
 	"github.com/dowel-mcp/dowel/internal/process"
 )
 
 // npxFault matches the output of Node.js and npm if files of an install are missing or cut.
-var npxFault = mustCompile(`MODULE_NOT_FOUND|Cannot find (?:module|package)|ENOTEMPTY|EJSONPARSE`)
+var npxFault = lazyregexp.New(`MODULE_NOT_FOUND|Cannot find (?:module|package)|ENOTEMPTY|EJSONPARSE`)
 
 // brokenNpxFolder returns the name of the npx folder in which an interrupted install is the cause
 // of a failure, or "".
 func (e *evidence) brokenNpxFolder(words string) string {
-	if e.command == nil || !npxFault.MatchString(words) {
+	if e.command == nil || !npxFault().MatchString(words) {
 		return ""
 	}
 	switch process.Command(*e.command).Runner() {

@@ -1,12 +1,11 @@
 package doctor
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
-	"unicode"
 
+	"github.com/dowel-mcp/dowel/internal/process"
 	"github.com/dowel-mcp/dowel/internal/stacktrace"
 	"github.com/dowel-mcp/dowel/jsonrpc"
 	"github.com/dowel-mcp/dowel/transport"
@@ -145,16 +144,10 @@ func lastLines(text string) []string {
 	return lines[max(0, len(lines)-keptLines):]
 }
 
-var escapeSequence = regexp.MustCompile(`\x1b(\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(\x07|\x1b\\)?)`)
-
-// stripControls removes control characters and escape sequences, which a terminal would execute.
+// stripControls removes control characters and escape sequences from a line, which a
+// terminal would execute.
 func stripControls(line string) string {
-	return strings.Map(func(r rune) rune {
-		if r != '\t' && unicode.IsControl(r) {
-			return -1
-		}
-		return r
-	}, escapeSequence.ReplaceAllString(strings.ToValidUTF8(line, "\uFFFD"), ""))
+	return strings.ReplaceAll(process.StripControls(line), "\n", "")
 }
 
 // shortenText cuts text to at most the given number of characters.

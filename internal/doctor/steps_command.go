@@ -8,12 +8,12 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
-	"regexp"
 	"runtime"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/dowel-mcp/dowel/internal/lazyregexp"
 	"github.com/dowel-mcp/dowel/internal/secretmask"
 	"github.com/dowel-mcp/dowel/transport/stdio"
 )
@@ -81,12 +81,12 @@ func withoutPath(err error) error {
 	return err
 }
 
-var envLine = regexp.MustCompile(`(?m)^[ \t]*(?:export[ \t]+)?([A-Za-z_][A-Za-z0-9_.]*)[ \t]*=`)
+var envLine = lazyregexp.New(`(?m)^[ \t]*(?:export[ \t]+)?([A-Za-z_][A-Za-z0-9_.]*)[ \t]*=`)
 
 // missingNames returns the variables that a file sets and env lacks.
 func missingNames(file string, env map[string]string) []string {
 	var missing []string
-	for _, m := range envLine.FindAllStringSubmatch(file, -1) {
+	for _, m := range envLine().FindAllStringSubmatch(file, -1) {
 		if _, ok := env[m[1]]; !ok && !slices.Contains(missing, m[1]) {
 			missing = append(missing, m[1])
 		}
@@ -96,14 +96,14 @@ func missingNames(file string, env map[string]string) []string {
 
 // placeholder matches values that examples use in place of a real one, and variable references that
 // were not replaced.
-var placeholder = regexp.MustCompile(`^\$\{[^}]*\}$|^\$[A-Z_]+$|^<[^>]*>$|(?i)^(your|my)[-_ ].*|^x{3,}$|^change[-_ ]?me$|^\.{3}$|^…$|^todo$`)
+var placeholder = lazyregexp.New(`^\$\{[^}]*\}$|^\$[A-Z_]+$|^<[^>]*>$|(?i)^(your|my)[-_ ].*|^x{3,}$|^change[-_ ]?me$|^\.{3}$|^…$|^todo$`)
 
 // warnOfPlaceholders turns s into a warning if a variable holds a placeholder or a secret is empty.
 func (w *examination) warnOfPlaceholders(s Step) Step {
 	for _, name := range slices.Sorted(maps.Keys(w.command.Env)) {
 		value := strings.TrimSpace(w.command.Env[name])
 		empty := value == "" && secretmask.IsSecretName(name)
-		if s.Status != OK || !empty && !placeholder.MatchString(value) {
+		if s.Status != OK || !empty && !placeholder().MatchString(value) {
 			continue
 		}
 		s.Status = Warning
@@ -200,12 +200,12 @@ const firstSecond = time.Second
 
 // checkStdout checks that the server wrote only messages to its stdout.
 func (w *examination) checkStdout() bool {
-	stray := w.stdout.Lines()
-	if len(stray) == 0 {
+	lines := w.stdout.Lines()
+	if len(lines) == 0 {
 		return w.reportStep(Step{Name: stepStdout, Status: OK, Detail: "nothing but messages"})
 	}
 	return w.reportStep(Step{
-		Name: stepStdout, Status: Warning, Detail: fmt.Sprintf("lines that are not messages, such as %q", shortenText(w.mask.maskText(stray[0]), 120)),
+		Name: stepStdout, Status: Warning, Detail: fmt.Sprintf("lines that are not messages, such as %q", shortenText(w.mask.maskText(lines[0]), 120)),
 		Advice: adviseStdout,
 	})
 }

@@ -2,8 +2,9 @@ package httpwire
 
 import (
 	"net/http"
-	"regexp"
 	"strings"
+
+	"github.com/dowel-mcp/dowel/internal/lazyregexp"
 )
 
 // BearerToken returns the token of the request's Authorization field, or "" without one (RFC 6750,
@@ -33,12 +34,12 @@ func RefuseUnauthorized(w http.ResponseWriter, r *http.Request, reason string) {
 // Realm is the realm of dowel's own refusals.
 const Realm = "dowel"
 
-var challengeParameter = regexp.MustCompile(`([A-Za-z_-]+)=(?:"([^"]*)"|([^\s",]+))`)
+var challengeParameter = lazyregexp.New(`([A-Za-z_-]+)=(?:"([^"]*)"|([^\s",]+))`)
 
 // ChallengeParam returns a parameter of the WWW-Authenticate field, or "".
 func ChallengeParam(h http.Header, name string) string {
 	for _, challenge := range h.Values("Www-Authenticate") {
-		for _, m := range challengeParameter.FindAllStringSubmatch(challenge, -1) {
+		for _, m := range challengeParameter().FindAllStringSubmatch(challenge, -1) {
 			if strings.EqualFold(m[1], name) {
 				return m[2] + m[3]
 			}

@@ -7,9 +7,9 @@ import "errors"
 // not connect again.
 type RefusalError struct {
 	Err error
-	// NeedsLogin says that a user must log in. NoServer says that no authorization server was found,
-	// WrongClient that it refuses the client's credentials. They are facts about Err, for packages
-	// that must not import package auth.
+	// NeedsLogin says that a user must log in. NoServer says that no authorization server was
+	// found, WrongClient that it refuses the client's credentials. They are facts about Err, for
+	// packages that must not import package auth.
 	NeedsLogin, NoServer, WrongClient bool
 }
 

@@ -26,23 +26,23 @@ type Finding struct {
 // Destination is the file to which servers are added.
 type Destination struct {
 	Path string
-	// ProjectFolder replaces variables for the project's folder in entries of the user's file. It is
-	// "" for a file of the project, where such variables keep their meaning.
+	// ProjectFolder replaces variables for the project's folder in entries of the user's file. It
+	// is "" for a file of the project, where such variables keep their meaning.
 	ProjectFolder string
 	// OfProject means that only the servers are added which tools keep for the project.
 	OfProject bool
 }
 
 // UserDestination returns the user's own file: the first file of the options, or else the existing
-// one, or else dowel.json in the configuration folder.
-func UserDestination(o config.Options) Destination {
-	return Destination{Path: config.UserFile(o), ProjectFolder: o.Project}
+// one of own, or else dowel.json in the configuration folder.
+func UserDestination(own *config.Set, o config.Options) Destination {
+	return Destination{Path: own.UserFile(o), ProjectFolder: o.Project}
 }
 
-// Check returns an error if the file has the format of another tool, so that dowel would not read the
-// servers that it adds.
-func (to Destination) Check(o config.Options) error {
-	for _, file := range config.Load(o).Files {
+// Check returns an error if the file has the format of another tool, so that dowel would not read
+// the servers that it adds. own is the user's configuration.
+func (to Destination) Check(own *config.Set) error {
+	for _, file := range own.Files {
 		d, err := config.LookupDialect(file.Dialect)
 		if file.Path == to.Path && err == nil && !slices.Equal(d.Key, []string{"mcpServers"}) {
 			return fmt.Errorf("%s has the format of %s, to which dowel adds no servers", to.Path, d.Title)
@@ -61,9 +61,9 @@ type Found struct {
 	Problems []string
 }
 
-// Find returns the servers of other tools. If names or tools are given, it returns only those.
-func Find(o config.Options, to Destination, names, tools []string) (found Found) {
-	own := config.Load(o)
+// Find returns the servers of other tools. own is the user's configuration. If names or tools are
+// given, it returns only those.
+func Find(own *config.Set, o config.Options, to Destination, names, tools []string) (found Found) {
 	taken := map[string]*config.Server{}
 	var projects []Finding
 	for _, file := range config.Discover(o, tools...) {

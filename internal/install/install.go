@@ -11,12 +11,12 @@ package install
 import (
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/dowel-mcp/dowel/internal/config"
+	"github.com/dowel-mcp/dowel/internal/lazyregexp"
 	"github.com/dowel-mcp/dowel/internal/suggest"
 )
 
@@ -100,12 +100,12 @@ func (p *Plan) Fill(given Values) (v Values, missing []Input, err error) {
 	return v, missing, nil
 }
 
-var notVariable = regexp.MustCompile(`[^A-Z0-9_]+`)
+var notVariable = lazyregexp.New(`[^A-Z0-9_]+`)
 
 // Variable returns the environment variable from which dowel reads a secret that the user did not
 // give.
 func (in *Input) Variable() string {
-	name := strings.Trim(notVariable.ReplaceAllString(strings.ToUpper(in.Name), "_"), "_")
+	name := strings.Trim(notVariable().ReplaceAllString(strings.ToUpper(in.Name), "_"), "_")
 	if name == "" || name[0] >= '0' && name[0] <= '9' {
 		name = "SECRET_" + name
 	}
@@ -113,15 +113,15 @@ func (in *Input) Variable() string {
 }
 
 // variable matches a value with variables of dowel. Their values are not known yet.
-var variable = regexp.MustCompile(`\$\{[^}]*\}`)
+var variable = lazyregexp.New(`\$\{[^}]*\}`)
 
 // IsVariable reports whether a text is one variable of a configuration file and nothing else.
-func IsVariable(text string) bool { return variable.FindString(text) == text && text != "" }
+func IsVariable(text string) bool { return variable().FindString(text) == text && text != "" }
 
 // Check returns an error unless a value is valid for the input. The error does not show a secret.
 func (in *Input) Check(value string) error {
 	switch {
-	case variable.MatchString(value):
+	case variable().MatchString(value):
 		return nil
 	case value == "" && in.Required:
 		return fmt.Errorf("%s must have a value", in.Name)

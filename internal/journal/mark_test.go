@@ -9,8 +9,8 @@ import (
 	"github.com/dowel-mcp/dowel/internal/journal"
 )
 
-// The mark of a call is recorded, also behind arguments that are cut, and lines keep it. A mark that
-// is too long is left out.
+// The mark of a call is recorded, also behind arguments that are cut, and lines keep it. A mark
+// that is too long is left out.
 func TestMark(t *testing.T) {
 	t.Parallel()
 	r := newRecorder(t, journal.Options{})

@@ -67,7 +67,8 @@ type Frame struct {
 	// the server on the server leg.
 	Client, Server string
 	Revision       mcp.Revision // or "" before the handshake
-	// Method of a response is the method of its request. Name is the tool, prompt or URI in a request.
+	// Method of a response is the method of its request. Name is the tool, prompt or URI
+	// in a request.
 	Method, Name string
 	ID           jsonrpc.ID
 	// Operation is the operation that the frame belongs to, or 0.

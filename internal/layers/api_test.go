@@ -13,7 +13,7 @@ import (
 
 // maxExported bounds the identifiers that the module promises to its users. A change that needs
 // more removes others, or says in its commit why the bound must rise.
-const maxExported = 1600
+const maxExported = 1593
 
 // TestExportedIdentifiers counts what users of the public packages can name: constants, variables,
 // functions, types, and the methods and fields of exported types.

@@ -35,7 +35,7 @@ var layers = [][]string{
 	{"internal/cli/exit"},
 	{"console", "internal/daemon"},
 	{"internal/agentsfile", "internal/builtin", "internal/configured", "internal/console", "internal/control", "internal/install", "internal/userlogin"},
-	{"internal/importing", "internal/savedcalls", "internal/session"},
+	{"cluster", "internal/importing", "internal/savedcalls", "internal/session"},
 	{"agent", "gateway", "internal/cluster", "internal/config"},
 	{"hub"},
 	{"internal/catalog"},

@@ -16,7 +16,7 @@ var (
 	fileParsers  = []string{"github.com/goccy/go-yaml", "github.com/pelletier/go-toml/v2", "github.com/tailscale/hujson"}
 	fileWatchers = []string{"github.com/fsnotify/fsnotify", "github.com/gofrs/flock"}
 	loginStores  = []string{"github.com/gofrs/flock", "github.com/zalando/go-keyring"}
-	taskEngines  = []string{"github.com/nats-io/nats-server/v2", "github.com/nats-io/nats.go", "github.com/dowel-mcp/dowel/taskstore"}
+	taskEngines  = []string{"github.com/nats-io/nats-server/v2", "github.com/nats-io/nats.go", "github.com/dowel-mcp/dowel/taskstore", "github.com/dowel-mcp/dowel/cluster"}
 	validators   = []string{"github.com/santhosh-tekuri/jsonschema/v6"}
 )
 

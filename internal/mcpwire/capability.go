@@ -110,8 +110,8 @@ func missingElicitation(c, want *mcp.ElicitationCapability) *mcp.ElicitationCapa
 	return &missing
 }
 
-// MissingCapability returns the protocol error for modern clients. Its message says in words what the
-// client lacks, because most clients show their users the message alone.
+// MissingCapability returns the protocol error for modern clients. Its message says in words what
+// the client lacks, because most clients show their users the message alone.
 func MissingCapability(e *mcp.CapabilityError) *mcp.Error {
 	p := mcp.Errorf(mcp.CodeMissingCapability, "Missing required client capability: %v", e)
 	p.Data, _ = json.Marshal(struct {

@@ -5,10 +5,12 @@ import (
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
-// Announcer is an [mcp.Peer] that can often send a change without waiting. TryChange reports
-// whether it sent the change; if not, call Change.
+// Announcer is an [mcp.Peer] that can often send a change without waiting. Both methods report
+// whether they sent the change; if not, call Change.
 type Announcer interface {
 	TryChange(c mcp.Notification) bool
+	// DeliverChange sends the change only to a client in this process, which joins equal changes.
+	DeliverChange(c mcp.Notification) bool
 }
 
 // Disconnecter is an [mcp.Peer] that can close its connection while the request continues; the

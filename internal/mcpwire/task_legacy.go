@@ -45,8 +45,7 @@ func (l *LegacyTask) Modern() *Task {
 // message belongs.
 func WithRelatedTask(raw json.RawMessage, id string) json.RawMessage {
 	related := append(rawjson.AppendString([]byte(`{"taskId":`), id), '}')
-	meta := rawjson.Lookup(raw, "_meta")
-	return rawjson.Set(raw, "_meta", rawjson.Set(meta, MetaRelatedTask, related))
+	return SetMeta(raw, MetaRelatedTask, related)
 }
 
 // WithTasksCapability returns a copy of a client's capabilities that declares the extension of

@@ -165,7 +165,7 @@ func tryAll(ctx context.Context, chosen []mutant, o options) []result {
 	for range max(1, o.workers) {
 		workers.Go(func() {
 			for i, ok := takeNext(); ok; i, ok = takeNext() {
-				r, isKnown := o.log.find(chosen[i])
+				r, isKnown := o.log.findResult(chosen[i])
 				if !isKnown {
 					r = tryMutant(ctx, chosen[i], o.limit)
 				}

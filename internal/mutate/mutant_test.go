@@ -231,11 +231,11 @@ func TestResultLog(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r, known := l.find(seen)
+		r, known := l.findResult(seen)
 		if known != step.known || known && (r.by != test || r.verdict != caught) {
 			t.Errorf("commit %s: %v, %v, want %v", step.commit, r, known, step.known)
 		}
-		if _, known := l.find(missed); known {
+		if _, known := l.findResult(missed); known {
 			t.Errorf("commit %s: a change that was not noticed is not tried again", step.commit)
 		}
 		for _, r := range []result{{mutant: seen, verdict: caught, by: test}, {mutant: missed, verdict: survived}} {

@@ -50,8 +50,8 @@ func openResultLog(path, commit string) (*resultLog, error) {
 	return l, nil
 }
 
-// find returns the result of an earlier run. A nil log never has a result.
-func (l *resultLog) find(m mutant) (result, bool) {
+// findResult returns the result of an earlier run. A nil log never has a result.
+func (l *resultLog) findResult(m mutant) (result, bool) {
 	if l == nil {
 		return result{}, false
 	}

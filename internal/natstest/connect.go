@@ -9,16 +9,20 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// Restartable returns a function that starts a server. Each call uses the same folder and the port of the
-// first, so that a server that was stopped comes back with its streams.
-func Restartable(t testing.TB) (start func() *server.Server) {
+// Restartable returns a function that starts a server. Each call uses the same folder and the port
+// of the first, so that a server that was stopped comes back with its streams. Each change may
+// change the options of that one start.
+func Restartable(t testing.TB) (start func(changes ...func(*server.Options)) *server.Server) {
 	t.Helper()
 	dir, port := t.TempDir(), 0
-	return func() *server.Server {
+	return func(changes ...func(*server.Options)) *server.Server {
 		t.Helper()
 		s := Start(t, func(o *server.Options) {
 			if o.StoreDir = dir; port != 0 {
 				o.Port = port
+			}
+			for _, change := range changes {
+				change(o)
 			}
 		})
 		port = s.Addr().(*net.TCPAddr).Port

@@ -81,7 +81,7 @@ func (r *Registry) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	}
 	if !isTarball {
 		w.Header().Set("Content-Type", "application/json")
-		_ = json.NewEncoder(w).Encode(r.describe(name)) // npm is gone if it fails
+		_ = json.NewEncoder(w).Encode(r.describePackage(name)) // npm is gone if it fails
 		return
 	}
 	_, _ = w.Write(r.tarball(name))
@@ -107,8 +107,8 @@ func (r *Registry) manifest(name string) map[string]any {
 	return m
 }
 
-// describe returns the registry's document about a package.
-func (r *Registry) describe(name string) map[string]any {
+// describePackage returns the registry's document about a package.
+func (r *Registry) describePackage(name string) map[string]any {
 	tarball := r.tarball(name)
 	long, short := sha512.Sum512(tarball), sha1.Sum(tarball)
 	m := r.manifest(name)

@@ -15,19 +15,20 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"regexp"
 	"runtime"
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/dowel-mcp/dowel/internal/lazyregexp"
 )
 
 // folderPattern matches the path of a folder in an npx cache, as error messages of Node.js have it.
-var folderPattern = regexp.MustCompile(`[/\\]_npx[/\\]([0-9a-f]{8,64})\b`)
+var folderPattern = lazyregexp.New(`[/\\]_npx[/\\]([0-9a-f]{8,64})\b`)
 
 // FindHash returns the name of the npx folder that a text mentions, or "".
 func FindHash(text string) string {
-	if m := folderPattern.FindStringSubmatch(text); m != nil {
+	if m := folderPattern().FindStringSubmatch(text); m != nil {
 		return m[1]
 	}
 	return ""
@@ -92,7 +93,7 @@ func Dir(lookup func(string) string, home string) string {
 	return filepath.Join(cache, "_npx")
 }
 
-var cacheLine = regexp.MustCompile(`(?m)^\s*cache\s*=\s*"?([^"\r\n]+?)"?\s*$`)
+var cacheLine = lazyregexp.New(`(?m)^\s*cache\s*=\s*"?([^"\r\n]+?)"?\s*$`)
 
 // configuredCache returns the cache folder that a .npmrc names, or "".
 func configuredCache(file, home string) string {
@@ -100,7 +101,7 @@ func configuredCache(file, home string) string {
 	if err != nil {
 		return ""
 	}
-	m := cacheLine.FindSubmatch(text)
+	m := cacheLine().FindSubmatch(text)
 	if m == nil {
 		return ""
 	}
@@ -129,10 +130,21 @@ func IsComplete(folder string) bool {
 // lockTime exceeds the interval at which npm renews the time of its lock, which is a second.
 const lockTime = 5 * time.Second
 
-// isLocked reports whether another npm is at work in an npx folder.
+// isLocked reports whether an npm may be at work in an npx folder.
 func isLocked(folder string) bool {
 	info, err := os.Stat(filepath.Join(folder, "concurrency.lock"))
 	return err == nil && time.Since(info.ModTime()) < lockTime
+}
+
+// isAtWork reports whether an npm works in an npx folder. It takes up to lockTime to tell the fresh
+// lock of an npm that was killed from a lock that is renewed.
+func isAtWork(folder string) bool {
+	for limit := time.Now().Add(lockTime); isLocked(folder); time.Sleep(lockTime / 50) {
+		if time.Now().After(limit) {
+			return true
+		}
+	}
+	return false
 }
 
 // Remove removes the folder with the given hash below dir, so that npx installs its packages again.
@@ -159,7 +171,8 @@ func Remove(dir, hash string) error {
 }
 
 // RemoveIncomplete removes the folder of a command line if an interrupted install has left it
-// incomplete and no other npm works in it. It reports whether it did.
+// incomplete and no other npm works in it. It reports whether it did. If there is a lock, it may
+// take 5 s to see whether a living npm holds it.
 func RemoveIncomplete(line []string, lookup func(string) string, home string) (bool, error) {
 	hash, ok := Hash(line)
 	if !ok {
@@ -167,7 +180,7 @@ func RemoveIncomplete(line []string, lookup func(string) string, home string) (b
 	}
 	dir := Dir(lookup, home)
 	folder := filepath.Join(dir, hash)
-	if _, err := os.Lstat(folder); err != nil || IsComplete(folder) || isLocked(folder) {
+	if _, err := os.Lstat(folder); err != nil || IsComplete(folder) || isAtWork(folder) || IsComplete(folder) {
 		return false, nil
 	}
 	return true, Remove(dir, hash)

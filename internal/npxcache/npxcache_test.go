@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 )
 
 func TestHash(t *testing.T) {
@@ -63,14 +64,16 @@ func TestRemoveIncomplete(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
 		files   map[string]string
+		locked  time.Duration // since the time of the lock
 		removed bool
 	}{
-		"no folder":      {nil, false},
-		"complete":       {map[string]string{"package.json": "{}", "package-lock.json": "{}", "node_modules/.package-lock.json": "{}"}, false},
-		"no lock file":   {map[string]string{"package.json": "{}", "node_modules/.package-lock.json": "{}"}, false},
-		"cut manifest":   {map[string]string{"package.json": "", "node_modules/.package-lock.json": "{}"}, true},
-		"cut extraction": {map[string]string{"package.json": "{}", "node_modules/a/index.js": ""}, true},
-		"at work":        {map[string]string{"node_modules/a/index.js": "", "concurrency.lock/x": ""}, false},
+		"no folder":      {nil, 0, false},
+		"complete":       {map[string]string{"package.json": "{}", "package-lock.json": "{}", "node_modules/.package-lock.json": "{}"}, 0, false},
+		"no lock file":   {map[string]string{"package.json": "{}", "node_modules/.package-lock.json": "{}"}, 0, false},
+		"cut manifest":   {map[string]string{"package.json": "", "node_modules/.package-lock.json": "{}"}, 0, true},
+		"cut extraction": {map[string]string{"package.json": "{}", "node_modules/a/index.js": ""}, 0, true},
+		"at work":        {map[string]string{"node_modules/a/index.js": "", "concurrency.lock/x": ""}, -time.Hour, false},
+		"killed at work": {map[string]string{"node_modules/a/index.js": "", "concurrency.lock/x": ""}, lockTime - 200*time.Millisecond, true},
 	} {
 		home := t.TempDir()
 		lookup := func(string) string { return "" }
@@ -81,6 +84,12 @@ func TestRemoveIncomplete(t *testing.T) {
 				t.Fatal(err)
 			}
 			if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if tt.locked != 0 {
+			at := time.Now().Add(-tt.locked)
+			if err := os.Chtimes(filepath.Join(Dir(lookup, home), hash, "concurrency.lock"), at, at); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// NewLoginID returns the id of a login that is made now. It has the time, because the other times of a
-// record change with each refresh.
+// NewLoginID returns the id of a login that is made now. It has the time, because the other times
+// of a record change with each refresh.
 func NewLoginID() string {
 	return strconv.FormatInt(time.Now().UnixMilli(), 36) + "-" + rand.Text()
 }

@@ -30,15 +30,15 @@ func NoteRecordLock(ctx, held context.Context) {
 	}
 }
 
-// WhileLocked returns a context that ends with ctx, or with [ErrLockLost] when the lock of the record is
-// lost. Without such a lock it is ctx.
+// WhileLocked returns a context that ends with ctx, or with [ErrLockLost] when the lock of the
+// record is lost. Without such a lock it is ctx.
 func WhileLocked(ctx context.Context) (context.Context, context.CancelFunc) {
 	locked, _, cancel := whileLocked(ctx)
 	return locked, cancel
 }
 
-// UntilSent is [WhileLocked] for one HTTP request: when its connection is there and it is sent, the lock
-// does not end it any more, because its answer would be lost.
+// UntilSent is [WhileLocked] for one HTTP request: when its connection is there and it is sent, the
+// lock does not end it any more, because its answer would be lost.
 func UntilSent(ctx context.Context) (context.Context, context.CancelFunc) {
 	locked, forget, cancel := whileLocked(ctx)
 	if forget == nil {

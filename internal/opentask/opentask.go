@@ -1,5 +1,5 @@
-// Package opentask finds the tasks of servers that have no end in a conversation yet. The conversation
-// holds them in the _meta of its blocks.
+// Package opentask finds the tasks of servers that have no end in a conversation yet. The
+// conversation holds them in the _meta of its blocks.
 package opentask
 
 import (
@@ -27,8 +27,8 @@ type Task struct {
 // MetaValue returns the task for a _meta in the form that JSON is decoded to.
 func (t Task) MetaValue() any { return map[string]any{"id": t.ID, "call": t.Call, "tool": t.Tool} }
 
-// Find returns the tasks that have no end in a conversation, the oldest first. all are the contents of
-// its messages.
+// Find returns the tasks that have no end in a conversation, the oldest first. all are the contents
+// of its messages.
 func Find(all iter.Seq[[]mcp.Content]) (open []Task) {
 	for content := range all {
 		for i := range content {

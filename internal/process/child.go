@@ -15,7 +15,7 @@ import (
 
 const (
 	defaultGrace = 2 * time.Second
-	killBound    = 2 * time.Second        // limit for the kernel to carry out a kill
+	killBound    = 5 * time.Second        // limit for the kernel to carry out a kill
 	drainTime    = 100 * time.Millisecond // limit for reading the pipes to their end after the process has exited
 	tailLines    = 10
 	tailBytes    = 2 << 10
@@ -160,10 +160,11 @@ func (c *Child) CloseWrite() error {
 // at least rollbackTime between SIGTERM and SIGKILL, because an install that is killed can break
 // the runner's cache. Close then removes a folder that npx has left incomplete.
 //
-// Close returns when the tree and the goroutines of this package have ended, after at most Grace
-// + 2 KillAfter + about 7 s. The 7 s are needed only if the kernel does not carry out the kill or a
-// Stderr writer blocks. Further and concurrent calls wait for the same end and return the same
-// error. The error is nil unless the process could not be killed; ExitError returns the exit
+// Close returns when the tree and the goroutines of this package have ended, after at most Grace +
+// 2 KillAfter + about 16 s. The 16 s are needed only if the kernel does not carry out the kill or a
+// Stderr writer blocks. An install that npx has left incomplete takes 5 s more if there is a lock,
+// which another npm may hold. Further and concurrent calls wait for the same end and return the
+// same error. The error is nil unless the process could not be killed; ExitError returns the exit
 // status.
 func (c *Child) Close() error {
 	c.closeOnce.Do(func() { close(c.closing) })
@@ -203,7 +204,7 @@ func (c *Child) PID() int { return c.tree.pid }
 // StderrTail returns the last lines of stderr as valid UTF-8, without the frames of stack traces,
 // control characters and terminal escape sequences.
 func (c *Child) StderrTail(lines int) string {
-	return lastLines(stacktrace.Condense(stripControls(string(c.stderr.snapshot()))), lines)
+	return lastLines(stacktrace.Condense(StripControls(string(c.stderr.snapshot()))), lines)
 }
 
 // runLifecycle runs from the start of the child to its end. Only this goroutine changes its
@@ -260,10 +261,10 @@ func (c *Child) publishExit(quiet <-chan struct{}, closed bool) {
 	if isClosed(c.tree.exited) {
 		exit.State = c.tree.state
 	}
-	condensed, crash := stacktrace.Read(stripControls(string(c.stderr.snapshot())))
+	condensed, crash := stacktrace.Read(StripControls(string(c.stderr.snapshot())))
 	exit.crash, exit.Stderr = crash, lastLines(condensed, tailLines)
 	if cut := len(exit.Stderr) - tailBytes; cut > 0 {
-		exit.Stderr = "…" + stripControls(exit.Stderr[cut:])
+		exit.Stderr = "…" + StripControls(exit.Stderr[cut:])
 	}
 	c.exit = exit
 	close(c.exited)

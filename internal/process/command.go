@@ -16,8 +16,8 @@ import (
 )
 
 // Command describes a child process to start. The zero value of every field except Path is ready. A
-// Command is a plain value: it may be copied and started any number of times. Its fields are those
-// of stdio.Command, which is converted to it and documents them for users.
+// Command is a plain value: it may be copied and started any number of times. It has the fields of
+// stdio.Command, which is converted to it and documents them for users.
 type Command struct {
 	Path     string // a name, looked up as [Resolve] describes, or a path relative to Dir; may be a script
 	Args     []string

@@ -3,11 +3,10 @@ package process
 import (
 	"fmt"
 	"os"
-	"regexp"
 	"strings"
-	"sync"
 	"unicode"
 
+	"github.com/dowel-mcp/dowel/internal/lazyregexp"
 	"github.com/dowel-mcp/dowel/internal/stacktrace"
 )
 
@@ -58,13 +57,11 @@ func (e *ExitError) Error() string {
 	return b.String()
 }
 
-var escapeSequence = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`\x1b(\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(\x07|\x1b\\)?)`)
-})
+var escapeSequence = lazyregexp.New(`\x1b(\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(\x07|\x1b\\)?)`)
 
-// stripControls removes control characters and escape sequences, because the text of an error is
-// often printed on a terminal.
-func stripControls(s string) string {
+// StripControls removes control characters, except line breaks and tabs, and escape sequences: the
+// text of an error is often printed on a terminal.
+func StripControls(s string) string {
 	s = escapeSequence().ReplaceAllString(s, "")
 	return strings.Map(func(r rune) rune {
 		if r != '\n' && r != '\t' && unicode.IsControl(r) {

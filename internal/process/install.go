@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/dowel-mcp/dowel/internal/lazyregexp"
 	"github.com/dowel-mcp/dowel/internal/npxcache"
 )
 
@@ -117,14 +118,14 @@ func pipeLink(pipe *os.File) (link string) {
 }
 
 // pullLog recognises the output of a runner that fetches within its own process, or in a daemon.
-type pullLog struct{ begin, end *regexp.Regexp }
+type pullLog struct{ begin, end func() *regexp.Regexp }
 
 var (
 	dockerLog = &pullLog{
-		regexp.MustCompile(`Unable to find image|Pulling from |Trying to pull`),
-		regexp.MustCompile(`Status: (Downloaded|Image)|Writing manifest to image destination`),
+		lazyregexp.New(`Unable to find image|Pulling from |Trying to pull`),
+		lazyregexp.New(`Status: (Downloaded|Image)|Writing manifest to image destination`),
 	}
-	denoLog = &pullLog{begin: regexp.MustCompile(`^(\x1b\[[0-9;]*m)*(Download|Initialize|Install)(\x1b\[[0-9;]*m)* \S+`)}
+	denoLog = &pullLog{begin: lazyregexp.New(`^(\x1b\[[0-9;]*m)*(Download|Initialize|Install)(\x1b\[[0-9;]*m)* \S+`)}
 	pulls   = map[string]*pullLog{"docker": dockerLog, "podman": dockerLog, "nerdctl": dockerLog, "deno": denoLog}
 )
 
@@ -133,10 +134,10 @@ var (
 func (p *pullLog) isPending(log []byte) bool {
 	if p == denoLog {
 		lines := bytes.Split(bytes.TrimRight(log, "\r\n"), []byte("\n"))
-		return p.begin.Match(lines[len(lines)-1])
+		return p.begin().Match(lines[len(lines)-1])
 	}
-	begins := p.begin.FindAllIndex(log, -1)
-	return begins != nil && !p.end.Match(log[begins[len(begins)-1][1]:])
+	begins := p.begin().FindAllIndex(log, -1)
+	return begins != nil && !p.end().Match(log[begins[len(begins)-1][1]:])
 }
 
 // treeLook is one look at the processes of a tree.
@@ -147,9 +148,9 @@ type treeLook struct {
 	activity string
 }
 
-// note takes a process into account. belowRunner says that one of its ancestors is a runner. It
-// reports whether the process itself is one.
-func (l *treeLook) note(p processFacts, belowRunner bool) bool {
+// noteProcess takes a process into account. belowRunner says that one of its ancestors is a runner.
+// It reports whether the process itself is one.
+func (l *treeLook) noteProcess(p processFacts, belowRunner bool) bool {
 	name, _ := findRunner(p.argv)
 	switch {
 	case name != "":

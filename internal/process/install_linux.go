@@ -33,7 +33,7 @@ func (l *treeLook) visitProcess(pid string, belowRunner bool, visits *int) {
 	if !ok {
 		return
 	}
-	belowRunner = l.note(p, belowRunner)
+	belowRunner = l.noteProcess(p, belowRunner)
 	tasks, err := os.ReadDir("/proc/" + pid + "/task")
 	if err != nil {
 		return

@@ -51,7 +51,7 @@ func TestLook(t *testing.T) {
 	} {
 		look := treeLook{stdin: "p"}
 		for _, p := range tt.tree {
-			look.note(processFacts{pid: "7", argv: strings.Fields(p.line), stdin: p.stdin, script: p.script, pkg: "dep"}, p.below)
+			look.noteProcess(processFacts{pid: "7", argv: strings.Fields(p.line), stdin: p.stdin, script: p.script, pkg: "dep"}, p.below)
 		}
 		if (look.serving != "") != tt.serving || look.activity != tt.activity {
 			t.Errorf("%s: serving %v, activity %q, want %v, %q", name, look.serving, look.activity, tt.serving, tt.activity)

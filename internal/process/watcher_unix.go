@@ -121,8 +121,8 @@ for turn in 1 2 3 4 5 6 7 8 9; do
 done
 `
 
-// addTree starts the shell if necessary and registers the mark of a new tree, if it has one. Call it
-// before a child is forked. isRunner means that the child is a package runner, which may first
+// addTree starts the shell if necessary and registers the mark of a new tree, if it has one. Call
+// it before a child is forked. isRunner means that the child is a package runner, which may first
 // install the server.
 func (w *watcher) addTree(mark string, isRunner bool) {
 	w.mu.Lock()

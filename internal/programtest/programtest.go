@@ -1,4 +1,5 @@
-// Package programtest builds dowel for the tests of other modules of this repository.
+// Package programtest builds dowel, and measures its processes, for the tests and benchmarks of
+// other modules of this repository.
 package programtest
 
 import (
@@ -7,12 +8,11 @@ import (
 	"path/filepath"
 )
 
-// Build builds the program into a folder and returns its path. The working directory must be a
-// folder of the repository's root, as in tests of such a module.
-func Build(folder string) (path string, err error) {
+// Build builds the program of the repository in root into a folder, and returns its path.
+func Build(folder, root string) (path string, err error) {
 	path = filepath.Join(folder, "dowel")
 	build := exec.Command("go", "build", "-o", path, "./cmd/dowel")
-	build.Dir = ".."
+	build.Dir = root
 	if output, err := build.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("building dowel: %w\n%s", err, output)
 	}

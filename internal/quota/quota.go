@@ -102,8 +102,8 @@ func (m *shrinkingMap[K, V]) set(key K, value V) {
 	m.largest = max(m.largest, len(m.entries))
 }
 
-// remove removes an entry.
-func (m *shrinkingMap[K, V]) remove(key K) {
+// removeEntry removes an entry.
+func (m *shrinkingMap[K, V]) removeEntry(key K) {
 	const small = 64 // a map of this size is worth keeping
 	delete(m.entries, key)
 	if len(m.entries) == 0 && m.largest > small {
@@ -155,7 +155,7 @@ func (q *Quota) changeUsage(c Client, by usage) {
 		of.sessions += by.sessions
 	}
 	if u == (usage{}) {
-		q.clients.remove(c)
+		q.clients.removeEntry(c)
 		return
 	}
 	q.clients.set(c, u)
@@ -261,7 +261,7 @@ func (q *Quota) CloseSession(s Session) {
 // removeSession removes a session that is counted. q.mu is held.
 func (q *Quota) removeSession(s Session) {
 	if _, counted := q.sessions.entries[s]; counted {
-		q.sessions.remove(s)
+		q.sessions.removeEntry(s)
 		q.changeUsage(s.Owner(), usage{sessions: -1})
 	}
 }

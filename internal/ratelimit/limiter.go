@@ -1,5 +1,5 @@
-// Package ratelimit holds clients to limits of calls. The replicas of a cluster tell each other which
-// calls they have let through, so a limit counts for all of them together.
+// Package ratelimit holds clients to limits of calls. The replicas of a cluster tell each other
+// which calls they have let through, so a limit counts for all of them together.
 package ratelimit
 
 import (
@@ -18,9 +18,8 @@ type Options struct {
 	Burst int
 	// Concurrent is the number of requests in flight at this process.
 	Concurrent int
-	// Network connects the replicas, and Replicas returns their number. Both are nil without replicas.
-	Network  replica.Network
-	Replicas func() int
+	// Network connects the replicas. It is nil without replicas.
+	Network replica.Network
 }
 
 // maxWait is how long a call above the rate waits for its time. If it had to wait longer, it is
@@ -34,7 +33,7 @@ const maxClients = 10000
 // Limiter counts the requests of clients. It is safe for concurrent use.
 type Limiter struct {
 	opts   Options
-	shared *sharing // nil without replicas
+	shared *replica.Usage // nil without replicas
 
 	mu      sync.Mutex
 	clients map[string]*usage
@@ -52,13 +51,14 @@ type usage struct {
 func New(o Options) *Limiter {
 	l := &Limiter{opts: o, clients: map[string]*usage{}, limit: rate.Limit(o.Rate)}
 	if o.Network != nil && o.Rate > 0 {
-		l.shared = startSharing(l)
+		l.shared = replica.ShareUsage(replica.UsageOptions{Network: o.Network, Burst: o.Burst, Count: l.use,
+			Divide: func(by int) { l.setLimit(rate.Limit(o.Rate) / rate.Limit(by)) }})
 	}
 	return l
 }
 
-// Start counts a request of a client. isCall says that it counts for the rate. It returns how long the
-// request must wait, or why it is refused. The caller calls done at the request's end.
+// Start counts a request of a client. isCall says that it counts for the rate. It returns how long
+// the request must wait, or why it is refused. The caller calls done at the request's end.
 func (l *Limiter) Start(key string, isCall bool) (wait time.Duration, done func(), refusal string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -73,7 +73,7 @@ func (l *Limiter) Start(key string, isCall bool) (wait time.Duration, done func(
 			reserved.CancelAt(now)
 			return 0, nil, fmt.Sprintf("the limit is %s, and this client has exceeded it: try again in %v", describeRate(l.opts.Rate), wait.Round(time.Second))
 		}
-		l.shared.note(key)
+		l.shared.Note(key)
 	}
 	u.running++
 	return wait, func() {

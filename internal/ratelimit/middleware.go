@@ -9,10 +9,10 @@ import (
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
-// Middleware returns a middleware that holds clients to the limits. A call above the rate waits up to 10
-// seconds. It refuses what exceeds the limits: a tool call with a result that a model understands,
-// everything else with an error. A client is a principal, else a session; clients with neither count as
-// one.
+// Middleware returns a middleware that holds clients to the limits. A call above the rate waits up
+// to 10 seconds. It refuses what exceeds the limits: a tool call with a result that a model
+// understands, everything else with an error. A client is a principal, else a session; clients with
+// neither count as one.
 func Middleware(o Options) mcp.Middleware {
 	l := New(o)
 	return func(next mcp.Handler) mcp.Handler {

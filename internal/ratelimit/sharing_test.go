@@ -41,14 +41,16 @@ func (n *fakeNetwork) SendAll(message []byte) error {
 	return failed
 }
 
+func (n *fakeNetwork) State() replica.State { return replica.State{Replicas: 3} }
+
 func (n *fakeNetwork) setDown(isDown bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.isDown = isDown
 }
 
-// count calls the limiters in turn as fast as they allow, for some time, and returns the number of calls
-// that were let through.
+// count calls the limiters in turn as fast as they allow, for some time, and returns the number of
+// calls that were let through.
 func count(limiters []*Limiter, d time.Duration) (n int) {
 	for end := time.Now().Add(d); time.Now().Before(end); {
 		for _, l := range limiters {
@@ -63,14 +65,14 @@ func count(limiters []*Limiter, d time.Duration) (n int) {
 	return n
 }
 
-// A client that spreads its calls over three replicas gets about the rate of one. While the replicas
-// cannot reach each other, each has its share.
+// A client that spreads its calls over three replicas gets about the rate of one. While the
+// replicas cannot reach each other, each has its share.
 func TestRateOfReplicas(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		network := &fakeNetwork{}
 		var all []*Limiter
 		for range 3 {
-			all = append(all, New(Options{Rate: 10, Burst: 20, Network: network, Replicas: func() int { return 3 }}))
+			all = append(all, New(Options{Rate: 10, Burst: 20, Network: network}))
 		}
 		for _, phase := range []struct {
 			name   string

@@ -1,21 +1,15 @@
 package rawjson
 
 import (
-	"regexp"
-	"sync"
+	"github.com/dowel-mcp/dowel/internal/lazyregexp"
 )
 
 // An id is the first or last member of a message. A nested id would be preceded by the name of its
 // object.
 var (
-	idFirst = lazyPattern(`^\s*\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?"id"\s*:\s*("[^"\\]*"|-?[0-9]+)\s*,`)
-	idLast  = lazyPattern(`\}\s*,\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?"id"\s*:\s*("[^"\\]*"|-?[0-9]+)\s*(?:,\s*"jsonrpc"\s*:\s*"2\.0"\s*)?\}\s*$`)
+	idFirst = lazyregexp.New(`^\s*\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?"id"\s*:\s*("[^"\\]*"|-?[0-9]+)\s*,`)
+	idLast  = lazyregexp.New(`\}\s*,\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?"id"\s*:\s*("[^"\\]*"|-?[0-9]+)\s*(?:,\s*"jsonrpc"\s*:\s*"2\.0"\s*)?\}\s*$`)
 )
-
-// lazyPattern compiles the pattern on first use, since most programs never need it.
-func lazyPattern(p string) func() *regexp.Regexp {
-	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(p) })
-}
 
 // GuessID guesses the id of a JSON-RPC message that cannot be parsed from its first and last bytes.
 // It returns the raw id, or nil if it finds none.

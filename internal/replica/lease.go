@@ -12,14 +12,15 @@ import (
 	"github.com/dowel-mcp/dowel/internal/timeout"
 )
 
-// LeaseLife is how long a lease outlives its holder. LeaseRenewal is how often the holder renews it.
+// LeaseLife is how long a lease outlives its holder. LeaseRenewal is how often the holder renews
+// it.
 const (
 	LeaseLife    = 6 * time.Second
 	LeaseRenewal = 2 * time.Second
 )
 
-// leaseMargin is how long before its end a lease counts as lost, so that what its holder has begun has
-// arrived.
+// leaseMargin is how long before its end a lease counts as lost, so that what its holder has begun
+// has arrived.
 const leaseMargin = time.Second
 
 // leaseWait is the time between two tries to get a lease that another replica holds.
@@ -55,7 +56,8 @@ func TryHold(ctx context.Context, v Values, key, name string) (lease *Lease, hol
 	}
 }
 
-// tryHoldOnce is TryHold, except that it returns ErrStale if the value has changed between two requests.
+// tryHoldOnce is TryHold, except that it returns ErrStale if the value has changed between two
+// requests.
 func tryHoldOnce(ctx context.Context, v Values, key, name string) (lease *Lease, holder string, err error) {
 	held, version, err := v.Get(ctx, key)
 	if err != nil {
@@ -96,9 +98,9 @@ func Hold(ctx context.Context, v Values, key, name string) (*Lease, error) {
 // Context returns a context that ends with the lease.
 func (l *Lease) Context() context.Context { return l.ctx }
 
-// renew renews the lease until it is released, or lost. After an error that does not tell whether it is
-// lost, it tries again until the lease could have ended, counted from the beginning of the last Put that
-// has succeeded.
+// renew renews the lease until it is released, or lost. After an error that does not tell whether
+// it is lost, it tries again until the lease could have ended, counted from the beginning of the
+// last Put that has succeeded.
 func (l *Lease) renew() {
 	defer close(l.done)
 	defer l.cancel()
@@ -126,8 +128,8 @@ func (l *Lease) renewOnce(tick <-chan time.Time) bool {
 	return l.adopt(ctx, err) && ctx.Err() == nil
 }
 
-// adopt reports whether the lease may still be held after a failed renewal. The renewal may have been
-// stored although its acknowledgement is missing.
+// adopt reports whether the lease may still be held after a failed renewal. The renewal may have
+// been stored although its acknowledgement is missing.
 func (l *Lease) adopt(ctx context.Context, failed error) bool {
 	if !errors.Is(failed, ErrStale) {
 		return true
@@ -143,13 +145,21 @@ func (l *Lease) adopt(ctx context.Context, failed error) bool {
 	return true
 }
 
-// Release ends the lease, so that another replica can take it at once.
+// Release ends the lease, so that another replica can take it at once. If the store does not
+// answer, the lease ends by itself.
 func (l *Lease) Release() {
 	l.cancel()
 	<-l.done
 	ctx, cancel := context.WithTimeout(context.Background(), LeaseRenewal)
 	defer cancel()
-	_, _ = l.values.Put(ctx, l.key, nil, l.version, time.Second) // it ends by itself otherwise
+	_, err := l.values.Put(ctx, l.key, nil, l.version, time.Second)
+	if !errors.Is(err, ErrStale) {
+		return
+	}
+	// A renewal that Release has interrupted may have been stored.
+	if held, version, err := l.values.Get(ctx, l.key); err == nil && string(held) == string(l.value) {
+		_, _ = l.values.Put(ctx, l.key, nil, version, time.Second)
+	}
 }
 
 // Holder returns the name of the replica that holds a lease, or "".

@@ -17,8 +17,8 @@ var ErrGone = errors.New("the replica has ended")
 // process cannot reach it.
 var ErrUnreachable = errors.New("the cluster cannot be reached")
 
-// ErrTooLarge is wrapped by the error of [Network.Send] if the message, or the answer, is larger than the
-// network carries.
+// ErrTooLarge is wrapped by the error of [Network.Send] if the message, or the answer, is larger
+// than the network carries.
 var ErrTooLarge = errors.New("too large for the cluster")
 
 // Handler receives a message from another instance and returns the answer. It is called
@@ -32,11 +32,11 @@ type Network interface {
 	// Receive passes the messages for an instance, and those for all, to the handler until stop is
 	// called.
 	Receive(instance string, h Handler) (stop func(), err error)
-	// Send sends a message to an instance and returns the answer. It fails at once with [ErrGone] if
-	// no process has the instance.
+	// Send sends a message to an instance and returns the answer. It fails at once with [ErrGone]
+	// if no process has the instance.
 	Send(ctx context.Context, instance string, message []byte) (answer []byte, err error)
-	// SendAll sends a message to every instance, also to the instances of this process. Instances that cannot
-	// be reached at the moment do not get it.
+	// SendAll sends a message to every instance, also to the instances of this process. Instances
+	// that cannot be reached at the moment do not get it.
 	SendAll(message []byte) error
 }
 
@@ -52,6 +52,16 @@ type State struct {
 	Payload   int64  `json:"maxPayload"`        // the largest message in bytes
 	Keys      string `json:"keys"`              // the state of the sealing keys
 }
+
+// Sync is how the NATS servers of a cluster write to the disk, as far as they tell.
+type Sync string
+
+// The values of [Sync].
+const (
+	SyncUnknown Sync = ""       // they do not tell this process
+	SyncLazy    Sync = "lazy"   // one of them acknowledges a write before it is on the disk
+	SyncAlways  Sync = "always" // every server that answered syncs each write
+)
 
 var networks sync.Map // of Network, by the pointer to the keys
 

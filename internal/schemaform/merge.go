@@ -33,12 +33,12 @@ func placesOf(sources []source) (all []string) {
 // parsePlace is the reverse of placesOf, for one place.
 func (b *builder) parsePlace(place string) (source, bool) {
 	pointer, base := strings.CutPrefix(place, baseMark)
-	raw := b.find(pointer)
+	raw := b.findValue(pointer)
 	return source{pointer, raw, base}, raw != nil
 }
 
-// find returns the value at a JSON pointer of the document, or nil.
-func (b *builder) find(pointer string) json.RawMessage {
+// findValue returns the value at a JSON pointer of the document, or nil.
+func (b *builder) findValue(pointer string) json.RawMessage {
 	raw := []byte(b.document)
 	if pointer == "" {
 		return raw
@@ -166,7 +166,7 @@ func (b *builder) mergeReference(m *merged, raw []byte, before []string) {
 		return // the schema refers to itself without a value between
 	}
 	m.open = append(m.open, place)
-	b.merge(m, source{place, b.find(place), false}, before, true)
+	b.merge(m, source{place, b.findValue(place), false}, before, true)
 }
 
 // resolve returns the place that a reference within the document names.
@@ -175,7 +175,7 @@ func (b *builder) resolve(reference string) (place string, ok bool) {
 		if decoded, err := unescapeFragment(pointer); err == nil {
 			pointer = decoded
 		}
-		return pointer, b.find(pointer) != nil
+		return pointer, b.findValue(pointer) != nil
 	}
 	if b.anchors == nil {
 		b.anchors = map[string]string{}

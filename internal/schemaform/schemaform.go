@@ -76,7 +76,8 @@ const (
 	maxOptions = 500
 	maxSources = 64 // schemas that describe one field
 	maxText    = 4000
-	// maxWork limits the bytes that one model reads. Further references and alternatives are left out.
+	// maxWork limits the bytes that one model reads. Further references and alternatives
+	// are left out.
 	maxWork = 64 << 20
 	// maxSchema limits a schema, in bytes. Package schema has the same limit.
 	maxSchema = 1 << 20

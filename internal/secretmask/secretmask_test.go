@@ -101,8 +101,7 @@ func TestLongText(t *testing.T) {
 	}
 }
 
-// JSON stays valid, whatever stands beside a name, and secrets after an escaped line break are
-// found.
+// JSON stays valid with any text beside a name, and secrets after an escaped line break are found.
 func TestJSONStaysValid(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{

@@ -4,10 +4,11 @@ import (
 	"bytes"
 	"encoding/json"
 	"net/url"
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
+
+	"github.com/dowel-mcp/dowel/internal/lazyregexp"
 )
 
 // Set is a set of known secrets. Its zero value is empty. It is safe for concurrent use.
@@ -57,8 +58,8 @@ func (s *Set) Secrets() []string {
 	return slices.Clone(s.secrets)
 }
 
-// Forms returns the secrets in all the forms that [Set.Known] replaces, longer ones first. The caller
-// must not change them.
+// Forms returns the secrets in all the forms that [Set.Known] replaces, longer ones first. The
+// caller must not change them.
 func (s *Set) Forms() [][]byte {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -91,11 +92,11 @@ func (s *Set) prepare() {
 	s.replacer = strings.NewReplacer(pairs...)
 }
 
-var plainNumber = regexp.MustCompile(`^[0-9.]{1,6}$`)
+var plainNumber = lazyregexp.New(`^[0-9.]{1,6}$`)
 
 // isDistinctive reports whether a secret can be replaced in texts without hiding other words.
 func isDistinctive(secret string) bool {
-	return len(secret) >= shortest && !plainNumber.MatchString(secret) &&
+	return len(secret) >= shortest && !plainNumber().MatchString(secret) &&
 		!slices.Contains([]string{"true", "false", "null", "none", "localhost", "127.0.0.1", "production", "development", Mask}, strings.ToLower(secret))
 }
 

@@ -13,9 +13,10 @@ type Bound struct {
 	Bytes int64 // of files and long results; the newest session alone may have more
 }
 
-// RemoveOldest deletes the oldest sessions of a program in a folder until the others keep to the bound.
-// Sessions stay that a program continues now, that have open tasks, or that another program has
-// continued, because they are the user's conversation then. The error joins what could not be deleted.
+// RemoveOldest deletes the oldest sessions of a program in a folder until the others keep to the
+// bound. Sessions stay that a program continues now, that have open tasks, or that another program
+// has continued, because they are the user's conversation then. The error joins what could not be
+// deleted.
 func RemoveOldest(folder, program string, b Bound) error {
 	all, err := List(folder)
 	var count int
@@ -36,8 +37,8 @@ func RemoveOldest(folder, program string, b Bound) error {
 	return err
 }
 
-// isRemovable reports whether nothing speaks against the removal of an old session. A file that cannot
-// be read stays.
+// isRemovable reports whether nothing speaks against the removal of an old session. A file that
+// cannot be read stays.
 func isRemovable(s *Summary) bool {
 	if IsHeld(s.Path) {
 		return false

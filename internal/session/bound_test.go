@@ -53,8 +53,8 @@ func writeRun(t *testing.T, folder, id string, hours int, change func(*session.S
 	must(t, os.Chtimes(s.Path(), at, at))
 }
 
-// The oldest runs are removed, with their results, except those that are open, have an open task or
-// were continued by another program. The other sessions do not count.
+// The oldest runs are removed, with their results. A run stays if it is open, has an open task or
+// was continued by another program. The other sessions do not count.
 func TestRemoveOldest(t *testing.T) {
 	t.Parallel()
 	folder := filepath.Join(t.TempDir(), "sessions")

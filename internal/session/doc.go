@@ -14,9 +14,9 @@
 // if that has the same role. A result belongs to a call of the last reply; the results together are
 // the next message of the user, in the order of the calls. keep drops all but the first messages,
 // as after a conversation has been compacted. An event is for people, and not part of the
-// conversation. A prompt is a request to a model. It has the first messages of the conversation so far,
-// as many as same says, and then its own. The text before the messages and the tools are left out if
-// they are the same as in the last prompt.
+// conversation. A prompt is a request to a model. It has the first messages of the conversation so
+// far, as many as same says, and then its own. The text before the messages and the tools are left
+// out if they are the same as in the last prompt.
 //
 // Each line is written immediately and with one write, so a program that crashes loses at most the
 // line that it was writing. Reading skips an incomplete line, and adds an error as the result of

@@ -64,7 +64,7 @@ func (s *Session) Continued(program string) error {
 	return s.Note(eventContinued, continuedNote{program})
 }
 
-// IsContinued reports whether another program than the one that began it has continued the session.
+// IsContinued reports whether a second program has continued the session.
 func (l *Loaded) IsContinued() bool {
 	return slices.ContainsFunc(l.Events, func(e Event) bool { return e.Name == eventContinued })
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/dowel-mcp/dowel/internal/atomicfile"
 )
 
-// A program that continues a session holds its lock, a file beside it. The system releases the lock of
-// a program that crashes.
+// A program that continues a session holds its lock, a file beside it. The system releases the lock
+// of a program that crashes.
 
 // Hold makes [IsHeld] true until Close. It has no effect if the lock cannot be made, or if another
 // program holds the session.

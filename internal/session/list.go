@@ -98,9 +98,9 @@ func Find(folder, id string) (Summary, error) {
 	return Summary{}, fmt.Errorf("%d sessions are called %s…: %s and %s are two of them", len(found), id, found[0].ID, found[1].ID)
 }
 
-// Latest returns the last used session that accept accepts, of those in which the user worked in the
-// folder worked. An empty worked means any folder, and a nil accept any session. ok is false without
-// such a session.
+// Latest returns the last used session that accept accepts, of those in which the user worked in
+// the folder worked. An empty worked means any folder, and a nil accept any session. ok is false
+// without such a session.
 func Latest(folder, worked string, accept func(*Summary) bool) (s Summary, ok bool, err error) {
 	all, err := List(folder)
 	for _, s := range all {

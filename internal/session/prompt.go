@@ -30,9 +30,9 @@ type promptMemory struct {
 	isCompacted bool
 }
 
-// Prompt stores a request to a model, so that a trace has exactly what the model got. If the request
-// continues the conversation, the conversation is stored as the request has it. Before the first
-// message Prompt does nothing.
+// Prompt stores a request to a model, so that a trace has exactly what the model got. If the
+// request continues the conversation, the conversation is stored as the request has it. Before the
+// first message Prompt does nothing.
 func (s *Session) Prompt(c agent.Conversation) error {
 	if s.size == 0 || s.failed != nil {
 		return s.failed

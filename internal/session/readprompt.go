@@ -23,8 +23,8 @@ type Prompt struct {
 	Tokens PromptTokens `json:"tokens"`
 }
 
-// PromptTokens are the estimated tokens of the parts of a request. PerTool and PerMessage are in the
-// order of the request.
+// PromptTokens are the estimated tokens of the parts of a request. PerTool and PerMessage are in
+// the order of the request.
 type PromptTokens struct {
 	System     int   `json:"system"`
 	Tools      int   `json:"tools"`

@@ -20,9 +20,9 @@ type Header struct {
 	// Folder is the folder in which the user worked, and Model the first model's name.
 	Folder string `json:"folder,omitzero"`
 	Model  string `json:"model,omitzero"`
-	// Client is the name under which the running dowel knows the agent, if it is not the one of the
-	// ID: a copy of a conversation with open tasks has the name of its original, because the tasks
-	// belong to that name.
+	// Client is the name under which the running dowel knows the agent, if it differs from "agent "
+	// with the ID: a copy of a conversation with open tasks has the name of its original, because
+	// the tasks belong to that name.
 	Client string `json:"client,omitzero"`
 	// Program is "dowel run" for its sessions, of which only the newest are kept; "" in others.
 	Program string `json:"program,omitzero"`

@@ -111,7 +111,7 @@ func cutText(text string, n int) (string, int) {
 func ReadTrace(path string) (*Trace, error) {
 	b := traceBuilder{calls: map[string]place{}}
 	err := readRecords(path, &b.trace, func(r *record) {
-		b.add(r)
+		b.addRecord(r)
 		b.said.applyRecord(r)
 	})
 	if err != nil {
@@ -167,7 +167,7 @@ type traceBuilder struct {
 	dropped []agent.Message // by keep; they may come again
 }
 
-func (b *traceBuilder) add(r *record) {
+func (b *traceBuilder) addRecord(r *record) {
 	at := time.Time{}
 	if r.At != nil {
 		at = *r.At
@@ -278,8 +278,8 @@ func (b *traceBuilder) addEvent(name string, data json.RawMessage, at time.Time)
 	}
 }
 
-// flushPrompt adds the last request if it has no reply: a summary, a server's use of the model, or a
-// request that failed.
+// flushPrompt adds the last request if it has no reply: a summary, a server's use of the model, or
+// a request that failed.
 func (b *traceBuilder) flushPrompt() {
 	if b.prompt > 0 {
 		b.trace.Entries = append(b.trace.Entries, Entry{Kind: EntryRequest, At: b.asked, Prompt: b.prompt})

@@ -16,7 +16,7 @@ func tool(name string) mcp.Tool {
 	return mcp.Tool{Name: name, Description: "does " + name, InputSchema: json.RawMessage(`{"type":"object"}`)}
 }
 
-// samePrompt compares a stored request with the one that was made.
+// samePrompt compares a stored request with the request that was made.
 func samePrompt(t *testing.T, path string, number int, want agent.Conversation) {
 	t.Helper()
 	got, err := session.ReadPrompt(path, number)
@@ -33,8 +33,8 @@ func samePrompt(t *testing.T, path string, number int, want agent.Conversation) 
 	}
 }
 
-// Each request is kept exactly: when the agent has added to the user's words, when a server uses the
-// model meanwhile, after a compaction, and when the tools have changed.
+// Each request is kept exactly: when the agent has added to the user's words, when a server uses
+// the model meanwhile, after a compaction, and when the tools have changed.
 func TestPrompts(t *testing.T) {
 	t.Parallel()
 	s := begun(t)

@@ -21,9 +21,9 @@ const (
 	goodbyeLimit  = 3 * time.Second // for the frames that wait when the connection is closed
 )
 
-// conn is one end of a connection between two pools. It implements [transport.Conn]. Each part of a frame is
-// sent until it is acknowledged, so parts arrive once and in order. Both ends ask each second whether the
-// other one is there.
+// conn is one end of a connection between two pools. It implements [transport.Conn]. Each part of a
+// frame is sent until it is acknowledged, so parts arrive once and in order. Both ends ask each
+// second whether the other one is there.
 type conn struct {
 	pool *Pool
 	peer string // the instance at the other end
@@ -48,8 +48,8 @@ type conn struct {
 	peerWaits bool // until this end has room for the last part of a frame
 }
 
-// newConn returns an end of a connection, which receives. The caller must call begin or forget. It returns nil if
-// the pool is closed.
+// newConn returns an end of a connection, which receives. The caller must call begin or forget. It
+// returns nil if the pool is closed.
 func (p *Pool) newConn(peer, id string) *conn {
 	c := &conn{pool: p, peer: peer, id: id, partSize: firstPartSize, out: newFrameQueue(), in: newFrameQueue(),
 		room: make(chan struct{}, 1)}
@@ -67,7 +67,7 @@ func (p *Pool) newConn(peer, id string) *conn {
 // begin lets the connection send, until it is closed.
 func (c *conn) begin() {
 	c.isBegun = true
-	c.pool.start(c.run)
+	c.pool.startGoroutine(c.run)
 }
 
 // Read implements [transport.Conn].
@@ -80,8 +80,8 @@ func (c *conn) Read() ([]byte, error) {
 	return frame, nil
 }
 
-// Write implements [transport.Conn]. A message above maxFrame is answered with an error, or dropped if it is
-// a notification.
+// Write implements [transport.Conn]. A message above maxFrame is answered with an error, or dropped
+// if it is a notification.
 func (c *conn) Write(frame []byte) error {
 	if len(frame) > maxFrame {
 		return c.refuseFrame(frame)
@@ -118,8 +118,8 @@ func (c *conn) fail(err error, tell bool) {
 	c.failOnce.Do(func() {
 		c.err, c.tell = err, tell
 		c.cancel()
-		c.out.close()
-		c.in.close()
+		c.out.closeQueue()
+		c.in.closeQueue()
 	})
 }
 
@@ -136,7 +136,7 @@ func (c *conn) run() {
 				c.fail(err, true)
 			}
 		case <-check.C:
-			if _, err := c.send(c.ctx, message{Kind: checkConn}, nil); err != nil && c.ctx.Err() == nil {
+			if _, err := c.sendMessage(c.ctx, message{Kind: checkConn}, nil); err != nil && c.ctx.Err() == nil {
 				c.fail(err, false)
 			}
 		case <-c.ctx.Done():
@@ -155,7 +155,8 @@ func (c *conn) forget() {
 	delete(c.pool.conns, c.id)
 }
 
-// sayGoodbye sends the frames that wait, and the end. Errors do not matter: the peer notices the end.
+// sayGoodbye sends the frames that wait, and the end. Errors do not matter: the peer
+// notices the end.
 func (c *conn) sayGoodbye() {
 	if !c.tell {
 		return
@@ -176,11 +177,10 @@ func (c *conn) sayGoodbye() {
 func (c *conn) receive(m message, data []byte) (answer []byte, err error) {
 	switch m.Kind {
 	case closeConn:
-		reason := string(data)
-		if reason == io.EOF.Error() {
+		if reason := string(data); reason == io.EOF.Error() {
 			c.fail(errEnded{c.peer}, false)
 		} else {
-			c.fail(errors.New(reason), false)
+			c.fail(fmt.Errorf("%s has ended the connection: %s", describeInstance(c.peer), reason), false)
 		}
 	case framePart:
 		return c.takePart(m, data)
@@ -196,7 +196,12 @@ func (c *conn) receive(m message, data []byte) (answer []byte, err error) {
 // errEnded is the error of a connection that the peer has ended in an orderly way.
 type errEnded struct{ peer string }
 
-func (e errEnded) Error() string { return describe(e.peer) + " runs the server no more" }
+func (e errEnded) Error() string { return describeInstance(e.peer) + " runs the server no more" }
+
+// errGone is the error of a connection to a process that the network does not find any more.
+type errGone struct{ peer string }
+
+func (e errGone) Error() string { return describeInstance(e.peer) + " has ended" }
 
 // IsReleased reports whether an error means that the owner has stopped a server in an orderly way.
 func IsReleased(err error) bool {

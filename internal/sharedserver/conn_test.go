@@ -15,7 +15,8 @@ import (
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
-// A short loss of the connection to the network, of this process or of the other one, ends no call. A longer one does.
+// A short loss of the connection to the network, of this process or of the other one, ends no call.
+// A longer one does.
 func TestBreaksOfNetwork(t *testing.T) {
 	for _, test := range []struct {
 		what   string
@@ -73,8 +74,8 @@ func connPair(t *testing.T, n *replicatest.Net) (a, b *Pool, from, to *conn) {
 	return a, b, from, to
 }
 
-// An end that does not read takes a bounded number of bytes, and the other one waits without sending again and again.
-// All messages arrive when it reads.
+// An end that does not read takes a bounded number of bytes, and the other one waits without
+// sending again and again. All messages arrive when it reads.
 func TestFullConnection(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := replicatest.New()
@@ -179,8 +180,8 @@ func TestMessageTooLarge(t *testing.T) {
 	})
 }
 
-// The owner knows the principals of the requests of other replicas. Clients cannot give themselves one, and the server
-// sees none of it.
+// The owner knows the principals of the requests of other replicas. Clients cannot give themselves
+// one, and the server sees none of it.
 func TestPrincipals(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n, s := replicatest.New(), newServer()

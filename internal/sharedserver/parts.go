@@ -16,11 +16,12 @@ const (
 	leastPartSize = 1 << 10
 )
 
-// sendRest sends the rest of the frame that is being sent, in parts. After an error it can be called again.
+// sendRest sends the rest of the frame that is being sent, in parts. After an error it can be
+// called again.
 func (c *conn) sendRest(ctx context.Context) error {
 	for len(c.rest) > 0 {
 		size := min(len(c.rest), c.partSize)
-		answer, err := c.send(ctx, message{Kind: framePart, Number: c.sent + 1, More: size < len(c.rest)}, c.rest[:size])
+		answer, err := c.sendMessage(ctx, message{Kind: framePart, Number: c.sent + 1, More: size < len(c.rest)}, c.rest[:size])
 		switch {
 		case errors.Is(err, replica.ErrTooLarge) && c.partSize > leastPartSize:
 			c.partSize /= 2
@@ -38,8 +39,8 @@ func (c *conn) sendRest(ctx context.Context) error {
 	return nil
 }
 
-// awaitRoom waits until the peer says that it has room. The message may be lost, so it waits no longer than
-// until the peer should be asked again.
+// awaitRoom waits until the peer says that it has room. The message may be lost, so it waits no
+// longer than until the peer should be asked again.
 func (c *conn) awaitRoom(ctx context.Context) error {
 	again := time.NewTimer(checkInterval)
 	defer again.Stop()
@@ -83,7 +84,7 @@ func (c *conn) offerRoom() {
 	c.mu.Unlock()
 	if tell {
 		text := message{Kind: connHasRoom, Conn: c.id}.encode(nil)
-		c.pool.start(func() { _, _ = c.pool.opts.Network.Send(c.ctx, c.peer, text) }) // the peer asks again if it is lost
+		c.pool.startGoroutine(func() { _, _ = c.pool.opts.Network.Send(c.ctx, c.peer, text) }) // the peer asks again if it is lost
 	}
 }
 
@@ -95,9 +96,9 @@ const (
 	retryPause   = 50 * time.Millisecond
 )
 
-// send sends a message until it is acknowledged. If the connection has begun, send waits out a short loss of the
-// network's connection, at either end.
-func (c *conn) send(ctx context.Context, m message, data []byte) (answer []byte, err error) {
+// sendMessage sends a message until it is acknowledged. If the connection has begun, sendMessage
+// waits out a short loss of the network's connection, at either end.
+func (c *conn) sendMessage(ctx context.Context, m message, data []byte) (answer []byte, err error) {
 	m.Conn = c.id
 	text := m.encode(data)
 	start, since, lastLimit := time.Now(), time.Time{}, time.Duration(0)
@@ -111,7 +112,7 @@ func (c *conn) send(ctx context.Context, m message, data []byte) (answer []byte,
 			return nil, context.Cause(ctx)
 		}
 		limit, why := c.explainFailure(err, time.Since(began))
-		if !c.isBegun && limit != silenceLimit {
+		if !c.isBegun {
 			return nil, why
 		}
 		if limit != lastLimit {
@@ -126,16 +127,26 @@ func (c *conn) send(ctx context.Context, m message, data []byte) (answer []byte,
 	}
 }
 
-// explainFailure returns how long an error of the network may last, and the error for the user. took is the
-// time after which it has come.
+// explainFailure returns how long an error of the network may last, and the error for the user.
+// took is the time after which it has come.
 func (c *conn) explainFailure(err error, took time.Duration) (limit time.Duration, why error) {
 	switch {
 	case errors.Is(err, replica.ErrGone):
-		return goneLimit, fmt.Errorf("%s has ended", describe(c.peer))
+		return goneLimit, errGone{c.peer}
 	case !errors.Is(err, replica.ErrUnreachable):
-		return 0, fmt.Errorf("%s: %w", describe(c.peer), err)
+		return 0, fmt.Errorf("%s: %w", describeInstance(c.peer), err)
 	case took < checkInterval/2:
 		return breakLimit, err
 	}
-	return silenceLimit, fmt.Errorf("%s does not answer", describe(c.peer))
+	return silenceLimit, errSilent{c.peer}
+}
+
+// errSilent is the error of a peer that does not answer.
+type errSilent struct{ peer string }
+
+func (e errSilent) Error() string { return describeInstance(e.peer) + " does not answer" }
+
+func isSilent(err error) bool {
+	_, ok := errors.AsType[errSilent](err)
+	return ok
 }

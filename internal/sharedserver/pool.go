@@ -1,10 +1,11 @@
-// Package sharedserver runs a server once for all replicas of a cluster. The replica that holds the lease
-// of the server, its owner, connects to it. The others connect to the owner: their messages travel over
-// the network of the replicas, and the owner serves them as one more client.
+// Package sharedserver runs a server once for all replicas of a cluster, or opens one session at
+// it. The replica that holds the lease of the server, its owner, connects to it. The others connect
+// to the owner: their messages travel over the network of the replicas, and the owner serves them
+// as one more client.
 //
 // A [Pool] is the part of one process. It makes targets of package client, which take the lease or
-// find its holder at each dial. When the owner ends, the connections to it fail at once, and a later dial
-// takes the lease.
+// find its holder at each dial. When the owner ends, the connections to it fail at once, and a
+// later dial takes the lease.
 package sharedserver
 
 import (
@@ -16,10 +17,10 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
-	"regexp"
 	"strings"
 	"sync"
 
+	"github.com/dowel-mcp/dowel/internal/lazyregexp"
 	"github.com/dowel-mcp/dowel/internal/replica"
 	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/dowel-mcp/dowel/transport"
@@ -32,19 +33,19 @@ var ErrStarting = errors.New("the server is starting")
 type Options struct {
 	Network replica.Network
 	Values  replica.Values
-	// Serve returns a handler for a server that this process owns. The error says why it cannot be used;
-	// with [ErrStarting], the other replica asks again.
+	// Serve returns a handler for a server that this process owns. The error says why it cannot be
+	// used; with [ErrStarting], the other replica asks again.
 	Serve func(server string) (mcp.Handler, error)
-	// Redial begins another dial of a server that could not be dialed, because its owner has changed. It
-	// reports false if the last dial has not ended yet.
+	// Redial begins another dial of a server that could not be dialed, because its owner has
+	// changed. It reports false if the last dial has not ended yet.
 	Redial func(server string) (ok bool)
 	// Restart starts a server again that this process owns, for a user at another replica.
 	Restart func(server string) error
 	Logger  *slog.Logger
 }
 
-// A connection carries the requests of all clients of another replica. So it has no limits of a client; those of
-// the principals apply in the handler. Bytes has its default.
+// A connection carries the requests of all clients of another replica. So it has no limits of a
+// client; those of the principals apply in the handler. Bytes has its default.
 var manyClients = transport.Limits{ClientBytes: -1, Streams: -1, ClientStreams: -1, Sessions: -1, ClientSessions: -1, Questions: -1, ClientQuestions: -1}
 
 // maxRequests bounds the requests in flight on a connection.
@@ -60,14 +61,14 @@ type Pool struct {
 	cancel   context.CancelFunc
 
 	mu      sync.Mutex
-	servers map[string]*server
+	servers map[serverID]*server
 	conns   map[string]*conn // by id
 	running sync.WaitGroup   // not added to after ctx has ended; guarded by mu
 }
 
 // Join makes this process one of the replicas that share servers. The caller must call Close.
 func Join(o Options) (*Pool, error) {
-	p := &Pool{opts: o, quota: transport.NewQuota(manyClients), instance: newInstance(), servers: map[string]*server{}, conns: map[string]*conn{}}
+	p := &Pool{opts: o, quota: transport.NewQuota(manyClients), instance: newInstance(), servers: map[serverID]*server{}, conns: map[string]*conn{}}
 	p.ctx, p.cancel = context.WithCancel(context.Background())
 	leave, err := o.Network.Receive(p.instance, p.receive)
 	if err != nil {
@@ -87,8 +88,8 @@ func (p *Pool) Close() {
 	p.running.Wait()
 }
 
-// start runs f unless the pool is closed.
-func (p *Pool) start(f func()) {
+// startGoroutine runs f unless the pool is closed.
+func (p *Pool) startGoroutine(f func()) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.ctx.Err() == nil {
@@ -96,17 +97,17 @@ func (p *Pool) start(f func()) {
 	}
 }
 
-var notInName = regexp.MustCompile(`[^A-Za-z0-9-]+`)
+var notInName = lazyregexp.New(`[^A-Za-z0-9-]+`)
 
 // newInstance returns a name for this process. Users see the host and the process in it.
 func newInstance() string {
 	host, _ := os.Hostname()
-	host = strings.Trim(notInName.ReplaceAllString(host, "-"), "-")
+	host = strings.Trim(notInName().ReplaceAllString(host, "-"), "-")
 	return fmt.Sprintf("servers_%s_%d_%s", host[:min(len(host), 63)], os.Getpid(), rand.Text()[:10])
 }
 
-// describe returns an instance in words.
-func describe(instance string) string {
+// describeInstance returns an instance in words.
+func describeInstance(instance string) string {
 	parts := strings.Split(instance, "_")
 	if len(parts) != 4 {
 		return "another replica"
@@ -121,14 +122,18 @@ func (p *Pool) hasConn(id string) bool {
 	return p.conns[id] != nil
 }
 
+// serverID tells servers apart. entry is "" if the name is enough.
+type serverID struct{ name, entry string }
+
 // server returns what the pool knows of a server.
-func (p *Pool) server(name string) *server {
+func (p *Pool) server(name, entry string) *server {
+	id := serverID{name, entry}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	s := p.servers[name]
+	s := p.servers[id]
 	if s == nil {
-		s = &server{pool: p, name: name}
-		p.servers[name] = s
+		s = &server{pool: p, name: name, entry: entry}
+		p.servers[id] = s
 	}
 	return s
 }
@@ -138,6 +143,7 @@ type message struct {
 	Kind   string `json:"sharedServer"`
 	From   string `json:"from,omitempty"`
 	Server string `json:"server,omitempty"`
+	Entry  string `json:"entry,omitempty"` // identifies the entry of the server; "" if its name is enough
 	Conn   string `json:"conn,omitempty"`
 	Number uint64 `json:"number,omitempty"` // of a part of a frame
 	More   bool   `json:"more,omitempty"`   // another part of the frame follows
@@ -157,10 +163,11 @@ const (
 
 // Answers to messages.
 var (
-	answerStarting = []byte("starting") // to openConn: ask again
-	answerFailed   = []byte("failed: ") // to openConn: the server cannot be used; the reason follows
-	answerReady    = []byte("ready")    // to checkServer
-	answerFull     = []byte("full")     // to framePart: send it again after connHasRoom
+	answerNoSession = []byte("alone")    // to openConn: the server opens no session, so each replica connects to it
+	answerStarting  = []byte("starting") // to openConn: ask again
+	answerFailed    = []byte("failed: ") // to openConn: the server cannot be used; the reason follows
+	answerReady     = []byte("ready")    // to checkServer
+	answerFull      = []byte("full")     // to framePart: send it again after connHasRoom
 )
 
 func (m message) encode(data []byte) []byte {
@@ -177,11 +184,11 @@ func (p *Pool) receive(_ context.Context, text []byte) (answer []byte, err error
 	}
 	switch m.Kind {
 	case openConn:
-		return p.server(m.Server).accept(m)
+		return p.server(m.Server, m.Entry).accept(m)
 	case checkServer:
-		return p.server(m.Server).describeReadiness(), nil
+		return p.server(m.Server, m.Entry).describeReadiness(), nil
 	case restartServer:
-		return nil, p.server(m.Server).restart()
+		return nil, p.server(m.Server, m.Entry).restart()
 	case framePart, closeConn, checkConn, connHasRoom:
 		p.mu.Lock()
 		c := p.conns[m.Conn]

@@ -66,7 +66,7 @@ func TestMessagesBetweenReplicas(t *testing.T) {
 		b, other, _ := join(t, n, s)
 		first, second := dial(t, own), dial(t, other)
 		n.SetLossy(true)
-		if own.Owner() != "this replica" || other.Owner() != describe(a.instance) {
+		if own.Owner() != "this replica" || other.Owner() != describeInstance(a.instance) {
 			t.Errorf("the owners are %q and %q", own.Owner(), other.Owner())
 		}
 		for _, times := range []int{1, 100 << 10, 3 << 20} {
@@ -83,8 +83,8 @@ func TestMessagesBetweenReplicas(t *testing.T) {
 	})
 }
 
-// When the owner is gone, its calls end within two seconds. A dial fails at once until the lease has ended, and the
-// pool asks for another dial then.
+// When the owner is gone, its calls end within two seconds. A dial fails at once until the lease
+// has ended, and the pool asks for another dial then.
 func TestOwnerIsGone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n, s := replicatest.New(), newServer()
@@ -97,10 +97,10 @@ func TestOwnerIsGone(t *testing.T) {
 			ended <- err
 		}()
 		synctest.Wait()
-		lease := a.server("kv").lease
+		lease := a.server("kv", "").lease
 		began := time.Now()
 		n.Remove(a.instance)
-		n.Replace(a.server("kv").key(), []byte(a.instance+" killed"), 5*time.Second) // renewed by no one
+		n.Replace(a.server("kv", "").key(), []byte(a.instance+" killed"), 5*time.Second) // renewed by no one
 		if err := <-ended; err == nil || !strings.Contains(err.Error(), "has ended") || time.Since(began) > 2*checkInterval {
 			t.Errorf("the call: %v after %v", err, time.Since(began))
 		}
@@ -146,7 +146,7 @@ func TestDialFailsAtOnce(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		key := p.server("kv").key()
+		key := p.server("kv", "").key()
 		n.Replace(key, []byte("one killed"), time.Hour)
 		dialAgain()
 		n.Replace(key, []byte("two killed"), time.Hour)
@@ -161,8 +161,8 @@ func TestDialFailsAtOnce(t *testing.T) {
 	})
 }
 
-// An owner that is cut off ends its server before another replica may start it. A dial without the cluster fails
-// at once.
+// An owner that is cut off ends its server before another replica may start it. A dial without the
+// cluster fails at once.
 func TestOwnerIsCutOff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n, s := replicatest.New(), newServer()

@@ -3,26 +3,40 @@ package sharedserver
 import (
 	"context"
 
+	"github.com/dowel-mcp/dowel/internal/mcpwire"
 	"github.com/dowel-mcp/dowel/internal/rawjson"
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
-// metaPrincipal is the key of _meta with the principal of a request between two replicas: the id, a string. The
-// owner removes it. It trusts the other replica, whose gateway has verified the principal.
+// metaPrincipal is the key of _meta with the principal of a request between two replicas:
+// the id, a string. The owner removes it. It trusts the other replica, whose gateway has
+// verified the principal.
 const metaPrincipal = "dowel/principal"
 
-// remoteTransport is a transport to the owner of a server. It passes the principals of requests on.
+// remoteTransport is a transport to the owner of a server. It passes the principals of requests on,
+// and removes the ids of requests from log messages.
 type remoteTransport struct{ connTransport }
 
 // RoundTrip implements [mcp.Transport].
 func (t *remoteTransport) RoundTrip(ctx context.Context, req *mcp.Request) (*mcp.Response, error) {
-	return t.connTransport.RoundTrip(ctx, writePrincipal(req))
+	req = writePrincipal(req)
+	if notify := req.Notify; notify != nil && req.LogLevel != "" {
+		own := *req
+		own.Notify = func(n mcp.Notification) {
+			if n.Method == mcp.NotificationMessage {
+				n.Params = mcpwire.NameRequest(n.Params, nil)
+			}
+			notify(n)
+		}
+		req = &own
+	}
+	return t.connTransport.RoundTrip(ctx, req)
 }
 
-// writePrincipal returns the request with its principal in _meta, in place of one that its client has written.
+// writePrincipal returns the request with its principal in _meta, in place of one that its client
+// has written.
 func writePrincipal(req *mcp.Request) *mcp.Request {
-	meta := rawjson.Lookup(req.Params, "_meta")
-	if req.Principal.ID == "" && rawjson.Lookup(meta, metaPrincipal) == nil {
+	if req.Principal.ID == "" && rawjson.Lookup(rawjson.Lookup(req.Params, "_meta"), metaPrincipal) == nil {
 		return req
 	}
 	var id []byte
@@ -30,16 +44,8 @@ func writePrincipal(req *mcp.Request) *mcp.Request {
 		id = rawjson.AppendString(nil, req.Principal.ID)
 	}
 	own := *req
-	own.Params = rawjson.Set(orEmpty(req.Params), "_meta", rawjson.Set(orEmpty(meta), metaPrincipal, id))
+	own.Params = mcpwire.SetMeta(req.Params, metaPrincipal, id)
 	return &own
-}
-
-// orEmpty returns an object, which is empty for nil.
-func orEmpty(object []byte) []byte {
-	if !rawjson.IsObject(object) {
-		return []byte("{}")
-	}
-	return object
 }
 
 // readPrincipals is a middleware that moves the principals of requests from _meta to their place.

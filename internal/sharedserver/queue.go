@@ -2,15 +2,15 @@ package sharedserver
 
 import "sync"
 
-// queueBytes bounds the frames that wait in one direction. frameCost is counted for each frame on top of its
-// bytes.
+// queueBytes bounds the frames that wait in one direction. frameCost is counted for each frame on
+// top of its bytes.
 const (
 	queueBytes = 4 << 20
 	frameCost  = 256
 )
 
-// frameQueue holds frames of one direction. They may take queueBytes; if no other frame waits, a frame may have
-// any size.
+// frameQueue holds frames of one direction. They may take queueBytes; if no other frame waits, a
+// frame may have any size.
 type frameQueue struct {
 	ready chan struct{} // holds a token while frames wait
 
@@ -37,7 +37,7 @@ func (q *frameQueue) put(frame []byte) bool {
 	if q.closed {
 		return false
 	}
-	q.add(frame)
+	q.addFrame(frame)
 	return true
 }
 
@@ -48,7 +48,7 @@ func (q *frameQueue) offer(frame []byte) bool {
 	if !q.hasRoom(len(frame)) {
 		return false
 	}
-	q.add(frame)
+	q.addFrame(frame)
 	return true
 }
 
@@ -56,7 +56,7 @@ func (q *frameQueue) offer(frame []byte) bool {
 func (q *frameQueue) force(frame []byte) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.add(frame)
+	q.addFrame(frame)
 }
 
 // hasRoom reports whether a frame of that size fits. q.mu is held.
@@ -64,8 +64,8 @@ func (q *frameQueue) hasRoom(size int) bool {
 	return q.bytes == 0 || q.bytes+size+frameCost <= queueBytes
 }
 
-// add adds a frame. q.mu is held.
-func (q *frameQueue) add(frame []byte) {
+// addFrame adds a frame. q.mu is held.
+func (q *frameQueue) addFrame(frame []byte) {
 	q.frames = append(q.frames, frame)
 	q.bytes += len(frame) + frameCost
 	q.changed.Broadcast()
@@ -90,18 +90,18 @@ func (q *frameQueue) take() (frame []byte, ok bool) {
 	for !q.closed && len(q.frames) == 0 {
 		q.changed.Wait()
 	}
-	return q.remove()
+	return q.removeFirst()
 }
 
 // tryTake is take without waiting. It reports false if no frame waits.
 func (q *frameQueue) tryTake() (frame []byte, ok bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	return q.remove()
+	return q.removeFirst()
 }
 
-// remove removes the first frame. q.mu is held.
-func (q *frameQueue) remove() (frame []byte, ok bool) {
+// removeFirst removes the first frame. q.mu is held.
+func (q *frameQueue) removeFirst() (frame []byte, ok bool) {
 	if len(q.frames) == 0 {
 		return nil, false
 	}
@@ -122,8 +122,8 @@ func (q *frameQueue) isHalfEmpty() bool {
 	return q.bytes <= queueBytes/2
 }
 
-// close ends put, and take once the queue is empty.
-func (q *frameQueue) close() {
+// closeQueue ends put, and take once the queue is empty.
+func (q *frameQueue) closeQueue() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.closed = true

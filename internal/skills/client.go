@@ -101,10 +101,10 @@ func Get(ctx context.Context, c *client.Client, uri string) (*Skill, error) {
 	return res.Skill, nil
 }
 
-// Directory iterates over the files and folders in a folder of a server, such as the one of a
-// skill. Folders have the MIME type inode/directory. It adds nothing to a skill's entry: a file
-// that the entry lacks cannot be read with [Skill.Read]. The error matches [errors.ErrUnsupported]
-// if the server does not declare directoryRead.
+// Directory iterates over the files and folders in a folder of a server, such as a skill's folder.
+// Folders have the MIME type inode/directory. It adds nothing to a skill's entry: a file that the
+// entry lacks cannot be read with [Skill.Read]. The error matches [errors.ErrUnsupported] if the
+// server does not declare directoryRead.
 func Directory(ctx context.Context, c *client.Client, uri string) iter.Seq2[mcp.Resource, error] {
 	return func(yield func(mcp.Resource, error) bool) {
 		var settings struct {
@@ -142,8 +142,8 @@ func (s *Skill) Load(ctx context.Context, c *client.Client) (string, error) {
 }
 
 // Read reads a file of the skill from the skill's server. name is the file's URI, or its path
-// relative to the skill's folder, such as references/FORMS.md. Size and digest must be those of the
-// entry, and the frontmatter of SKILL.md too; otherwise the error is a [*VerificationError]. The
+// relative to the skill's folder, such as references/FORMS.md. Size and digest must equal the
+// entry's, and the frontmatter of SKILL.md too; otherwise the error is a [*VerificationError]. The
 // files of a dynamic skill have no digest.
 func (s *Skill) Read(ctx context.Context, c *client.Client, name string) (mcp.ResourceContents, error) {
 	if err := s.Check(); err != nil {

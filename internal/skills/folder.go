@@ -72,7 +72,7 @@ func Open(dir string, opts *Options) (*Folder, error) {
 // Close ends the watch of changes, and closes the folder. Servers with it answer requests about its
 // skills with errors from then on.
 func (f *Folder) Close() error {
-	f.watch.close()
+	f.watch.stopLoop()
 	return f.root.Close()
 }
 

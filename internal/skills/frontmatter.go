@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"math/big"
 	"reflect"
-	"regexp"
 	"strconv"
 	"strings"
 
@@ -15,6 +14,8 @@ import (
 	"github.com/goccy/go-yaml/lexer"
 	"github.com/goccy/go-yaml/parser"
 	"github.com/goccy/go-yaml/token"
+
+	"github.com/dowel-mcp/dowel/internal/lazyregexp"
 )
 
 // Bounds of frontmatter. The time of the parser grows with the square of the length and of the
@@ -24,12 +25,12 @@ const (
 	maxDepth       = 16
 )
 
-var frontmatterRule = regexp.MustCompile(`^(?:\x{FEFF})?---\r?\n(?s:(.*?))\r?\n---[ \t]*(?:\r?\n|$)`)
+var frontmatterRule = lazyregexp.New(`^(?:\x{FEFF})?---\r?\n(?s:(.*?))\r?\n---[ \t]*(?:\r?\n|$)`)
 
 // parseFrontmatter returns the YAML at the beginning of SKILL.md as a JSON object, in the order of
-// the file. Scalars are those of YAML 1.2. Anchors, aliases and tags are refused.
+// the file. Scalars follow YAML 1.2. Anchors, aliases and tags are refused.
 func parseFrontmatter(text []byte) (object json.RawMessage, err error) {
-	found := frontmatterRule.FindSubmatch(text[:min(len(text), maxFrontmatter)])
+	found := frontmatterRule().FindSubmatch(text[:min(len(text), maxFrontmatter)])
 	switch {
 	case found == nil && len(text) > maxFrontmatter:
 		return nil, fmt.Errorf("its frontmatter does not end within %d KiB", maxFrontmatter>>10)
@@ -108,7 +109,7 @@ func appendNode(out []byte, n ast.Node) ([]byte, error) {
 		}
 		return append(out, ']'), nil
 	case *ast.StringNode:
-		if n.Token.Type == token.StringType && decimalRule.MatchString(n.Value) { // the parser knows few forms of numbers
+		if n.Token.Type == token.StringType && decimalRule().MatchString(n.Value) { // the parser knows few forms of numbers
 			return appendNumber(out, n.Value)
 		}
 		return appendText(out, n.Value)
@@ -155,18 +156,18 @@ func appendText(out []byte, text string) ([]byte, error) {
 }
 
 var (
-	decimalRule = regexp.MustCompile(`^[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?$`)
-	prefixRule  = regexp.MustCompile(`^0(o[0-7]+|x[0-9a-fA-F]+)$`)
+	decimalRule = lazyregexp.New(`^[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?$`)
+	prefixRule  = lazyregexp.New(`^0(o[0-7]+|x[0-9a-fA-F]+)$`)
 )
 
 // appendNumber appends a number of YAML 1.2. Other texts that the parser takes for numbers, such as
 // 1_000, are strings in YAML 1.2.
 func appendNumber(out []byte, text string) ([]byte, error) {
 	switch {
-	case prefixRule.MatchString(text):
+	case prefixRule().MatchString(text):
 		n, _ := new(big.Int).SetString(text, 0)
 		return n.Append(out, 10), nil
-	case !decimalRule.MatchString(text):
+	case !decimalRule().MatchString(text):
 		return appendText(out, text)
 	}
 	if n, ok := new(big.Int).SetString(strings.TrimPrefix(text, "+"), 10); ok {

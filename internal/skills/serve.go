@@ -87,7 +87,7 @@ func (f *Folder) readDirectory(_ context.Context, p directoryParams) (mcp.ListRe
 		return res, err
 	}
 	for _, c := range children[from:min(len(children), from+pageChildren)] {
-		res.Resources = append(res.Resources, now.describe(c))
+		res.Resources = append(res.Resources, now.describeChild(c))
 	}
 	if next := from + pageChildren; next < len(children) {
 		res.NextCursor = &children[next-1].uri
@@ -95,8 +95,8 @@ func (f *Folder) readDirectory(_ context.Context, p directoryParams) (mcp.ListRe
 	return res, nil
 }
 
-// describe returns the description of a file or folder.
-func (now *snapshot) describe(c child) mcp.Resource {
+// describeChild returns the description of a file or folder.
+func (now *snapshot) describeChild(c child) mcp.Resource {
 	r := mcp.Resource{URI: c.uri, Name: strings.ToValidUTF8(c.name, "\uFFFD"), MIMEType: "inode/directory"}
 	if c.file == nil {
 		return r
@@ -119,7 +119,7 @@ func (f *Folder) provideResources(_ context.Context, after string) iter.Seq2[mcp
 			return
 		}
 		for _, s := range now.skills {
-			if s.URI > after && !yield(now.describe(child{fileName, s.URI, now.files[s.URI]}), nil) {
+			if s.URI > after && !yield(now.describeChild(child{fileName, s.URI, now.files[s.URI]}), nil) {
 				return
 			}
 		}

@@ -4,9 +4,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"regexp"
 	"strings"
 
+	"github.com/dowel-mcp/dowel/internal/lazyregexp"
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
@@ -140,11 +140,11 @@ func (s *Skill) file(uri string) *File {
 }
 
 var (
-	nameRule   = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]{0,62}[a-z0-9])?$`)
-	digestRule = regexp.MustCompile(`^sha256:[0-9a-f]{64}$`)
+	nameRule   = lazyregexp.New(`^[a-z0-9]([a-z0-9-]{0,62}[a-z0-9])?$`)
+	digestRule = lazyregexp.New(`^sha256:[0-9a-f]{64}$`)
 )
 
-func isName(name string) bool { return nameRule.MatchString(name) && !strings.Contains(name, "--") }
+func isName(name string) bool { return nameRule().MatchString(name) && !strings.Contains(name, "--") }
 
 // Check returns an error if the entry breaks a rule of the extension, or a limit. Such a skill
 // cannot be read. The error is a [*VerificationError].
@@ -185,7 +185,7 @@ func (s *Skill) checkFiles(folder string) error {
 			return fmt.Errorf("its file %q is not in its folder", f.URI)
 		case seen[f.URI]:
 			return fmt.Errorf("it lists %s twice", f.URI)
-		case !digestRule.MatchString(f.Digest):
+		case !digestRule().MatchString(f.Digest):
 			return fmt.Errorf("the digest of %s is not sha256: and 64 lower-case hexadecimal digits", f.URI)
 		case f.Size < 0:
 			return fmt.Errorf("%s has no size", f.URI)
@@ -201,9 +201,9 @@ func (s *Skill) checkFiles(folder string) error {
 	return nil
 }
 
-// VerificationError reports that a skill's entry is invalid, or that a file is not the one that the
-// entry describes. The file must not be used. If the skill may have changed since the entry was
-// sent, [Get] returns the new one.
+// VerificationError reports that a skill's entry is invalid, or that a file differs from the
+// entry's description of it. The file must not be used. If the skill may have changed since the
+// entry was sent, [Get] returns the new one.
 type VerificationError struct {
 	URI    string // of the skill or file
 	Reason string

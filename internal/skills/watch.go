@@ -63,8 +63,8 @@ func (f *Folder) endWatch() {
 	}
 }
 
-// close ends the loop and waits for it.
-func (w *watcher) close() {
+// stopLoop ends the loop and waits for it.
+func (w *watcher) stopLoop() {
 	w.mu.Lock()
 	w.closed = true
 	if w.stop != nil {

@@ -1,21 +1,25 @@
 package stacktrace
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/dowel-mcp/dowel/internal/lazyregexp"
+)
 
 var (
 	// atFrame matches the frames of JavaScript, Java and .NET.
-	atFrame = lazyPattern(`^\s+at \S.*(?::\d+\)?|\([^()]*\)|<anonymous>\)?|:line \d+|\[[^\]]*\])(?: \{|,)?$`)
+	atFrame = lazyregexp.New(`^\s+at \S.*(?::\d+\)?|\([^()]*\)|<anonymous>\)?|:line \d+|\[[^\]]*\])(?: \{|,)?$`)
 	// moreFrames matches the places of omitted frames.
-	moreFrames = lazyPattern(`^\s+\.\.\. \d+ (?:more|lines matching .*|common frames omitted)$|^\s+\[Previous line repeated .*\]$`)
-	rubyFrame  = lazyPattern(`^\s+from \S.*:\d+(?::in .*)?$`)
-	pythonFile = lazyPattern(`^(\s*)File ".*", line \d+(?:, in .*)?$`)
-	goPlace    = lazyPattern(`^\t\S.*\.(?:go|s):\d+(?: \+0x[0-9a-f]+)?$`)
-	goNoise    = lazyPattern(`^goroutine \d+ .*\[.*\]:$|^\[signal SIG.*\]$|^exit status \d+$|^runtime stack:$`)
-	rustNote   = lazyPattern(`^note: (?:run with|some details are omitted)|^stack backtrace:$|^\s+\d+: \S+.*::`)
+	moreFrames = lazyregexp.New(`^\s+\.\.\. \d+ (?:more|lines matching .*|common frames omitted)$|^\s+\[Previous line repeated .*\]$`)
+	rubyFrame  = lazyregexp.New(`^\s+from \S.*:\d+(?::in .*)?$`)
+	pythonFile = lazyregexp.New(`^(\s*)File ".*", line \d+(?:, in .*)?$`)
+	goPlace    = lazyregexp.New(`^\t\S.*\.(?:go|s):\d+(?: \+0x[0-9a-f]+)?$`)
+	goNoise    = lazyregexp.New(`^goroutine \d+ .*\[.*\]:$|^\[signal SIG.*\]$|^exit status \d+$|^runtime stack:$`)
+	rustNote   = lazyregexp.New(`^note: (?:run with|some details are omitted)|^stack backtrace:$|^\s+\d+: \S+.*::`)
 
-	openBrace = lazyPattern(`[^{]\s\{$`)
-	jsCause   = lazyPattern(`^\s+\[cause\]: (.*)$`)
-	jsNested  = lazyPattern(`^\s+\[?((?:[A-Za-z_$][\w$]*)?Error(?: \[\w+\])?: [^\]]*)\]?`)
+	openBrace = lazyregexp.New(`[^{]\s\{$`)
+	jsCause   = lazyregexp.New(`^\s+\[cause\]: (.*)$`)
+	jsNested  = lazyregexp.New(`^\s+\[?((?:[A-Za-z_$][\w$]*)?Error(?: \[\w+\])?: [^\]]*)\]?`)
 )
 
 // skipFrame skips a frame of a trace with its code.

@@ -1,17 +1,21 @@
 package stacktrace
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/dowel-mcp/dowel/internal/lazyregexp"
+)
 
 var (
 	// errorLine matches a line that begins an error of any runtime.
-	errorLine = lazyPattern(`(?:^|[\s\[(:.$])(?:[A-Za-z_$][\w$]*)?(?:Error|Exception|Rejection)\b(?: \[\w+\])?(?::|\]|$| \{$)|^(?:error|panic|fatal error): `)
-	javaCause = lazyPattern(`^Caused by: (.*)$`)
-	rubyError = lazyPattern(`^\S.*\.rb:\d+:in .*?: (.*) \(([A-Z]\w*(?:::\w+)*)\)$`)
-	rustPanic = lazyPattern(`^thread '[^']*'(?: \(\d+\))? panicked at (?:'(.*)', )?\S+:\d+:\d+:?$`)
-	goPanic   = lazyPattern(`^\s*((?:panic|fatal error): .*?)(?: \[recovered.*\])?$`)
+	errorLine = lazyregexp.New(`(?:^|[\s\[(:.$])(?:[A-Za-z_$][\w$]*)?(?:Error|Exception|Rejection)\b(?: \[\w+\])?(?::|\]|$| \{$)|^(?:error|panic|fatal error): `)
+	javaCause = lazyregexp.New(`^Caused by: (.*)$`)
+	rubyError = lazyregexp.New(`^\S.*\.rb:\d+:in .*?: (.*) \(([A-Z]\w*(?:::\w+)*)\)$`)
+	rustPanic = lazyregexp.New(`^thread '[^']*'(?: \(\d+\))? panicked at (?:'(.*)', )?\S+:\d+:\d+:?$`)
+	goPanic   = lazyregexp.New(`^\s*((?:panic|fatal error): .*?)(?: \[recovered.*\])?$`)
 
-	uncaught  = lazyPattern(`^(?:error: Uncaught (?:\(in (?:promise|worker)[^)]*\) )?|Exception in thread "[^"]*" |Unhandled exception\.? |\[)`)
-	rejection = lazyPattern(`^\[?UnhandledPromiseRejection: .* with the reason "(.*?)"\.?\]?`)
+	uncaught  = lazyregexp.New(`^(?:error: Uncaught (?:\(in (?:promise|worker)[^)]*\) )?|Exception in thread "[^"]*" |Unhandled exception\.? |\[)`)
+	rejection = lazyregexp.New(`^\[?UnhandledPromiseRejection: .* with the reason "(.*?)"\.?\]?`)
 )
 
 // readHeader reads a line that announces an error by its form alone.

@@ -3,9 +3,9 @@
 package stacktrace
 
 import (
-	"regexp"
 	"strings"
-	"sync"
+
+	"github.com/dowel-mcp/dowel/internal/lazyregexp"
 )
 
 // Condense returns text without the frames of stack traces, the excerpts of source code in them
@@ -66,18 +66,13 @@ func parse(text string) *parser {
 }
 
 var (
-	caret       = lazyPattern(`^\s*[~^]*\^[~^]*\s*$`)
-	place       = lazyPattern(`^(?:/|file:|node:|[A-Za-z]:[\\/]).*:\d+$`)
-	numbered    = lazyPattern(`^\s*\d+ \| `)
-	groupPrefix = lazyPattern(`^\s+(?:\| )+ ?|^\s+\+ `)
-	groupRule   = lazyPattern(`^\s+\+[-+]*(?: (\d+) )?-+$`)
-	version     = lazyPattern(`^(?:Node\.js v\d+\.\d+\S*|Bun v\d+\.\d+.*\(.*\)|\(Use .node --trace-\S+ .*\))$`)
+	caret       = lazyregexp.New(`^\s*[~^]*\^[~^]*\s*$`)
+	place       = lazyregexp.New(`^(?:/|file:|node:|[A-Za-z]:[\\/]).*:\d+$`)
+	numbered    = lazyregexp.New(`^\s*\d+ \| `)
+	groupPrefix = lazyregexp.New(`^\s+(?:\| )+ ?|^\s+\+ `)
+	groupRule   = lazyregexp.New(`^\s+\+[-+]*(?: (\d+) )?-+$`)
+	version     = lazyregexp.New(`^(?:Node\.js v\d+\.\d+\S*|Bun v\d+\.\d+.*\(.*\)|\(Use .node --trace-\S+ .*\))$`)
 )
-
-// lazyPattern compiles the pattern on first use, since most programs never read a stack trace.
-func lazyPattern(p string) func() *regexp.Regexp {
-	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(p) })
-}
 
 // stripGroup removes the frame of characters that Python draws around the errors of a group.
 func stripGroup(line string) string {

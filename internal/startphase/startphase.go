@@ -15,8 +15,8 @@ type Phase struct {
 	// Runner is the package runner that is installing the server, such as npx, and Activity its
 	// current work, or "" if unknown.
 	Runner, Activity string
-	// LoginURL is the address at which the server's process, or a request to the server, waits for the
-	// user to log in.
+	// LoginURL is the address at which the server's process, or a request to the server, waits for
+	// the user to log in.
 	LoginURL string
 }
 
@@ -30,13 +30,6 @@ func (p Phase) Doing() string {
 		return p.Runner + " is installing the server"
 	}
 	return fmt.Sprintf("%s is installing the server (%s)", p.Runner, p.Activity)
-}
-
-// StartsCommand reports whether a dialer of this module starts a process, although it is not a
-// stdio.Command itself. Then the limits for starting and installing apply to its dials.
-func StartsCommand(dialer any) bool {
-	d, ok := dialer.(interface{ StartsCommand() bool })
-	return ok && d.StartsCommand()
 }
 
 type observerKey struct{}

@@ -30,8 +30,8 @@ type acknowledged struct {
 // changesPerTask is the number of changes after which a task of a child process is completed.
 const changesPerTask = 5
 
-// runCrashing makes and changes tasks with eight workers, and writes what was acknowledged, until the
-// process is killed.
+// runCrashing makes and changes tasks with eight workers, and writes what was acknowledged, until
+// the process is killed.
 func runCrashing(folder string) {
 	d := OnDisk(folder)
 	lines := make(chan acknowledged, 1000)
@@ -81,8 +81,8 @@ func changeTask(d *Disk, lines chan<- acknowledged) {
 	}
 }
 
-// A process that is killed under load loses no acknowledged change, and no task leaves its end, however
-// often that happens. DOWEL_TASK_KILLS is the number of kills.
+// A process that is killed under load loses no acknowledged change, and no task leaves its end,
+// however often that happens. DOWEL_TASK_KILLS is the number of kills.
 func TestKilledProcessLosesNothing(t *testing.T) {
 	kills := 10
 	if text := os.Getenv("DOWEL_TASK_KILLS"); text != "" {
@@ -142,8 +142,8 @@ func killUnderLoad(t *testing.T, folder string, after int) (lines []acknowledged
 	return lines
 }
 
-// checkKept checks that the store has each task at its last acknowledged change, or a later one that was
-// not acknowledged before the kill. A task that has ended must be the same.
+// checkKept checks that the store has each task at its last acknowledged change, or a later one
+// that was not acknowledged before the kill. A task that has ended must be the same.
 func checkKept(t *testing.T, folder string, known map[string]acknowledged) {
 	t.Helper()
 	d := OnDisk(folder)

@@ -1,6 +1,7 @@
 package taskengine
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -23,13 +24,15 @@ const startLimit = 2 * time.Minute
 // maxPayload bounds a record in bytes.
 const maxPayload = 64 << 20
 
-// Disk is a [tasks.Store] in a folder that one process at a time uses. It starts its server with the
-// first task, or with the first look at a folder that has tasks. Each change is on the disk before it
-// is acknowledged.
+// Disk is a [tasks.Store] in a folder that one process at a time uses. It starts its server with
+// the first task, or with the first look at a folder that has tasks. Each change is on the disk
+// before it is acknowledged.
 type Disk struct {
 	folder string
+	fault  diskFault
 
 	mu     sync.Mutex // guards the rest
+	runner string     // of the first start, so that the tasks of this process stay its own
 	engine *Engine
 	recent *recentRecords
 	server *server.Server
@@ -48,8 +51,9 @@ func (d *Disk) Create(ctx context.Context, r *tasks.Record, most int) error {
 	if err != nil {
 		return err
 	}
-	if err = e.Create(ctx, r, most); err == nil {
+	if err = d.checkDisk(ctx, e, e.Create(ctx, r, most)); err == nil {
 		d.recent.put(r)
+		d.fault.noteStored()
 	}
 	return err
 }
@@ -68,7 +72,7 @@ func (d *Disk) Load(ctx context.Context, id string) (*tasks.Record, error) {
 	}
 	drops := d.recent.dropCount()
 	r, err := e.Load(ctx, id)
-	if err == nil {
+	if err = d.checkDisk(ctx, e, err); err == nil {
 		d.recent.putLoaded(r, drops)
 	}
 	return r, err
@@ -80,8 +84,9 @@ func (d *Disk) Replace(ctx context.Context, next *tasks.Record) error {
 	if err != nil {
 		return err
 	}
-	if err = e.Replace(ctx, next); err == nil {
+	if err = d.checkDisk(ctx, e, e.Replace(ctx, next)); err == nil {
 		d.recent.put(next)
+		d.fault.noteStored()
 	} else {
 		d.recent.remove(next.ID)
 	}
@@ -115,10 +120,7 @@ func (d *Disk) ListTool(ctx context.Context, tool string) ([]*tasks.Record, erro
 func (d *Disk) Runner() string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.engine == nil {
-		return ""
-	}
-	return d.engine.Runner()
+	return d.runner
 }
 
 // IsGone implements [tasks.Store]. The lock of the folder says that no other process lives.
@@ -155,9 +157,30 @@ func (d *Disk) open(create bool) (*Engine, error) {
 	}
 	if err := d.start(); err != nil {
 		d.stop()
-		return nil, fmt.Errorf("tasks cannot be kept in %s: %w", d.folder, err)
+		return nil, d.fault.note(fmt.Errorf("tasks cannot be kept in %s: %w", d.folder, err), false)
 	}
+	d.fault.noteStart()
 	return d.engine, nil
+}
+
+// checkDisk returns the error of an operation. If the server has failed, as on a full disk,
+// checkDisk ends it: it would store nothing any more. The next operation starts another one, with
+// everything that was acknowledged.
+func (d *Disk) checkDisk(ctx context.Context, e *Engine, err error) error {
+	if err == nil || ctx.Err() != nil {
+		return err
+	}
+	for _, answer := range []error{tasks.ErrUnknown, tasks.ErrConflict, tasks.ErrTooMany, tasks.ErrTooLarge, tasks.ErrClosed} {
+		if errors.Is(err, answer) {
+			return err
+		}
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.engine == e {
+		d.stop()
+	}
+	return d.fault.note(fmt.Errorf("tasks cannot be kept in %s, whose disk may be full: %w", d.folder, err), true)
 }
 
 // start locks the folder and starts the server. d.mu is held.
@@ -192,9 +215,11 @@ func (d *Disk) start() (err error) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), startLimit)
 	defer cancel()
-	own := rand.Text()
+	own := cmp.Or(d.runner, rand.Text())
 	d.recent = newRecentRecords()
-	d.engine, err = Open(ctx, js, Options{Runner: own, IsGone: func(runner string) bool { return runner != own }})
+	if d.engine, err = Open(ctx, js, Options{Runner: own, IsGone: func(runner string) bool { return runner != own }}); err == nil {
+		d.runner = own
+	}
 	return err
 }
 

@@ -109,19 +109,33 @@ func TestDiskExpires(t *testing.T) {
 }
 
 // A folder that cannot be made is an error that names it, and the store works when it can be made.
+// Fault tells the error, and starts nothing.
 func TestDiskCannotStart(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	d := openDisk(t, filepath.Join(file, "tasks"))
-	if err := d.Create(t.Context(), newRecord("AAAA", ""), 1); err == nil || !strings.Contains(err.Error(), file) {
+	if fault, _ := d.Fault(); fault != nil {
+		t.Errorf("a fault before the first task: %v", fault)
+	}
+	err := d.Create(t.Context(), newRecord("AAAA", ""), 1)
+	if err == nil || !strings.Contains(err.Error(), file) {
 		t.Fatal(err)
+	}
+	if fault, when := d.Fault(); fault == nil || fault.Error() != err.Error() || when.IsZero() {
+		t.Errorf("the fault is %v at %v, want %v", fault, when, err)
 	}
 	if err := os.Remove(file); err != nil {
 		t.Fatal(err)
 	}
+	if _, err := os.Stat(file); !errors.Is(err, os.ErrNotExist) {
+		t.Error("Fault has started the store")
+	}
 	if err := d.Create(t.Context(), newRecord("AAAA", ""), 1); err != nil {
 		t.Error(err)
+	}
+	if fault, _ := d.Fault(); fault != nil {
+		t.Errorf("a fault after a stored task: %v", fault)
 	}
 }

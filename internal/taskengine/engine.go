@@ -1,10 +1,11 @@
-// Package taskengine stores tasks in a JetStream stream of NATS. [Engine] is a [tasks.Store] over any
-// JetStream, embedded or remote. [Disk] is one whose server runs in this process and keeps its files
-// in a folder; it starts with the first task.
+// Package taskengine stores tasks in a JetStream stream of NATS. [Engine] is a [tasks.Store] over
+// any JetStream, embedded or remote. [Disk] is one whose server runs in this process and keeps its
+// files in a folder; it starts with the first task.
 //
 // A record is the newest message on a subject of its own, and its version is the sequence number of
-// that message. So a conditional write is a publication that expects the last sequence number of the
-// subject, and the message has the life of the record. Decision 29 says what an acknowledgement means.
+// that message. So a conditional write is a publication that expects the last sequence number of
+// the subject, and the message has the life of the record. Decision 29 says what an acknowledgement
+// means.
 package taskengine
 
 import (
@@ -17,6 +18,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/dowel-mcp/dowel/internal/tasks"
@@ -39,26 +41,25 @@ type Options struct {
 	IsGone func(runner string) bool
 	// Subject begins the subjects of the records in the stream. [Open] sets it.
 	Subject string
+	// IsShared says that other engines store records in the stream, too. Then lists begin with a
+	// look for new ones.
+	IsShared bool
 }
 
-// Engine is a [tasks.Store] in a stream. It counts the records of an owner as far as it has seen them:
-// all that were there when it was opened, and its own.
+// Engine is a [tasks.Store] in a stream. It counts the records of an owner as far as it has seen
+// them: all that were there when it was opened or made the last list, and its own.
 type Engine struct {
 	js     jetstream.JetStream
 	stream jetstream.Stream
 	name   string // of stream
 	opts   Options
 
+	reading sync.Mutex // held while records are read in the order of the stream; guards seen
+	seen    uint64     // the sequence number up to which they were read
+
 	mu    sync.Mutex // guards the rest
 	known map[string]*entry
 	owned map[string]map[string]*entry // by owner
-}
-
-// entry is what the engine remembers of a record.
-type entry struct {
-	id, owner, tool string
-	expires         time.Time
-	ended           bool
 }
 
 // Open returns the engine of a JetStream. It makes the stream if there is none.
@@ -75,11 +76,11 @@ func Open(ctx context.Context, js jetstream.JetStream, o Options) (*Engine, erro
 	return OpenStream(ctx, js, stream, o)
 }
 
-// OpenStream returns the engine of a stream, which keeps one message of each subject, lets messages have
-// a life, and answers no direct reads.
+// OpenStream returns the engine of a stream, which keeps one message of each subject, lets messages
+// have a life, and answers no direct reads.
 func OpenStream(ctx context.Context, js jetstream.JetStream, stream jetstream.Stream, o Options) (*Engine, error) {
 	e := &Engine{js: js, stream: stream, name: stream.CachedInfo().Config.Name, opts: o, known: map[string]*entry{}, owned: map[string]map[string]*entry{}}
-	if err := e.readAll(ctx, e.note); err != nil {
+	if err := e.readNew(ctx, e.note); err != nil {
 		return nil, err // it knows only a part of the records
 	}
 	return e, nil
@@ -98,7 +99,7 @@ func (e *Engine) Create(ctx context.Context, r *tasks.Record, most int) error {
 		e.mu.Unlock()
 		return tasks.TooMany(most)
 	}
-	e.add(r) // before it is stored, so that others count it
+	e.add(newEntry(r)) // before it is stored, so that others count it
 	e.mu.Unlock()
 	r.Runner = e.opts.Runner
 	err := e.publish(ctx, r, 0)
@@ -136,7 +137,7 @@ func (e *Engine) Replace(ctx context.Context, next *tasks.Record) error {
 	}
 	err := e.publish(ctx, next, next.Version)
 	if err == nil {
-		e.note(next)
+		e.note(newEntry(next))
 	}
 	if !errors.Is(err, tasks.ErrConflict) {
 		return err
@@ -149,6 +150,9 @@ func (e *Engine) Replace(ctx context.Context, next *tasks.Record) error {
 
 // List implements [tasks.Store].
 func (e *Engine) List(ctx context.Context, owner string) (own []*tasks.Record, err error) {
+	if err := e.noteOthers(ctx); err != nil {
+		return nil, err
+	}
 	e.mu.Lock()
 	e.dropExpired(owner)
 	ids := make([]string, 0, len(e.owned[owner]))
@@ -166,6 +170,9 @@ func (e *Engine) List(ctx context.Context, owner string) (own []*tasks.Record, e
 // ListTool implements [tasks.Store].
 func (e *Engine) ListTool(ctx context.Context, tool string) (open []*tasks.Record, err error) {
 	var ids []string
+	if err := e.noteOthers(ctx); err != nil {
+		return nil, err
+	}
 	e.mu.Lock()
 	for id, known := range e.known {
 		if known.tool == tool && !known.ended {
@@ -189,17 +196,31 @@ func (e *Engine) Prepare() error { return nil }
 // Close implements [tasks.Store]. The JetStream stays open.
 func (e *Engine) Close() error { return nil }
 
-// loadAll loads records. It leaves out records that have expired meanwhile.
+// loadsAtOnce is how many records loadAll asks for at once, so that it does not wait
+// for each answer.
+const loadsAtOnce = 8
+
+// loadAll loads records. It leaves out records that have expired meanwhile or cannot be decoded.
 func (e *Engine) loadAll(ctx context.Context, ids []string) (all []*tasks.Record, err error) {
-	for _, id := range ids {
-		switch r, err := e.Load(ctx, id); {
-		case err == nil:
-			all = append(all, r)
-		case !errors.Is(err, tasks.ErrUnknown):
-			return nil, err
-		}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	records, next, work := make([]*tasks.Record, len(ids)), atomic.Int64{}, sync.WaitGroup{}
+	for range min(loadsAtOnce, len(ids)) {
+		work.Go(func() {
+			for i := int(next.Add(1)) - 1; i < len(ids) && ctx.Err() == nil; i = int(next.Add(1)) - 1 {
+				r, err := e.Load(ctx, ids[i])
+				if err != nil && !errors.Is(err, tasks.ErrUnknown) && !errors.Is(err, errUndecodable) {
+					cancel(err)
+				}
+				records[i] = r
+			}
+		})
 	}
-	return all, nil
+	work.Wait()
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	return slices.DeleteFunc(records, func(r *tasks.Record) bool { return r == nil }), nil
 }
 
 // publish stores a record as the message after the one with the sequence number last. It sets the
@@ -229,113 +250,15 @@ func (e *Engine) publish(ctx context.Context, r *tasks.Record, last uint64) erro
 	return nil
 }
 
-// errStaleInFlight is the code of a JetStream cluster for a conditional write that it refuses because it
-// is storing another write to the subject.
+// errStaleInFlight is the code of a JetStream cluster for a conditional write that it refuses
+// because it is storing another write to the subject.
 const errStaleInFlight jetstream.ErrorCode = 10164
 
-// IsStale reports whether JetStream has refused a conditional write because another one came before it.
+// IsStale reports whether JetStream has refused a conditional write because another one came before
+// it.
 func IsStale(err error) bool {
 	api, ok := errors.AsType[*jetstream.APIError](err)
 	return ok && (api.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequence || api.ErrorCode == errStaleInFlight)
-}
-
-// readWait is how long readAll waits for a record before it asks whether there is one.
-const readWait = time.Second
-
-// readAll passes every record that has not expired to use. A record that expires meanwhile may have
-// been promised, and does not come.
-func (e *Engine) readAll(ctx context.Context, use func(*tasks.Record)) error {
-	info, err := e.stream.Info(ctx)
-	if err != nil || info.State.Msgs == 0 {
-		return err
-	}
-	c, err := e.stream.OrderedConsumer(ctx, jetstream.OrderedConsumerConfig{})
-	if err != nil {
-		return err
-	}
-	all, err := c.Messages()
-	if err != nil {
-		return err
-	}
-	defer all.Stop()
-	for last := uint64(0); ; {
-		m, err := all.Next(jetstream.NextMaxWait(readWait))
-		if errors.Is(err, nats.ErrTimeout) && ctx.Err() == nil {
-			switch _, err = e.stream.GetMsg(ctx, last+1, jetstream.WithGetMsgSubject(e.opts.Subject+">")); {
-			case err == nil:
-				continue
-			case errors.Is(err, jetstream.ErrMsgNotFound):
-				return nil
-			}
-		}
-		if err != nil {
-			return fmt.Errorf("the stored tasks cannot be read: %w", err)
-		}
-		about, err := m.Metadata()
-		if err != nil {
-			return err
-		}
-		if r, err := decodeRecord(m.Data(), about.Sequence.Stream); err == nil && time.Now().Before(r.Expires()) {
-			use(r)
-		}
-		if last = about.Sequence.Stream; about.NumPending == 0 {
-			return nil
-		}
-	}
-}
-
-// note remembers the newest version of a record.
-func (e *Engine) note(r *tasks.Record) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.add(r)
-}
-
-// add is note for a caller that holds e.mu.
-func (e *Engine) add(r *tasks.Record) {
-	known := &entry{r.ID, r.Owner, r.Tool, r.Expires(), r.Status.IsTerminal()}
-	e.known[r.ID] = known
-	if e.owned[r.Owner] == nil {
-		e.owned[r.Owner] = map[string]*entry{}
-	}
-	e.owned[r.Owner][r.ID] = known
-}
-
-// remove forgets a record. e.mu is held.
-func (e *Engine) remove(id string) {
-	known := e.known[id]
-	if known == nil {
-		return
-	}
-	delete(e.known, id)
-	if delete(e.owned[known.owner], id); len(e.owned[known.owner]) == 0 {
-		delete(e.owned, known.owner)
-	}
-}
-
-// dropExpired forgets the records of an owner that have expired. e.mu is held.
-func (e *Engine) dropExpired(owner string) {
-	now := time.Now()
-	for id, known := range e.owned[owner] {
-		if !now.Before(known.expires) {
-			e.remove(id)
-		}
-	}
-}
-
-// dropSome forgets a few records of any owners if they have expired, since their owners may never come
-// back. Each new record looks at more than one other, so the number of forgotten ones has a bound.
-// e.mu is held.
-func (e *Engine) dropSome() {
-	now, looks := time.Now(), 0
-	for id, known := range e.known { // it begins anywhere
-		if looks++; looks > 20 {
-			return
-		}
-		if !now.Before(known.expires) {
-			e.remove(id)
-		}
-	}
 }
 
 // encodeRecord returns the JSON of a record. The result of a task stays as its client has seen it.
@@ -347,10 +270,13 @@ func encodeRecord(r *tasks.Record) ([]byte, error) {
 	return data.Bytes(), err
 }
 
+// errUndecodable is the error of decodeRecord. Another version of dowel may have stored the record.
+var errUndecodable = errors.New("a stored task cannot be read")
+
 func decodeRecord(data []byte, version uint64) (*tasks.Record, error) {
 	r := new(tasks.Record)
 	if err := json.Unmarshal(data, r); err != nil {
-		return nil, fmt.Errorf("a stored task cannot be read: %w", err)
+		return nil, fmt.Errorf("%w: %w", errUndecodable, err)
 	}
 	r.Version = version
 	return r, nil

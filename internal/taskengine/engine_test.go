@@ -40,7 +40,8 @@ func TestRecordsVanishWhileRead(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	read := 0
-	err := e.readAll(ctx, func(*tasks.Record) {
+	e.seen = 0
+	err := e.readNew(ctx, func(*entry) {
 		if read++; read == 1 {
 			if err := e.stream.Purge(ctx); err != nil {
 				t.Error(err)
@@ -58,7 +59,7 @@ func TestExpiredRecordsAreForgotten(t *testing.T) {
 	for n := range 50 {
 		r := newRecord(idOf(n), "once"+idOf(n))
 		r.Created = time.Now().Add(-r.TTL)
-		e.note(r)
+		e.note(newEntry(r))
 	}
 	for n := range 200 {
 		if err := e.Create(t.Context(), newRecord(idOf(100+n), "ann"), 0); err != nil {

@@ -8,13 +8,13 @@ import (
 )
 
 const (
-	// maxRecent bounds the records that are kept in memory, and maxRecentBytes their results.
+	// maxRecent bounds the number of records in memory, and maxRecentBytes their size.
 	maxRecent      = 1000
 	maxRecentBytes = 16 << 20
 )
 
-// recentRecords are the newest versions of records that were used lately. All changes of the folder
-// come through this process, so a poll need not read the disk.
+// recentRecords keeps the newest versions of the records that were used last. All changes of the
+// folder are made by this process, so a poll need not read the disk.
 type recentRecords struct {
 	mu    sync.Mutex
 	byID  map[string]*tasks.Record
@@ -36,8 +36,9 @@ func (c *recentRecords) get(id string) *tasks.Record {
 	return r
 }
 
-// putLoaded is put for a record whose load began when dropCount returned drops. If a record was dropped
-// since then, it may have been a newer version of this one.
+// putLoaded keeps a record that was read from the disk. drops is the result of dropCount before the
+// read. If a record was dropped since then, putLoaded keeps nothing: the dropped record may have
+// been a newer version of this one.
 func (c *recentRecords) putLoaded(r *tasks.Record, drops int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -60,7 +61,7 @@ func (c *recentRecords) put(r *tasks.Record) {
 	c.putLocked(r)
 }
 
-// putLocked is put for a caller that holds c.mu.
+// putLocked is put for callers that hold c.mu.
 func (c *recentRecords) putLocked(r *tasks.Record) {
 	if known := c.byID[r.ID]; known != nil && known.Version >= r.Version {
 		return
@@ -68,7 +69,7 @@ func (c *recentRecords) putLocked(r *tasks.Record) {
 	c.drop(r.ID)
 	size := recordSize(r)
 	if size > maxRecentBytes {
-		c.drops++ // of this one
+		c.drops++ // of this record
 		return
 	}
 	for id := range c.byID {
@@ -81,14 +82,14 @@ func (c *recentRecords) putLocked(r *tasks.Record) {
 	c.bytes += size
 }
 
-// remove drops a record about which this process may be wrong.
+// remove drops a record that may differ from the disk.
 func (c *recentRecords) remove(id string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.drop(id)
 }
 
-// drop is remove for a caller that holds c.mu.
+// drop is remove for callers that hold c.mu.
 func (c *recentRecords) drop(id string) {
 	if r := c.byID[id]; r != nil {
 		c.drops++

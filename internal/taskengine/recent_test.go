@@ -6,8 +6,8 @@ import (
 	"github.com/dowel-mcp/dowel/internal/tasks"
 )
 
-// A record that was read before a change does not take the place of the changed one, also if that one
-// was dropped meanwhile.
+// A record that was read before a change does not take the place of the changed one, also if that
+// one was dropped meanwhile.
 func TestRecentRecordsKeepNoOldVersion(t *testing.T) {
 	c := newRecentRecords()
 	read, changed := newRecord("AAAA", "ann"), newRecord("AAAA", "ann")

@@ -18,7 +18,7 @@ type Memory struct {
 	owners  shrinkmap.Map[string, *ownEntries]
 }
 
-// ownEntries are the entries of one owner, by id.
+// ownEntries are the entries of the tasks of one owner, by task id.
 type ownEntries = shrinkmap.Map[string, *memoryEntry]
 
 type memoryEntry struct {

@@ -2,8 +2,8 @@
 // to their request.
 //
 // A [Record] is everything that is needed to show a task and to run its handler again, so the
-// replica that answers a question need not be the one that asked it. A [Store] changes a record only
-// by compare-and-set. [Memory] is a store for one process.
+// replica that answers a question need not be the one that asked it. A [Store] changes a record
+// only by compare-and-set. [Memory] is a store for one process.
 package tasks
 
 import (
@@ -36,6 +36,10 @@ type Record struct {
 	Space string `json:"space,omitzero"`
 	// Runner is the process that runs the task, or has run it last. The store sets it at first.
 	Runner string `json:"runner,omitzero"`
+	// Epoch counts the runs of the task's function, from 0. The request that begins a run increases
+	// it, and a run changes the record only in its own epoch. So the run of a process that was
+	// taken for gone changes nothing any more.
+	Epoch int `json:"epoch,omitzero"`
 
 	Status  Status        `json:"status"`
 	Message string        `json:"message,omitzero"`

@@ -24,13 +24,13 @@ var (
 // conditional write for it, and no transaction over several records.
 type Store interface {
 	// Create stores a new record and names this process as its runner. After it has returned, every
-	// replica can load the record. It fails with [ErrTooMany] if the owner has most records already;
-	// 0 means no limit.
+	// replica can load the record. It fails with [ErrTooMany] if the owner has most records
+	// already; 0 means no limit.
 	Create(ctx context.Context, r *Record, most int) error
 	// Load returns the newest version of a record.
 	Load(ctx context.Context, id string) (*Record, error)
-	// Replace stores next as a new version if next.Version is still the stored version. It then sets
-	// next.Version, and the store owns next.
+	// Replace stores next as a new version if next.Version is still the stored version. It then
+	// sets next.Version, and the store owns next.
 	Replace(ctx context.Context, next *Record) error
 	// List returns the newest versions of an owner's records, in the order of their creation.
 	List(ctx context.Context, owner string) ([]*Record, error)

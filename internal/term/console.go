@@ -23,8 +23,8 @@ type Console struct {
 	History history
 	// Complete is called when the user presses Tab. at is the cursor position. Complete returns the
 	// line completed as far as possible, the new cursor position, and the possible completions. It
-	// must return soon, because the user's keys wait for it; see [Console.CompleteAgain]. nil disables
-	// Tab.
+	// must return soon, because the user's keys wait for it; see [Console.CompleteAgain]. nil
+	// disables Tab.
 	Complete func(line string, at int) (string, int, []string)
 
 	lineMu sync.Mutex // held while a line is being read

@@ -13,7 +13,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"regexp"
 	"strings"
 	"sync"
 	"syscall"
@@ -21,6 +20,8 @@ import (
 	"unicode/utf8"
 
 	"golang.org/x/term"
+
+	"github.com/dowel-mcp/dowel/internal/lazyregexp"
 )
 
 // Screen is an output stream that knows whether it is a terminal. It is safe for concurrent use.
@@ -99,14 +100,14 @@ func (s *Screen) Err() error {
 	return s.writeErr
 }
 
-// eraseSequence returns the control sequence that erases the status, line by line: tmux and others copy
-// a screen that is erased at once to their history, with each change of a status of its height. The
-// caller holds s.mu.
+// eraseSequence returns the control sequence that erases the status, line by line: tmux and others
+// copy a screen that is erased at once to their history, with each change of a status of its
+// height. The caller holds s.mu.
 func (s *Screen) eraseSequence() string {
 	up := strings.Count(s.status, "\n")
 	if columns := s.Columns(); columns < s.statusColumns { // the terminal has become narrower, and has wrapped the status
 		for line := range strings.SplitSeq(s.status, "\n") {
-			up += max(0, TextWidth(escapeSequence.ReplaceAllString(line, ""))-1) / columns
+			up += max(0, TextWidth(escapeSequence().ReplaceAllString(line, ""))-1) / columns
 		}
 	}
 	return "\r\x1b[K" + strings.Repeat("\x1b[A\x1b[K", up)
@@ -210,7 +211,7 @@ func (s *Screen) Clean(text string) string {
 	return Printable(text)
 }
 
-var escapeSequence = regexp.MustCompile(`\x1b(\[[0-?]*[ -/]*[@-~]|[\]PX^_][^\x07\x1b]*(\x07|\x1b\\)?)`)
+var escapeSequence = lazyregexp.New(`\x1b(\[[0-?]*[ -/]*[@-~]|[\]PX^_][^\x07\x1b]*(\x07|\x1b\\)?)`)
 
 // Printable removes control sequences, control characters, bidirectional overrides and characters
 // of zero width from text. It keeps line breaks, tabs, and the joiners that scripts and emoji need.
@@ -219,7 +220,7 @@ func Printable(text string) string {
 	if !strings.ContainsFunc(text, isControl) && utf8.ValidString(text) {
 		return text
 	}
-	text = escapeSequence.ReplaceAllString(strings.ToValidUTF8(text, "\uFFFD"), "")
+	text = escapeSequence().ReplaceAllString(strings.ToValidUTF8(text, "\uFFFD"), "")
 	return strings.Map(func(r rune) rune {
 		if isControl(r) {
 			return -1

@@ -79,8 +79,8 @@ func TestShorten(t *testing.T) {
 	}
 }
 
-// A status is erased line by line. Terminals such as tmux copy a screen that is erased at once to their
-// history, so each change of a table as high as the terminal would leave a copy there.
+// A status is erased line by line. Terminals such as tmux copy a screen that is erased at once to
+// their history, so each change of a table as high as the terminal would leave a copy there.
 func TestStatusLeavesNoCopies(t *testing.T) {
 	t.Parallel()
 	file, err := os.Open(os.DevNull)

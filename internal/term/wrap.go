@@ -19,10 +19,10 @@ func (s *Screen) Wrapped(text string) string {
 	return strings.Join(lines, "\n")
 }
 
-// WrapLine breaks a line that is longer than width columns between words. A line of a table continues
-// below its last column, an indented line below its first word, and any other line below the given
-// number of columns. Commands to copy and words such as addresses stay whole, also if they are longer
-// than width.
+// WrapLine breaks a line that is longer than width columns between words. A line of a table
+// continues below its last column, an indented line below its first word, and any other line below
+// the given number of columns. Commands to copy and words such as addresses stay whole, also if
+// they are longer than width.
 func WrapLine(line string, width, hang int) string {
 	if textColumns(line) <= width || isCommandLine(line) {
 		return line
@@ -50,8 +50,8 @@ func fitsColumn(words []string, columns, width int) bool {
 	return columns <= width/2 && (columns+longest <= width || movedColumn+longest > width)
 }
 
-// moveColumn returns the words of a line of a table, without its indentation, so that its last column
-// gets a line of its own.
+// moveColumn returns the words of a line of a table, without its indentation, so that its last
+// column gets a line of its own.
 func moveColumn(line string, width int) []string {
 	indent, _ := MeasureIndent(line)
 	first := len(line) - len(strings.TrimLeft(line, " "))
@@ -78,14 +78,14 @@ func MeasureIndent(line string) (indent int, isTable bool) {
 	if at := strings.LastIndex(line[indent:], "  "); at >= 0 {
 		return indent + at + len("  "), true
 	}
-	if mark, _, ok := strings.Cut(line[indent:], " "); ok && indent > 0 && strings.Contains("→ ✓ ✗ ! – · | + -", escapeSequence.ReplaceAllString(mark, "")) {
+	if mark, _, ok := strings.Cut(line[indent:], " "); ok && indent > 0 && strings.Contains("→ ✓ ✗ ! – · | + -", escapeSequence().ReplaceAllString(mark, "")) {
 		indent += len(mark) + len(" ")
 	}
 	return indent, false
 }
 
-// commandNames are the names of dowel's commands. In a sentence, another word after dowel belongs to
-// no command.
+// commandNames are the names of dowel's commands. In a sentence, another word after dowel belongs
+// to no command.
 var commandNames = []string{
 	"add", "auth", "call", "chat", "complete", "completion", "config", "console", "discover", "doctor", "down", "export", "help", "import", "login", "logout", "models",
 	"prompt", "prompts", "read", "resources", "restart", "run", "search", "serve", "servers", "service", "status", "task", "tools", "trust", "up", "version", "watch", "wire",
@@ -166,4 +166,4 @@ func wrapFrom(words []string, width, first, rest int) (lines []string) {
 }
 
 // textColumns returns the width of text without its styles.
-func textColumns(text string) int { return TextWidth(escapeSequence.ReplaceAllString(text, "")) }
+func textColumns(text string) int { return TextWidth(escapeSequence().ReplaceAllString(text, "")) }

@@ -17,8 +17,8 @@ type ownLimitsKey struct{}
 
 type ownLimits struct{ idle, total bool }
 
-// WithOwnLimits returns a context for a request with limits of its own, which replace [DefaultIdle],
-// [DefaultTotal] or both. No limit is a limit of its own too.
+// WithOwnLimits returns a context for a request with limits of its own, which replace
+// [DefaultIdle], [DefaultTotal] or both. No limit is a limit of its own too.
 func WithOwnLimits(ctx context.Context, idle, total bool) context.Context {
 	if !idle && !total {
 		return ctx

@@ -3,6 +3,7 @@
 package toolheader
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -42,6 +43,9 @@ func List(schema json.RawMessage) ([]Header, error) {
 	if depth := rawjson.Depth(schema); depth > maxDepth {
 		return nil, fmt.Errorf("nested %d levels deep, more than %d", depth, maxDepth)
 	}
+	if !mayHoldKeyword(schema) {
+		return nil, nil
+	}
 	w := &schemaWalk{taken: make(map[string]string)}
 	if err := w.walkReachable(schema, nil); err != nil {
 		return nil, err
@@ -50,6 +54,12 @@ func List(schema json.RawMessage) ([]Header, error) {
 }
 
 const keyword = "x-mcp-header"
+
+// mayHoldKeyword reports whether the keyword may be in a schema: it is written out, or there is an
+// escape. Other schemas need no walk.
+func mayHoldKeyword(schema []byte) bool {
+	return bytes.Contains(schema, []byte(keyword)) || bytes.IndexByte(schema, '\\') >= 0
+}
 
 // maxDepth limits the nesting of a schema. The walk reads each byte once per level above it, so a
 // large and deep schema would be slow.

@@ -54,6 +54,7 @@ func TestHeaderViolations(t *testing.T) {
 		{`{"$defs":{"d":` + marked + `},"properties":{"a":{"$ref":"#/$defs/d"}}}`, `below $defs`},
 		{`{"definitions":{"d":{"properties":{"x":{"items":` + marked + `}}}}}`, `x-mcp-header below definitions`},
 		{`{`, `malformed JSON`},
+		{property(`{"type":"number","x\u002dmcp-header":"A"}`), `the type must be string, integer or boolean`},
 		{strings.Repeat(`{"not":`, 300) + `{}` + strings.Repeat(`}`, 300), `nested 301 levels deep, more than 128`},
 		{property(`{"type":"string","type":"number","x-mcp-header":"A"}`), `two members of one name`},
 	} {

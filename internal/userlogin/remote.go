@@ -13,10 +13,10 @@ import (
 	"github.com/dowel-mcp/dowel/internal/timeout"
 )
 
-// replicas connects the pages of several replicas. A flow runs at the replica that has begun it: its id
-// and the names of its cookies begin with the instance. Another replica passes the requests of
-// browsers on, and asks again and again for the answer, because a step of a login takes longer than a
-// message between replicas may.
+// replicas connects the pages of several replicas. A flow runs at the replica that has begun it:
+// its id and the names of its cookies begin with the instance. Another replica passes the requests
+// of browsers on, and asks again and again for the answer, because a step of a login takes longer
+// than a message between replicas may.
 type replicas struct {
 	pages    *Pages
 	network  replica.Network // nil without replicas
@@ -101,8 +101,8 @@ func (s *replicas) instanceOf(id string) (instance string, ok bool) {
 	return instance, instance != s.instance
 }
 
-// send sends a message to another instance and returns its answer.
-func (s *replicas) send(ctx context.Context, to string, m remoteMessage) (answer remoteMessage, err error) {
+// sendMessage sends a message to another instance and returns its answer.
+func (s *replicas) sendMessage(ctx context.Context, to string, m remoteMessage) (answer remoteMessage, err error) {
 	data, err := json.Marshal(m)
 	if err != nil {
 		return answer, err
@@ -134,7 +134,7 @@ func (s *replicas) receive(_ context.Context, data []byte) ([]byte, error) {
 		}
 		p.mu.Unlock()
 	case openPage:
-		answer.Ticket = s.open(m)
+		answer.Ticket = s.openRemote(m)
 	case askAnswer:
 		p.mu.Lock()
 		a := s.answers[m.Ticket]
@@ -154,8 +154,8 @@ func (s *replicas) receive(_ context.Context, data []byte) ([]byte, error) {
 	return json.Marshal(answer)
 }
 
-// open serves a request of another replica's browser and returns the ticket of its answer.
-func (s *replicas) open(m remoteMessage) (ticket string) {
+// openRemote serves a request of another replica's browser and returns the ticket of its answer.
+func (s *replicas) openRemote(m remoteMessage) (ticket string) {
 	ctx, cancel := context.WithTimeout(s.pages.ctx, answerTimeout)
 	a := &remoteAnswer{done: make(chan struct{}), cancel: cancel}
 	ticket = rand.Text()
@@ -187,8 +187,8 @@ func (s *replicas) drop(ticket string) {
 	}
 }
 
-// serveRemotely passes a request on to the replica that runs its flow. It returns false if this replica
-// runs the flow, or if the flow is unknown.
+// serveRemotely passes a request on to the replica that runs its flow. It returns false if this
+// replica runs the flow, or if the flow is unknown.
 func (s *replicas) serveRemotely(w http.ResponseWriter, r *http.Request) bool {
 	owner, ok := s.ownerOf(r)
 	if !ok {
@@ -228,7 +228,7 @@ func (s *replicas) ownerOf(r *http.Request) (instance string, ok bool) {
 			continue
 		}
 		asked[other] = true
-		if answer, err := s.send(r.Context(), other, remoteMessage{Kind: askStep, State: state}); err == nil && answer.Known {
+		if answer, err := s.sendMessage(r.Context(), other, remoteMessage{Kind: askStep, State: state}); err == nil && answer.Known {
 			return other, true
 		}
 	}
@@ -239,9 +239,9 @@ func (s *replicas) ownerOf(r *http.Request) (instance string, ok bool) {
 func (s *replicas) pass(r *http.Request, owner string) (answer remoteMessage, err error) {
 	ctx, cancel := context.WithTimeout(r.Context(), answerTimeout)
 	defer cancel()
-	opened, err := s.send(ctx, owner, remoteMessage{Kind: openPage, Target: r.URL.RequestURI(), Cookie: ownCookies(r)})
+	opened, err := s.sendMessage(ctx, owner, remoteMessage{Kind: openPage, Target: r.URL.RequestURI(), Cookie: ownCookies(r)})
 	for err == nil {
-		if answer, err = s.send(ctx, owner, remoteMessage{Kind: askAnswer, Ticket: opened.Ticket}); err != nil || answer.Status != 0 {
+		if answer, err = s.sendMessage(ctx, owner, remoteMessage{Kind: askAnswer, Ticket: opened.Ticket}); err != nil || answer.Status != 0 {
 			break
 		}
 		err = timeout.Sleep(ctx, remotePause)
@@ -249,8 +249,8 @@ func (s *replicas) pass(r *http.Request, owner string) (answer remoteMessage, er
 	return answer, err
 }
 
-// ownCookies returns the cookies of these pages among those of a browser. Others on the host do not
-// concern the other replica, and may be secret.
+// ownCookies returns the cookies of these pages and drops the browser's other cookies. Other pages
+// of the host do not concern the other replica, and their cookies may be secret.
 func ownCookies(r *http.Request) (all []string) {
 	for _, c := range r.Cookies() {
 		if strings.HasPrefix(strings.TrimPrefix(c.Name, "__Host-"), cookiePrefix) {
@@ -264,16 +264,16 @@ func flowKey(server, principal string) string {
 	return replica.KeyOf("user-login", server+"\x00"+principal)
 }
 
-// announce tells the other replicas of a flow. If one of them has a flow of the same user, it returns
-// the id of that.
-func (s *replicas) announce(ctx context.Context, f *flow) (id string, err error) {
+// announceFlow tells the other replicas of a flow. If one of them has a flow of the same user, it
+// returns the id of that.
+func (s *replicas) announceFlow(ctx context.Context, f *flow) (id string, err error) {
 	if s.network == nil {
 		return f.id, nil
 	}
 	err = replica.Update(ctx, s.values, flowKey(f.Server, f.Principal), flowLifetime, func(value []byte) ([]byte, error) {
 		id = f.id
 		if other, ok := s.instanceOf(string(value)); ok {
-			if answer, err := s.send(ctx, other, remoteMessage{Kind: askFlow, Flow: string(value)}); err == nil && answer.Known {
+			if answer, err := s.sendMessage(ctx, other, remoteMessage{Kind: askFlow, Flow: string(value)}); err == nil && answer.Known {
 				id = string(value)
 			}
 		}
@@ -296,7 +296,7 @@ func (s *replicas) awaitRemotely(ctx context.Context, server, principal string) 
 		return nil
 	}
 	for {
-		switch answer, err := s.send(ctx, owner, remoteMessage{Kind: askFlow, Flow: string(value)}); {
+		switch answer, err := s.sendMessage(ctx, owner, remoteMessage{Kind: askFlow, Flow: string(value)}); {
 		case err != nil:
 			return err
 		case answer.Failed != "":

@@ -1,11 +1,11 @@
 // Package userlogin lets the users of a gateway log in at its upstreams with a browser. A user gets
-// the address of a page by a URL elicitation; the page checks that its visitor is this user, and
-// then sends the visitor to the authorization server of the upstream.
+// the address of a page by a URL elicitation. The page checks that this user has opened it, and
+// then sends the browser to the authorization server of the upstream.
 //
-// An address alone proves nothing: a user can send it to another one, so that the other one logs in
-// for the account of the first (client/elicitation: phishing). So a visitor first logs in at the
-// gateway's own authorization server, for a token for the gateway. Its principal must be the
-// principal of the request that was refused. A cookie binds all steps of a visit to one browser.
+// An address alone proves nothing: a user can send it to another one, so that the other one logs
+// in for the account of the first (client/elicitation: phishing). So the page begins with a login
+// at the gateway's own authorization server, for a token for the gateway. Its principal must be
+// the principal of the refused request. A cookie binds all steps of an attempt to one browser.
 package userlogin
 
 import (
@@ -61,7 +61,7 @@ type Login struct {
 	Server    string // name of the upstream
 	Principal string // of the request that the upstream refused
 	Issuer    string // authorization server of the gateway that knows the principal
-	// Run logs in. login sends the visitor's browser to the authorization server of the upstream.
+	// Run logs in. login sends the user's browser to the authorization server of the upstream.
 	Run func(ctx context.Context, login auth.Login) error
 }
 
@@ -98,7 +98,7 @@ type flow struct {
 
 	timer *time.Timer
 
-	visit *visit // the newest one; guarded by Pages.mu
+	attempt *loginAttempt // the newest one; guarded by Pages.mu
 }
 
 // New returns the pages of a gateway. Call [Pages.Close] at its end.
@@ -123,7 +123,7 @@ func (p *Pages) Begin(ctx context.Context, l Login) (address string, err error) 
 		return "", err
 	}
 	if isNew {
-		p.announce(ctx, f)
+		p.announceFlow(ctx, f)
 	}
 	select {
 	case <-f.announced:
@@ -133,13 +133,13 @@ func (p *Pages) Begin(ctx context.Context, l Login) (address string, err error) 
 	}
 }
 
-// announce makes the address of a new flow known. Another replica may have a flow of the same user: that
-// one counts.
-func (p *Pages) announce(ctx context.Context, f *flow) {
+// announceFlow makes the address of a new flow known. Another replica may have a flow of the same
+// user: that one counts.
+func (p *Pages) announceFlow(ctx context.Context, f *flow) {
 	defer close(f.announced)
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), announceTimeout) // others wait for it, too
 	defer cancel()
-	id, err := p.remote.announce(ctx, f)
+	id, err := p.remote.announceFlow(ctx, f)
 	f.address, f.refused = p.opts.URL+Prefix+id, err
 	if err != nil || id != f.id {
 		p.finish(f, errors.New("the login has begun at another replica"))
@@ -192,8 +192,8 @@ func (p *Pages) finish(f *flow, err error) {
 	f.timer.Stop()
 	delete(p.flows, f.id)
 	delete(p.users, user{f.Server, f.Principal})
-	if f.visit != nil {
-		f.visit.cancel()
+	if f.attempt != nil {
+		f.attempt.cancel()
 	}
 	f.err = err
 	close(f.done)
@@ -223,8 +223,8 @@ func (p *Pages) Close() {
 	p.work.Wait()
 }
 
-// identify returns the principal whom the visitor's browser proves at the authorization server of
-// the gateway. Its token is for the gateway, and is not kept.
+// identify lets the browser's user log in at the authorization server of the gateway, and returns
+// the principal. Its token is for the gateway, and is not kept.
 func (p *Pages) identify(ctx context.Context, issuer string, login auth.Login) (principal string, err error) {
 	self, err := url.Parse(p.opts.Resource)
 	if err != nil {
@@ -256,7 +256,7 @@ func (p *Pages) identify(ctx context.Context, issuer string, login auth.Login) (
 }
 
 // registrations is a store that keeps the registration of the gateway at its authorization servers,
-// and no tokens: each visitor must log in.
+// and no tokens: each user must log in.
 type registrations struct{ auth.Store }
 
 // Update implements [auth.Store].

@@ -32,8 +32,8 @@ func (slowCluster) Put(context.Context, string, []byte, uint64, time.Duration) (
 	return 2, nil
 }
 
-// Requests of one user that begin a login at the same time get the same address: that of the replica
-// which has a login of the user already.
+// Requests of one user that begin a login at the same time get the same address: the address of the
+// replica which has a login of the user already.
 func TestBeginWaitsForTheOtherReplicas(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := slowCluster{flow: "login-ABCDEFGHIJ-XYZ"}

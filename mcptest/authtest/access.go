@@ -204,8 +204,8 @@ func (s *Server) revokeFamily(family string) {
 	}
 }
 
-// Revoke revokes all access tokens and refresh tokens if tokens is true. If clients is true, it removes
-// the clients that were registered dynamically, as servers do that clean up.
+// Revoke revokes all access tokens and refresh tokens if tokens is true. If clients is true, it
+// removes the clients that were registered dynamically, as servers do that clean up.
 func (s *Server) Revoke(tokens, clients bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -15,7 +15,7 @@ import (
 	"github.com/dowel-mcp/dowel/internal/oauth"
 )
 
-// Resource is a protected resource of a server: an HTTP handler that wants an access token, with
+// Resource is a protected resource of a server: an HTTP endpoint that wants an access token, with
 // the metadata of RFC 9728. Do not copy it as a resource server: it looks tokens up where they
 // were issued. Package auth/resource verifies them.
 type Resource struct {
@@ -34,7 +34,7 @@ type Resource struct {
 func (s *Server) Protect(t testing.TB, handler http.Handler, scopes ...string) *Resource {
 	t.Helper()
 	p := &Resource{handler: handler, issuer: s, scopes: scopes}
-	listening := httptest.NewUnstartedServer(p)
+	listening := httptest.NewUnstartedServer(http.HandlerFunc(p.serveRequest))
 	p.URL = "http://" + listening.Listener.Addr().String() + "/mcp"
 	s.mu.Lock()
 	s.protected = append(s.protected, p.URL)
@@ -50,8 +50,8 @@ func (s *Server) isProtected(resource string) bool {
 	return slices.Contains(s.protected, resource)
 }
 
-// SetServer moves the resource to another authorization server, unless s is nil, and changes the scopes
-// that a request needs, unless the call names no scopes.
+// SetServer moves the resource to another authorization server, unless s is nil, and changes the
+// scopes that a request needs, unless the call names no scopes.
 func (p *Resource) SetServer(s *Server, scopes ...string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -90,8 +90,8 @@ func calledTool(r *http.Request) string {
 	return call.Params.Name
 }
 
-// ServeHTTP answers a request for the metadata, or checks the token and calls the handler.
-func (p *Resource) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+// serveRequest answers a request for the metadata, or checks the token and calls the handler.
+func (p *Resource) serveRequest(w http.ResponseWriter, r *http.Request) {
 	p.mu.Lock()
 	s, scopes := p.issuer, slices.Clone(p.scopes)
 	if r.URL.Path == "/mcp" {

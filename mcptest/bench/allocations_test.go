@@ -39,10 +39,11 @@ func TestAllocations(t *testing.T) {
 
 var dialed = map[string]*client.Client{}
 
-// dowelFor dials each medium once.
+// dowelFor dials each medium once in a test.
 func dowelFor(t *testing.T, medium string) *client.Client {
 	if dialed[medium] == nil {
 		dialed[medium] = dowelOver(t, medium)
+		t.Cleanup(func() { delete(dialed, medium) }) // the test may run again
 	}
 	return dialed[medium]
 }

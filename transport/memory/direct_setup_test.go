@@ -16,7 +16,8 @@ import (
 	"github.com/dowel-mcp/dowel/transport/overconn"
 )
 
-// wired hides that the ends of a pipe are in one process, so that each frame waits for a reading loop.
+// wired hides that the ends of a pipe are in one process, so that each frame waits for a reading
+// loop.
 type wired struct{ transport.Conn }
 
 func (w wired) TryWrite(frame []byte) bool { return w.Conn.(transport.TryWriter).TryWrite(frame) }

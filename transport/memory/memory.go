@@ -1,7 +1,7 @@
 // Package memory connects a client to a server in the same process. Every message is encoded and
 // decoded as on any other transport, which makes it the transport for tests:
 //
-//	c, err := client.Dial(ctx, memory.Dialer(handler))
+//	c, err := client.Dial(ctx, memory.Dialer(handler), nil)
 //
 // [Pipe] returns the two ends of a connection, for tests of other transports.
 package memory

@@ -12,24 +12,24 @@ import (
 // Pipe returns the two ends of a connection. Closing either end closes both. Frames that were
 // written before can still be read.
 func Pipe() (a, b transport.Conn) {
-	there, back := newLane(), newLane()
-	p := &pipe{done: make(chan struct{}), lanes: [2]*lane{there, back}}
+	there, back := newDirection(), newDirection()
+	p := &pipe{done: make(chan struct{}), directions: [2]*direction{there, back}}
 	return &pipeEnd{p, there, back}, &pipeEnd{p, back, there}
 }
 
-// pipe is the shared state of both ends. Close closes done, which wakes writers, and never the frame
-// channels, because writers may be active. It wakes a waiting Read with a nil frame, so that Read
-// waits on one channel instead of two, which takes half the time.
+// pipe is the shared state of both ends. Close closes done, which wakes writers, and never the
+// frame channels, because writers may be active. It wakes a waiting Read with a nil frame, so that
+// Read waits on one channel instead of two, which takes half the time.
 type pipe struct {
-	once  sync.Once
-	done  chan struct{}
-	lanes [2]*lane
+	once       sync.Once
+	done       chan struct{}
+	directions [2]*direction
 }
 
 // pipeEnd implements [transport.Conn] and [direct.Conn].
 type pipeEnd struct {
 	*pipe
-	in, out *lane
+	in, out *direction
 }
 
 // Read implements [transport.Conn]. The frame that it returned last counts as handled when it is
@@ -115,13 +115,13 @@ func (e *pipeEnd) Deliver(frame []byte, s direct.Sending) bool {
 
 func (e *pipeEnd) Close() error {
 	e.once.Do(func() {
-		for _, l := range e.lanes {
-			l.isClosed.Store(true)
+		for _, d := range e.directions {
+			d.isClosed.Store(true)
 		}
 		close(e.done)
-		for _, l := range e.lanes {
+		for _, d := range e.directions {
 			select {
-			case l.frames <- nil:
+			case d.frames <- nil:
 			default: // full: Read is not waiting
 			}
 		}

@@ -20,13 +20,17 @@ func (s *Server) servePOST(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	ss, ok := s.sessions.Find(id)
+	if owner := s.peers.ownerOf(id); !ok && owner != "" {
+		s.forwardPOST(w, r, owner, id)
+		return
+	}
 	if !ok {
 		s.refuseUnknown(w)
 		return
 	}
 	principal := s.opts.Principal(r)
 	if principal.ID != ss.principal.ID {
-		httpwire.Refuse(w, http.StatusForbidden, "the session belongs to another principal")
+		refuseOther(w)
 		return
 	}
 	frame, ok := s.bodies.Read(w, r, principal)
@@ -47,7 +51,16 @@ func (s *Server) refuseUnknown(w http.ResponseWriter) {
 		httpwire.RefuseBusy(w, jsonrpc.ID{}, httpwire.ErrShutdown.Error(), retryAfter)
 		return
 	}
+	refuseEnded(w)
+}
+
+func refuseEnded(w http.ResponseWriter) {
 	httpwire.Refuse(w, http.StatusNotFound, "the session is unknown, or its stream has ended: open a stream with GET and initialize again")
+}
+
+// refuseOther refuses a message of another principal than the session's.
+func refuseOther(w http.ResponseWriter) {
+	httpwire.Refuse(w, http.StatusForbidden, "the session belongs to another principal")
 }
 
 // checkMessage reports whether a body can be passed to the session. It refuses a body that is not

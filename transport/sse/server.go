@@ -2,7 +2,6 @@ package sse
 
 import (
 	"context"
-	"crypto/rand"
 	"net/http"
 	"net/url"
 	"strings"
@@ -22,6 +21,7 @@ type Server struct {
 	opts     streamable.Options
 	bodies   *httpwire.BodyReader
 	sessions httpwire.Registry[*session]
+	peers    peers
 }
 
 // Handler returns an endpoint that serves h. Mount it at any one path, by convention "/sse".
@@ -35,10 +35,13 @@ type Server struct {
 //   - Only revisions with a handshake are served; others in Revisions are ignored.
 //   - A session belongs to the principal that opened its stream: messages of others are refused.
 //   - A session counts as a stream of the Quota.
-//   - Of Sessions, only Idle applies. It ends a session if its client has sent nothing for this time and no call
-//     is in flight; 0 disables it, because keep-alives detect a client that has disconnected, and
-//     most clients of this transport do not reconnect. A stream without any message ends after one
-//     minute in any case.
+//   - Of Sessions, only Idle and Keys apply. Idle ends a session if its client has sent nothing for
+//     this time and no call is in flight; 0 disables it, because keep-alives detect a client that
+//     has disconnected, and most clients of this transport do not reconnect. A stream without any
+//     message ends after one minute in any case.
+//   - The keys of a cluster make the endpoint one of several replicas: it passes a message to the
+//     replica with the stream of its session. That message may have the size that the cluster
+//     carries. Other keys are not used: the ids of sessions are not sealed.
 //   - JSONFor does not apply.
 func Handler(h mcp.Handler, opts *streamable.Options) *Server {
 	if opts == nil {
@@ -46,6 +49,7 @@ func Handler(h mcp.Handler, opts *streamable.Options) *Server {
 	}
 	s := &Server{handler: h, scopes: httpwire.NewScopeChecker(h), opts: withDefaults(*opts)}
 	s.bodies = httpwire.NewBodyReader(s.opts.MaxBody, s.opts.BodyTimeout, s.opts.Quota)
+	s.joinReplicas()
 	return s
 }
 
@@ -88,6 +92,9 @@ func (s *Server) serveGET(w http.ResponseWriter, r *http.Request) {
 // calls in flight and their questions, and ends the streams. If ctx ends first, Shutdown cuts off
 // the streams and returns the cause of ctx.
 func (s *Server) Shutdown(ctx context.Context) error {
+	if s.peers.leave != nil {
+		defer s.peers.leave() // after the answers that calls in flight wait for
+	}
 	return s.sessions.Shutdown(ctx, func(ss *session) { ss.cancel(httpwire.ErrShutdown) }, func(ss *session) { ss.hangUp(httpwire.ErrShutdown) })
 }
 
@@ -96,9 +103,6 @@ const retryAfter = 5 * time.Second
 
 // sessionParameter is the query parameter of a POST that names the session.
 const sessionParameter = "sessionId"
-
-// newSessionID returns an id of 130 random bits.
-func newSessionID() string { return rand.Text() }
 
 // endpointReference returns where the client of r sends its messages: the last path segment of the
 // address that it has requested, before http.StripPrefix changed it. The query keeps its

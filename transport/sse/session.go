@@ -47,7 +47,7 @@ var (
 )
 
 func newSession(s *Server, w http.ResponseWriter, p mcp.Principal, c quota.Client) *session {
-	ss := &session{server: s, id: newSessionID(), principal: p, incoming: make(chan message), readEnd: make(chan struct{})}
+	ss := &session{server: s, id: s.peers.newSessionID(), principal: p, incoming: make(chan message), readEnd: make(chan struct{})}
 	ss.account = quota.Account{Quota: s.opts.Quota, Client: c}
 	ss.events = eventstream.NewWriter(w, eventstream.WriterOptions{KeepAlive: s.opts.KeepAlive, Account: ss.account, KeepAtLimit: true})
 	ss.life, ss.cancel = context.WithCancelCause(context.Background())

@@ -48,8 +48,8 @@ type Command struct {
 	// negative means no time.
 	KillAfter time.Duration
 
-	// KeepDetached lets processes live on that have left the child's process group, such as a daemon
-	// that other programs use too. By default they end with the tree; see [Child].
+	// KeepDetached lets processes live on that have left the child's process group, such as a
+	// daemon that other programs use too. By default they end with the tree; see [Child].
 	KeepDetached bool
 }
 
@@ -73,8 +73,6 @@ type Child interface {
 	// StderrTail returns the last lines of stderr as valid UTF-8, without the frames of stack
 	// traces, control characters and terminal escape sequences. At most 64 KiB are kept.
 	StderrTail(lines int) string
-	// Exited returns a channel that is closed when the process has exited.
-	Exited() <-chan struct{}
 	// ExitError returns nil while the process runs, and its [*ExitError] afterwards, even if the
 	// exit status is 0.
 	ExitError() error
@@ -94,7 +92,8 @@ func ChildOf(t mcp.Transport) Child {
 //
 //   - Command, the Path of the [Command];
 //   - State, the [*os.ProcessState], or nil if the exit status is unknown;
-//   - Stderr, the last lines of stderr without the frames of stack traces, at most 10 lines and 2 KiB;
+//   - Stderr, the last lines of stderr without the frames of stack traces, at most 10 lines and 2
+//     KiB;
 //   - Closed, which reports whether the exit followed the end of the connection.
 //
 // The method ExitCode returns the exit status, or -1 if a signal ended the process.

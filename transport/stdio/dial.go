@@ -63,7 +63,7 @@ func (c Command) dialOnce(ctx context.Context, in mcp.Inbound, opts transport.Cl
 	} else {
 		_ = conn.Close() // err says more
 	}
-	phase := watch.stop()
+	phase := watch.endWatch()
 	switch {
 	case err != nil && conn.endsInBackground():
 		return nil, &process.EndingError{Err: withStderr(describeInterruption(ctx, err, phase), child), Child: child}
@@ -121,10 +121,10 @@ func (c *childConn) Read() ([]byte, error) {
 	return nil, c.explainEnd(err)
 }
 
-// explainEnd returns the error for a stream that has ended with err. It waits up to a second for
-// the exit that most likely ended it.
+// explainEnd returns the error for a stream that has ended with err. It waits for the exit that
+// most likely ended it: on a busy machine, a process may take seconds between the two.
 func (c *childConn) explainEnd(err error) error {
-	const moment = time.Second
+	const moment = 5 * time.Second
 	timer := time.NewTimer(moment)
 	defer timer.Stop()
 	select {

@@ -3,7 +3,7 @@
 //
 // [Serve] makes the running program a server:
 //
-//	s := server.New("hello", "1.0")
+//	s := server.New("hello", "1.0", nil)
 //	// … add tools
 //	err := stdio.Serve(ctx, s) // returns nil when the client has closed standard input
 //
@@ -12,7 +12,7 @@
 //
 // A [Command] is a server to start as a child process. It is a [transport.Dialer]:
 //
-//	c, err := client.Dial(ctx, stdio.Command{Path: "npx", Args: []string{"-y", "some-server"}})
+//	c, err := client.Dial(ctx, stdio.Command{Path: "npx", Args: []string{"-y", "some-server"}}, nil)
 //	defer c.Close() // ends the process and everything that it has started
 //
 // Three problems of such servers are solved here. A program that the user has in a terminal is
@@ -20,6 +20,6 @@
 // outlives its client, not even after SIGKILL (see [Child] for the exceptions). And an error
 // contains the exit status and the last lines of stderr (see [ExitError]).
 //
-// The same wire format works on any stream of bytes: [ServeStream] and [Stream] use a socket, for
-// example, and [Conn] is the [transport.Conn] underneath.
+// The same wire format works on any stream of bytes, such as a socket: [ServeStream] serves on it,
+// client.Dial takes it as a target, and [Conn] is the [transport.Conn] underneath.
 package stdio

@@ -17,7 +17,7 @@ type startWatch struct {
 	ctx     context.Context
 	child   *process.Child
 	serving chan struct{} // closed when messages can be sent: no runner is known to be at work
-	done    chan struct{} // closed by stop
+	done    chan struct{} // closed by endWatch
 	ended   chan struct{} // closed when the goroutine has ended
 
 	mu    sync.Mutex
@@ -37,7 +37,7 @@ func watchStart(ctx context.Context, child *process.Child) *startWatch {
 	return w
 }
 
-// watch looks at the process until stop is called or it exits.
+// watch looks at the process until endWatch is called or it exits.
 func (w *startWatch) watch(isServing bool) {
 	defer close(w.ended)
 	for pause := minLook; ; pause = min(2*pause, maxLook) {
@@ -78,8 +78,8 @@ func (w *startWatch) look() (isServing bool) {
 	return !installs || install.IsGuess
 }
 
-// stop ends the watch and returns the last phase.
-func (w *startWatch) stop() startphase.Phase {
+// endWatch ends the watch and returns the last phase.
+func (w *startWatch) endWatch() startphase.Phase {
 	close(w.done)
 	<-w.ended
 	w.mu.Lock()

@@ -156,6 +156,7 @@ func (c *carrier) newRequest(ctx context.Context, method string, m *calling.Outb
 	r.Method, r.Header = method, make(http.Header, 8)
 	if m.Frame != nil {
 		r.ContentLength = int64(len(m.Frame))
+		// net/http knows these types: it sends such a body together with the header.
 		r.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(m.Frame)), nil }
 		r.Body, _ = r.GetBody()
 	}

@@ -65,6 +65,9 @@ type clientTransport struct {
 	carrier *carrier
 }
 
+// HasSession reports whether the server has opened a session.
+func (c *clientTransport) HasSession() bool { return c.carrier.sessionID() != "" }
+
 // RoundTrip implements [mcp.Transport]. The server may refuse a tool call because the header fields
 // do not mirror its arguments. Then the tool's definition has changed: RoundTrip reads the list of
 // tools and makes the call once more.

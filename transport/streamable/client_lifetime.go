@@ -10,7 +10,8 @@ import (
 // allocations in net/http.
 type lifetime struct {
 	context.Context
-	abort context.CancelFunc
+	abort   context.CancelFunc
+	release func() // gives it back to its pool; made once, since a function for each transfer would be an allocation
 }
 
 // lifetimePool holds lifetimes that no transfer uses. The zero value is empty. It is safe for
@@ -31,6 +32,7 @@ func (p *lifetimePool) takeLifetime(life context.Context) *lifetime {
 	}
 	l := &lifetime{}
 	l.Context, l.abort = context.WithCancel(life)
+	l.release = func() { p.putLifetime(l) }
 	return l
 }
 
@@ -51,7 +53,7 @@ func (p *lifetimePool) putLifetime(l *lifetime) {
 func (c *carrier) withLifetime(ctx context.Context) (_ context.Context, abort, done func()) {
 	if ctx.Done() == nil {
 		l := c.lifetimes.takeLifetime(c.life)
-		return carrierContext{l, ctx}, l.abort, func() { c.lifetimes.putLifetime(l) }
+		return carrierContext{l, ctx}, l.abort, l.release
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	stop := context.AfterFunc(c.life, cancel)

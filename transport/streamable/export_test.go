@@ -30,8 +30,8 @@ func (s *Server) Sessions() int {
 	return s.sessions.sessions.Len()
 }
 
-// EndIdleSessions ends the sessions that are not in use at this moment, as the sweep does for those
-// that were not used for Options.Sessions.Idle.
+// EndIdleSessions ends the sessions that are not in use at this moment. The sweep ends a session
+// only after Options.Sessions.Idle.
 func (s *Server) EndIdleSessions() { s.sessions.endIdleSessions(0) }
 
 // SessionConns returns how many GET connections the session streams have, with those on standby.

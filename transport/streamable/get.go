@@ -110,8 +110,8 @@ type getConn struct {
 type getTarget interface {
 	// joinConn makes the connection the stream's own if the client has missed no event after last.
 	// Otherwise it returns the events, which the caller sends before it tries again. name and last
-	// are empty for a client that does not resume. joined is false if the stream has ended, or if the
-	// store cannot tell what the client has missed.
+	// are empty for a client that does not resume. joined is false if the stream has ended, or if
+	// the store cannot tell what the client has missed.
 	joinConn(c *getConn, name, last string, h requestHold) (joined bool, missed []missedEvent)
 	// removeConn removes the connection from the stream, if it still belongs to it.
 	removeConn(conn *eventstream.Writer)

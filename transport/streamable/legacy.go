@@ -145,8 +145,9 @@ func (ss *session) serveRequest(msg jsonrpc.Message, a *answerStream) []byte {
 	})
 	switch msg.Method {
 	case mcpwire.MethodSetLevel, mcpwire.MethodSubscribe, mcpwire.MethodUnsubscribe:
-		if err := ss.saveSettings(context.WithoutCancel(r.Context())); err != nil {
+		if err := ss.saveSettings(context.WithoutCancel(r.Context()), msg); err != nil {
 			ss.server.opts.Logger.Warn("a setting of a client could not be stored", "method", msg.Method, "err", err)
+			return jsonrpc.AppendError(nil, msg.ID, mcp.Errorf(jsonrpc.CodeInternal, "the setting could not be stored: try again"))
 		} else if ss.server.replicas != nil {
 			ss.server.tellPeers(ss.server.newPeerMessage(r, ss, peerSet)) // one of them may carry the session stream
 		}

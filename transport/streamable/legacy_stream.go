@@ -31,6 +31,7 @@ type legacyStream struct {
 	hold        requestHold         // keeps the HTTP request of conn from returning
 	opening     []byte              // sent before the next event on conn
 	hasEventIDs bool                // the client has an event id to resume from
+	hasUnstored bool                // an event could not be stored, so that a client which resumes may miss it
 	ended       bool                // nothing is written any more
 }
 
@@ -114,6 +115,7 @@ func (l *legacyStream) storeEvent(frame []byte) string {
 		return ""
 	}
 	if err != nil {
+		l.hasUnstored = true
 		l.session.server.opts.Logger.Warn("an event could not be stored", "err", err)
 		return ""
 	}
@@ -134,15 +136,17 @@ func (l *legacyStream) encodeEvent(frame []byte) []byte {
 }
 
 // missedEvents returns the events after the one with id last. After [ErrEventGone], nothing can be
-// sent again, and the client must ask anew for what it needs. After any other error, the client must
-// try again, or it would miss events without notice.
+// sent again, and the client must ask anew for what it needs. After any other error, the client
+// must try again, or it would miss events without notice.
 func (l *legacyStream) missedEvents(r *http.Request, last string) (missed []missedEvent, err error) {
 	if last == "" {
 		return nil, nil
 	}
 	events, err := l.session.server.opts.Sessions.Events.After(r.Context(), last)
-	if err != nil {
+	if err != nil && r.Context().Err() == nil { // otherwise the client has gone
 		l.session.server.opts.Logger.Warn("events could not be sent again", "err", err)
+	}
+	if err != nil {
 		return nil, err
 	}
 	for id, data := range events {

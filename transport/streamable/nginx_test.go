@@ -350,8 +350,8 @@ func asksBehindNginx(t *testing.T, robin, sticky string) {
 	}
 }
 
-// askAtOnce makes some calls at once whose tool asks its user, and returns their outcomes: answered,
-// unanswered or an error.
+// askAtOnce makes some calls at once whose tool asks its user, and returns their outcomes:
+// answered, unanswered or an error.
 func askAtOnce(t *testing.T, c *client.Client) (got []string) {
 	t.Helper()
 	const questions = 6

@@ -105,8 +105,9 @@ func (p proxied) reverse(t *testing.T, origin *httptest.Server) http.Handler {
 		ErrorLog:  log.New(io.Discard, "", 0),
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		// Else net/http reads the rest of the body when the response begins, while the transport of the
-		// proxy reads it, too. One of the two fails now and then, and the proxy aborts the response.
+		// Else net/http reads the rest of the body when the response begins, while the
+		// transport of the proxy reads it, too. One of the two fails now and then, and the
+		// proxy aborts the response.
 		_ = http.NewResponseController(w).EnableFullDuplex() // HTTP/2 needs it not
 		proxy.ServeHTTP(w, r)
 	})

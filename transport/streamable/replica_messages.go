@@ -29,6 +29,7 @@ const (
 	peerDeliver peerKind = "deliver" // a message of the client for a call of the receiver
 	peerStream  peerKind = "stream"  // whether a stream is open
 	peerTaken   peerKind = "taken"   // the sender carries the session stream now
+	peerCarried peerKind = "carried" // the sender has carried it until then, and no change was missed
 	peerSet     peerKind = "set"     // the sender has stored other settings of the client
 )
 
@@ -70,7 +71,12 @@ func (s *Server) receivePeer(ctx context.Context, data []byte) ([]byte, error) {
 	case peerStream:
 		isDone = ss.answerStream(m.Stream) != nil
 	case peerTaken:
-		isDone = ss.releaseStream()
+		wasCarried := ss.carriesStream()
+		if isDone = ss.releaseStream(); wasCarried {
+			_, _ = s.askPeer(ctx, m.From, peerMessage{Kind: peerCarried, From: s.edge.Instance(), Session: m.Session, Principal: m.Principal}) // without it, the receiver reports more than it must
+		}
+	case peerCarried:
+		isDone = ss.noteCarried()
 	case peerSet:
 		isDone = s.sessions.syncWithStore(ctx, ss) == nil
 	}

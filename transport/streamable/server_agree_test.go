@@ -123,3 +123,85 @@ func TestEndOfASessionInUse(t *testing.T) {
 		t.Errorf("afterwards: %d", got.status)
 	}
 }
+
+// racingSessions is a store with compare-and-set. While late is set, the next change waits, after
+// it has read the record, until late is closed.
+type racingSessions struct {
+	sharedSessions
+	late    chan struct{}
+	entered chan struct{}
+}
+
+// hold waits for late, once.
+func (s *racingSessions) hold() {
+	s.mu.Lock()
+	late := s.late
+	s.late = nil
+	s.mu.Unlock()
+	if late != nil {
+		close(s.entered)
+		<-late
+	}
+}
+
+func (s *racingSessions) Save(ctx context.Context, key string, record []byte, final bool, until time.Time) error {
+	s.hold()
+	return s.sharedSessions.Save(ctx, key, record, final, until)
+}
+
+func (s *racingSessions) Update(ctx context.Context, key string, until time.Time, change func([]byte) ([]byte, bool, error)) error {
+	for {
+		read, _ := s.Load(ctx, key)
+		next, final, err := change(read)
+		if err != nil || next == nil {
+			return err
+		}
+		s.hold()
+		s.mu.Lock()
+		isStale := string(s.records[key]) != string(read)
+		s.mu.Unlock()
+		if !isStale {
+			return s.sharedSessions.Save(ctx, key, next, final, until)
+		}
+	}
+}
+
+// Two subscriptions of a client that reach two replicas at the same time are both kept.
+func TestReplicasChangeASessionAtOnce(t *testing.T) {
+	store := &racingSessions{entered: make(chan struct{})}
+	var servers [2]*server.Server
+	var urls [2]string
+	opts := streamable.Options{Sessions: streamable.SessionOptions{Keys: new(mcp.Keys), Store: store}}
+	for i := range servers {
+		s := testServer(nil)
+		for _, uri := range []string{"test://a", "test://b"} {
+			server.Resource(s, uri, "Changes.", func(context.Context, struct{}) (string, error) { return "", nil })
+		}
+		_, web := serve(t, s, opts)
+		servers[i], urls[i] = s, web.URL+"/mcp"
+	}
+	in := inSession(open(t, urls[0], mcp.Revision20251125), mcp.Revision20251125)
+	subscribe := func(i int, uri string) {
+		if got := send(t, "POST", urls[i], strings.Replace(subscribeBody, "test://a", uri, 1), in...); got.status != 200 || !strings.Contains(got.body, "result") {
+			t.Errorf("%s at replica %d: %d %s", uri, i, got.status, got.body)
+		}
+	}
+	late := make(chan struct{})
+	store.mu.Lock()
+	store.late = late
+	store.mu.Unlock()
+	var first sync.WaitGroup
+	first.Go(func() { subscribe(0, "test://a") })
+	<-store.entered
+	subscribe(1, "test://b")
+	close(late)
+	first.Wait()
+	lines, _ := stream(t, urls[1], in...)
+	until(t, lines, "id:")
+	for _, uri := range []string{"test://b", "test://a"} {
+		servers[1].Updated(uri)
+		for got := ""; !strings.Contains(got, uri); {
+			got = until(t, lines, "data:")
+		}
+	}
+}

@@ -66,7 +66,7 @@ func startReplicas(t *testing.T, n int) (all []*clusterReplica, nats *natsserver
 	return all, nats
 }
 
-// An answer that reaches another replica gets to the one that asked.
+// An answer that reaches another replica gets to the asking replica.
 func TestAnswerThroughCluster(t *testing.T) {
 	all, _ := startReplicas(t, 2)
 	in := inSession(open(t, all[0].url, mcp.Revision20251125), mcp.Revision20251125)
@@ -90,8 +90,8 @@ func TestAnswerThroughCluster(t *testing.T) {
 
 const stepsCall = `{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"steps","arguments":{}}}`
 
-// beginSteps calls the tool "steps" at a replica, lets it report a step, and cuts the connection. It
-// returns the id of the event.
+// beginSteps calls the tool "steps" at a replica, lets it report a step, and cuts the connection.
+// It returns the id of the event.
 func beginSteps(t *testing.T, r *clusterReplica, in []string) (last string) {
 	t.Helper()
 	ctx, cut := context.WithCancel(t.Context())
@@ -124,8 +124,8 @@ func beginSteps(t *testing.T, r *clusterReplica, in []string) (last string) {
 	return last
 }
 
-// A client whose connection was lost continues at another replica: it misses no event and gets none
-// twice, also those of the time without a connection.
+// A client whose connection was lost continues at another replica. It misses no event and gets none
+// twice, also from the time without a connection.
 func TestResumeThroughCluster(t *testing.T) {
 	all, _ := startReplicas(t, 2)
 	in := inSession(open(t, all[0].url, mcp.Revision20251125), mcp.Revision20251125)
@@ -179,8 +179,8 @@ func TestOwnerGone(t *testing.T) {
 	all[0].steps <- "end"
 }
 
-// A subscription and its end reach the replica that carries the session stream, though the client sends nothing
-// else there.
+// A subscription and its end reach the replica that carries the session stream, though the client
+// sends nothing else there.
 func TestSubscriptionThroughCluster(t *testing.T) {
 	all, _ := startReplicas(t, 2)
 	const uri = "test://watched"

@@ -8,7 +8,10 @@ import (
 	"sync"
 	"time"
 
+	"github.com/dowel-mcp/dowel/internal/mcpwire"
 	"github.com/dowel-mcp/dowel/internal/quota"
+	"github.com/dowel-mcp/dowel/internal/rawjson"
+	"github.com/dowel-mcp/dowel/jsonrpc"
 	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/dowel-mcp/dowel/transport/internal/serving"
 )
@@ -21,23 +24,27 @@ type session struct {
 	key        string      // names the session in the stores
 	principal  string      // the id of the principal that opened it
 	client     quota.Client
-	opened     time.Time
-	mintedHere bool // this process has made its id
+	opened     int64 // Unix time in seconds, as in the id
 	edge       *serving.Session
+	mintedHere bool // this process has made its id
 
 	// All of these are guarded by mu.
 	mu            sync.Mutex
+	isRegistered  bool // requests can find it
+	ended         bool
 	lastUsed      time.Time
 	record        sessionRecord            // as last loaded or saved
-	isRegistered  bool                     // requests can find it
+	applied       []string                 // the subscriptions of a record that this process has taken over
 	sessionStream *sessionStream           // nil until the first message or GET
 	answerStreams map[string]*answerStream // the open answers that the client can resume, by name
-	ended         bool
 }
+
+// openedAt returns when the session was opened, in whole seconds.
+func (ss *session) openedAt() time.Time { return time.Unix(ss.opened, 0) }
 
 func (s *Server) newSession(key string, p mcp.Principal, c quota.Client) *session {
 	now := time.Now()
-	return &session{server: s, key: key, principal: p.ID, client: c, opened: now, lastUsed: now}
+	return &session{server: s, key: key, principal: p.ID, client: c, opened: now.Unix(), lastUsed: now}
 }
 
 // Owner implements [quota.Session].
@@ -82,6 +89,13 @@ func (ss *session) ensureSessionStream() *sessionStream {
 	return ss.sessionStream
 }
 
+// currentSessionStream returns the session stream, or nil if it was not needed yet.
+func (ss *session) currentSessionStream() *sessionStream {
+	ss.mu.Lock()
+	defer ss.mu.Unlock()
+	return ss.sessionStream
+}
+
 // Write implements [serving.Writer] for messages that belong to no request.
 func (ss *session) Write(frame []byte) error { return ss.ensureSessionStream().Write(frame) }
 
@@ -93,7 +107,7 @@ func (ss *session) markUsed(ctx context.Context) error {
 	if ss.lastUsed.Sub(ss.record.Used) < time.Minute {
 		return nil
 	}
-	return ss.saveLocked(ctx)
+	return ss.saveLocked(ctx, noteUse)
 }
 
 // needsSave reports whether the last use of the session was not saved for a minute.
@@ -107,43 +121,104 @@ func (ss *session) needsSave() bool {
 func (ss *session) saveUse(ctx context.Context) error {
 	ss.mu.Lock()
 	defer ss.mu.Unlock()
-	return ss.saveLocked(ctx)
+	return ss.saveLocked(ctx, noteUse)
 }
 
-// saveSettings saves the log level and the subscriptions that the client has set, if they changed.
-func (ss *session) saveSettings(ctx context.Context) error {
-	level, subscriptions := ss.edge.LogLevel(), ss.edge.Subscriptions()
+// saveSettings saves the log level, or the subscription to a resource, that a request of the
+// client has set. It changes the newest record, because other requests may have reached
+// other replicas meanwhile.
+func (ss *session) saveSettings(ctx context.Context, msg jsonrpc.Message) error {
+	level, own := ss.edge.LogLevel(), ss.edge.Subscriptions()
+	isShared := !ss.server.hasPrivateStore()
 	ss.mu.Lock()
 	defer ss.mu.Unlock()
-	if level == ss.record.LogLevel && slices.Equal(subscriptions, ss.record.Subscriptions) {
-		return nil
+	if isShared {
+		ss.applied = own // the next request subscribes to the others
 	}
-	ss.record.LogLevel, ss.record.Subscriptions = level, subscriptions
-	return ss.saveLocked(ctx)
+	return ss.saveLocked(ctx, func(r *sessionRecord) bool {
+		before := *r
+		if !isShared || r.LogLevel == "" || msg.Method == mcpwire.MethodSetLevel {
+			r.LogLevel = level
+		}
+		if r.Subscriptions = own; isShared {
+			r.Subscriptions = mergeSubscriptions(before.Subscriptions, own, msg)
+		}
+		return r.LogLevel != before.LogLevel || !slices.Equal(r.Subscriptions, before.Subscriptions)
+	})
 }
 
-// saveLocked saves the record. It does nothing for a session that this process has opened and whose
-// store is not shared: as long as the session lives, nothing else loads its record. ss.mu is held.
-func (ss *session) saveLocked(ctx context.Context) error {
-	ss.record.Used = ss.lastUsed
-	if ss.mintedHere && ss.server.hasPrivateStore() {
+// mergeSubscriptions returns the stored URIs after a request of this process: the URI in the
+// request is added if own, the URIs of this process, contains it, and removed otherwise.
+func mergeSubscriptions(stored, own []string, msg jsonrpc.Message) []string {
+	uri, _ := rawjson.String(rawjson.Lookup(msg.Params, "uri"))
+	if uri == "" {
+		return stored
+	}
+	stored = slices.DeleteFunc(slices.Clone(stored), func(s string) bool { return s == uri })
+	if slices.Contains(own, uri) {
+		stored = append(stored, uri)
+	}
+	slices.Sort(stored)
+	return stored
+}
+
+// saveLocked changes the record and saves it. change reports whether that is needed. For a session
+// that this process has opened and whose store is not shared, it saves at most the end: as long as
+// the session lives, nothing else loads its record. ss.mu is held.
+func (ss *session) saveLocked(ctx context.Context, change func(*sessionRecord) bool) error {
+	s, until, isSaved := ss.server, ss.openedAt().Add(ss.server.opts.Sessions.Life), false
+	changeUsed := func(r *sessionRecord) bool {
+		if isSaved = change(r); isSaved && ss.lastUsed.After(r.Used) {
+			r.Used = ss.lastUsed
+		}
+		return isSaved
+	}
+	if !s.hasPrivateStore() {
+		err := s.changeRecord(ctx, ss.key, until, changeUsed)
+		if err == nil && isSaved { // the changes of other replicas are not applied here yet
+			changeUsed(&ss.record)
+		}
+		return err
+	}
+	if !changeUsed(&ss.record) || ss.mintedHere && (!ss.record.Ended || !s.keepsEnds()) {
 		return nil
 	}
-	return ss.server.saveRecord(ctx, ss.key, ss.record, ss.opened.Add(ss.server.opts.Sessions.Life))
+	return s.saveRecord(ctx, ss.key, ss.record, until)
 }
+
+// noteUse changes nothing in a record but the time of its last use.
+func noteUse(*sessionRecord) bool { return true }
 
 // applyRecord applies the settings that another replica has saved.
 func (ss *session) applyRecord(ctx context.Context, r sessionRecord) {
 	ss.mu.Lock()
 	level := r.LogLevel != "" && r.LogLevel != ss.record.LogLevel
-	subscriptions := !slices.Equal(r.Subscriptions, ss.record.Subscriptions)
+	last := ss.applied
+	subscriptions := !slices.Equal(r.Subscriptions, last)
 	ss.record = r
 	ss.mu.Unlock()
 	if level {
 		ss.edge.SetLogLevel(r.LogLevel)
 	}
 	if subscriptions {
-		ss.edge.Subscribe(ctx, r.Subscriptions)
+		ss.subscribe(ctx, last, r.Subscriptions)
+	}
+}
+
+// subscribe subscribes to the resources to which the client has subscribed at another replica. They
+// may have changed since, so a client that listens here is told so. last are the URIs that this
+// process has taken over before.
+func (ss *session) subscribe(ctx context.Context, last, uris []string) {
+	added, isComplete := ss.edge.Subscribe(ctx, last, uris)
+	if !isComplete {
+		uris = ss.edge.Subscriptions() // the next request goes on
+	}
+	ss.mu.Lock()
+	st := ss.sessionStream
+	ss.applied = uris
+	ss.mu.Unlock()
+	if st != nil {
+		st.reportSubscribed(added)
 	}
 }
 
@@ -152,7 +227,7 @@ func (ss *session) applyRecord(ctx context.Context, r sessionRecord) {
 func (ss *session) isIdle(limit, life time.Duration) bool {
 	ss.mu.Lock()
 	defer ss.mu.Unlock()
-	if time.Since(ss.opened) > life {
+	if time.Since(ss.openedAt()) > life {
 		return true
 	}
 	if ss.sessionStream != nil {
@@ -171,7 +246,7 @@ func (ss *session) endEverywhere(ctx context.Context) error {
 	ss.mu.Lock()
 	defer ss.mu.Unlock()
 	ss.ended, ss.record.Ended = true, true
-	return ss.saveLocked(ctx)
+	return ss.saveLocked(ctx, func(r *sessionRecord) bool { r.Ended = true; return true })
 }
 
 func (ss *session) hasEnded() bool {

@@ -75,7 +75,7 @@ func (g *sessionRegistry) findSession(r *http.Request, id string, p mcp.Principa
 	g.mu.Lock()
 	ss := g.sessions.Get(print)
 	g.mu.Unlock()
-	if ss == nil || ss.principal != p.ID || time.Since(ss.opened) > g.server.opts.Sessions.Life {
+	if ss == nil || ss.principal != p.ID || time.Since(ss.openedAt()) > g.server.opts.Sessions.Life {
 		return g.rebuildSession(r, id, print, p)
 	}
 	if ss.hasEnded() {
@@ -119,7 +119,7 @@ func (g *sessionRegistry) rebuildSession(r *http.Request, id string, print finge
 		return nil, errUnknownSession
 	}
 	ss := g.server.newSession(t.Key, p, httpwire.ClientOf(r, p))
-	ss.id, ss.opened = print, t.openedAt()
+	ss.id, ss.opened = print, t.Opened
 	ss.edge = g.server.edge.NewSession(t.sessionState(), p, ss)
 	ss.applyRecord(ctx, record)
 	if ss, err = g.addSession(ss); err != nil {

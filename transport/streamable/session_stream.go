@@ -31,6 +31,7 @@ type sessionStream struct {
 	handover       chan struct{}       // closed when the handover in progress ends; nil if there is none
 	disconnectedAt time.Time           // when the last connection was lost
 	connContext    context.Context     // of the GET of the newest connection; nil before the first
+	carriedStream                      // which of the replicas has carried the stream
 }
 
 const (
@@ -94,7 +95,9 @@ func (st *sessionStream) queueFrame(frame []byte) error {
 			return nil
 		}
 	}
-	if len(st.queued) < maxQueued {
+	if len(st.queued) >= maxQueued {
+		st.hasUnstored = true
+	} else {
 		st.queued = append(st.queued, queuedFrame{frame: frame})
 		if st.conn == nil && st.replacedRunner == nil {
 			st.storeQueued()
@@ -134,9 +137,7 @@ func (st *sessionStream) dropStored() {
 // releaseStream ends the subscription of a session stream without a connection, because another
 // replica carries the stream now. It reports whether the stream has no connection.
 func (ss *session) releaseStream() bool {
-	ss.mu.Lock()
-	st := ss.sessionStream
-	ss.mu.Unlock()
+	st := ss.currentSessionStream()
 	if st == nil {
 		return true
 	}
@@ -146,6 +147,7 @@ func (ss *session) releaseStream() bool {
 		return false
 	}
 	st.stopRunners()
+	st.stopWaiting()
 	st.queued = nil
 	return true
 }
@@ -155,6 +157,7 @@ func (st *sessionStream) endWithSession() {
 	st.lockOrCutOff()
 	defer st.mu.Unlock()
 	st.stopRunners()
+	st.stopWaiting()
 	st.ended = true
 	st.releaseHold()
 	for _, s := range st.standby {
@@ -169,7 +172,10 @@ func (st *sessionStream) endWithSession() {
 func (st *sessionStream) serveGET(w http.ResponseWriter, r *http.Request, name, last string) {
 	c := newGetConn(&st.legacyStream, st, w, r)
 	if server := st.session.server; server.replicas != nil {
-		c.onJoin = func() { server.tellPeers(server.newPeerMessage(r, st.session, peerTaken)) }
+		c.onJoin = func() {
+			st.awaitCarrier(last != "")
+			server.tellPeers(server.newPeerMessage(r, st.session, peerTaken))
+		}
 	}
 	// The response begins when the subscription is active. From then on the client may cause
 	// changes.

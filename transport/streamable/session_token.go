@@ -32,7 +32,7 @@ func newSessionKey() string {
 }
 
 func (s *Server) newSessionToken(ss *session, st serving.SessionState) sessionToken {
-	return sessionToken{ss.key, s.instance, ss.opened.Unix(), st.Revision, st.Capabilities, st.ClientInfo}
+	return sessionToken{ss.key, s.instance, ss.opened, st.Revision, st.Capabilities, st.ClientInfo}
 }
 
 // sealID returns the session id. If it is too long, parts are left out: first the client's name,

@@ -17,9 +17,9 @@ type EventStore interface {
 	// contain only visible ASCII characters, and also name the stream. data is nil for an event
 	// whose only use is its id. The store may keep data but must not change it.
 	Append(ctx context.Context, stream string, data []byte) (id string, err error)
-	// After iterates over the ids and the data of the events after the one with the given id, of the
-	// same stream, in order and without events that have no data. The id comes from the client. If
-	// it is unknown or forgotten, the error wraps [ErrEventGone].
+	// After iterates over the ids and the data of the events after the one with the given id, of
+	// the same stream, in order and without events that have no data. The id comes from the client.
+	// If it is unknown or forgotten, the error wraps [ErrEventGone].
 	After(ctx context.Context, id string) (iter.Seq2[string, []byte], error)
 	// Stream returns the stream that an id names; the event need not exist. ok is false if id is
 	// malformed.
@@ -33,6 +33,17 @@ var ErrEventGone = memstore.ErrEventGone
 // session id. Replicas that share a store agree on it. Without a shared store, another replica
 // still accepts the id of a session that has ended here, until [SessionOptions.Life] is over. The
 // methods are called concurrently. An error fails the request that needs the store.
+//
+// If two replicas load a record and then save it, the later one replaces the change of the other: a
+// subscription of the client is lost. A store with compare-and-set avoids that by a further method,
+// Update:
+//
+//	Update(ctx context.Context, key string, until time.Time,
+//		change func(record []byte) (next []byte, final bool, err error)) error
+//
+// It stores the result of change as Save does, and calls change again if the record was replaced
+// after it was read. It stores nothing if the record is final or next is nil, and returns the error
+// of change.
 type SessionStore interface {
 	// Load returns the record that was saved last for a session, or nil if there is none.
 	Load(ctx context.Context, key string) ([]byte, error)

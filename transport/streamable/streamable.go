@@ -6,7 +6,7 @@
 //	http.Handle("/mcp", endpoint)
 //	defer endpoint.Shutdown(ctx) // before http.Server.Shutdown, which waits for open streams
 //
-//	c, err := client.Dial(ctx, streamable.URL{URL: "https://example.com/mcp"})
+//	c, err := client.Dial(ctx, streamable.URL{URL: "https://example.com/mcp"}, nil)
 //
 // A modern request is served by the goroutine of its POST. It is answered by one JSON document or,
 // from the first notification on, by an event stream.
@@ -54,8 +54,8 @@ type Options struct {
 	// Guard decides which hosts and web pages may reach the server.
 	Guard Guard
 	// Principal returns the user whom a handler or proxy in front of the Server has verified for
-	// this request. It may be called concurrently. nil means the user whom package auth/resource has
-	// verified, and ServerOptions.Principal without it.
+	// this request. It may be called concurrently. nil means the user whom package auth/resource
+	// has verified, and ServerOptions.Principal without it.
 	Principal func(*http.Request) mcp.Principal
 
 	// MaxBody is the largest request body in bytes, 4 MiB if it is 0. A larger one is answered with

@@ -1,7 +1,9 @@
 package streamable
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"sync"
 	"time"
 )
@@ -14,7 +16,8 @@ import (
 // goroutine. So the subscription changes its runner when a GET begins or ends. A handover between
 // two runners must neither lose a change nor send one twice:
 //
-//   - The new subscription is active before the old one is cancelled, so no change falls between them.
+//   - The new subscription is active before the old one is cancelled, so no change falls between
+//     them.
 //   - A handler may hold back a change for a moment, to coalesce it with others. So both run for
 //     handoverOverlap, and then the new one has the same time to send a change that both have seen.
 //   - Until then the frames of both are queued, equal ones once, so none arrives twice.
@@ -60,8 +63,18 @@ func (st *sessionStream) startRunner(onActive func(*subscriptionRunner)) *subscr
 // runSubscription runs the subscription on this goroutine. It returns when the runner is cancelled,
 // or at once if the handler has no subscriptions.
 func (r *subscriptionRunner) runSubscription() {
-	r.stream.session.edge.Listen(r.ctx, r, r.markActive)
+	r.stream.session.edge.Listen(r.ctx, r, r.noteAcknowledged)
 	r.markActive() // if the handler has no subscriptions
+}
+
+// noteAcknowledged keeps which lists the handler reports changes of, and marks the runner active.
+func (r *subscriptionRunner) noteAcknowledged(params json.RawMessage) {
+	if st := r.stream; st.session.server.replicas != nil {
+		st.lockOrCutOff()
+		st.lists = bytes.Clone(params)
+		st.mu.Unlock()
+	}
+	r.markActive()
 }
 
 // markActive replaces the runner before and calls onActive. Both have happened when it returns.
@@ -90,6 +103,7 @@ func (r *subscriptionRunner) replaceRunner() {
 		r.cancel()
 		st.endHandover()
 	case replaced == nil:
+		st.isFresh = true
 		st.endHandover()
 	default:
 		st.replacedRunner = replaced

@@ -96,7 +96,8 @@ func (c *conn) refuseBinary() error {
 }
 
 // readMessage reads a message. It skips the rest of a message over the limit and returns a
-// [transport.FrameError] for it. It reads in small pieces, because each one is a sign of life.
+// [transport.FrameError] for it. It reads in small pieces, because each piece shows that the peer
+// is alive.
 func (c *conn) readMessage(r io.Reader) ([]byte, error) {
 	const first, piece = 512, 64 << 10
 	buf := make([]byte, 0, first)
@@ -123,8 +124,8 @@ func (c *conn) readMessage(r io.Reader) ([]byte, error) {
 	}
 }
 
-// skipMessage reads the rest of a message over the limit and returns the error for it. head is its
-// beginning, err the error of the last read.
+// skipMessage reads the rest of a message over the limit and returns the error for it. head is the
+// beginning of the message, err the error of the last read.
 func (c *conn) skipMessage(r io.Reader, head []byte, err error) error {
 	const ends, piece = 256, 32 << 10 // ends is the number of bytes that are searched for an id
 	size, tail := int64(len(head)), bytes.Clone(head[max(0, len(head)-ends):])
@@ -144,8 +145,8 @@ func (c *conn) skipMessage(r io.Reader, head []byte, err error) error {
 	return frames.TooLarge(size, c.limit, head, tail)
 }
 
-// Write implements [transport.Conn]. It waits for room in the connection. A peer that reads nothing
-// for writeTimeout loses it.
+// Write implements [transport.Conn]. It waits for room in the connection, and ends the connection
+// if the peer reads nothing for writeTimeout.
 func (c *conn) Write(frame []byte) error {
 	c.writing.Lock()
 	defer c.writing.Unlock()
@@ -220,7 +221,7 @@ func (c *conn) Close() error {
 	c.closeOnce.Do(func() {
 		c.setEnd(mcp.ErrClosed)
 		c.closeSocket(c.closeStatus())
-		c.keepAlive.stop()
+		c.keepAlive.stopPings()
 	})
 	return nil
 }

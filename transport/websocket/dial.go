@@ -28,8 +28,8 @@ type URL struct {
 	// TLS and proxies. nil means a client of this package. The Timeout of Client bounds only that
 	// request. CheckRedirect is asked first, but redirects to another origin are never followed.
 	Client *http.Client
-	// Header returns header fields to add to that request, for example credentials. It may be called
-	// concurrently. Fields of the protocol take precedence. nil adds none.
+	// Header returns header fields to add to that request, for example credentials. It may be
+	// called concurrently. Fields of the protocol take precedence. nil adds none.
 	Header func(ctx context.Context) (http.Header, error)
 	// MaxMessage is the largest message to accept from the server, in bytes. 0 means
 	// [transport.DefaultMaxMessage].
@@ -66,7 +66,7 @@ func (u URL) Dial(ctx context.Context, in mcp.Inbound, opts transport.ClientOpti
 }
 
 func (u URL) dialOnce(ctx context.Context, in mcp.Inbound, opts transport.ClientOptions) (mcp.Transport, error) {
-	c, err := u.open(ctx)
+	c, err := u.openConn(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -77,8 +77,8 @@ func (u URL) dialOnce(ctx context.Context, in mcp.Inbound, opts transport.Client
 // openTimeout bounds how long a server may take, except for a login, to accept the connection.
 const openTimeout = 30 * time.Second
 
-// open opens the connection.
-func (u URL) open(ctx context.Context) (*conn, error) {
+// openConn opens the connection.
+func (u URL) openConn(ctx context.Context) (*conn, error) {
 	if err := u.checkURL(); err != nil {
 		return nil, err
 	}

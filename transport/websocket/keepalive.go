@@ -97,8 +97,8 @@ func (c *conn) pingPeer() bool {
 	return c.keepAlive.silence() < time.Since(asked)
 }
 
-// stop ends the pings and waits for one that is in progress. The connection must have ended.
-func (k *keepAlive) stop() {
+// stopPings ends the pings and waits for one that is in progress. The connection must have ended.
+func (k *keepAlive) stopPings() {
 	k.mu.Lock()
 	k.stopped = true
 	if k.timer != nil {

@@ -34,8 +34,8 @@ const defaultKeepAlive = 15 * time.Second
 
 // Options configure a [Server]. The zero value is ready to use.
 type Options struct {
-	// ServerOptions are the options that all transports share. An open connection counts as a stream
-	// of the Quota.
+	// ServerOptions are the options that all transports share. An open connection counts as a
+	// stream of the Quota.
 	transport.ServerOptions
 	// Guard decides which hosts and web pages may reach the server.
 	Guard streamable.Guard

@@ -68,7 +68,7 @@ func (s *Server) editFile(_ context.Context, in editIn) (*mcp.CallToolResult, er
 	if err != nil {
 		return nil, s.explainError(p, err)
 	}
-	return textAndStructured(out.summary(in.DryRun), out)
+	return textAndStructured(out.formatSummary(in.DryRun), out)
 }
 
 // editOnce reads, changes and replaces a file. It returns errConflict if another program changes
@@ -131,7 +131,7 @@ func (out *Edited) describeChange(old, changed string) {
 	}
 }
 
-func (out *Edited) summary(dry bool) string {
+func (out *Edited) formatSummary(dry bool) string {
 	outcome := "changed " + out.Path
 	switch {
 	case dry:
@@ -139,7 +139,11 @@ func (out *Edited) summary(dry bool) string {
 	case !out.Changed:
 		outcome = "did not change " + out.Path
 	}
-	text := fmt.Sprintf("%s: %d lines added, %d removed", outcome, out.Added, out.Removed)
+	lines := "lines"
+	if out.Added == 1 {
+		lines = "line"
+	}
+	text := fmt.Sprintf("%s: %d %s added, %d removed", outcome, out.Added, lines, out.Removed)
 	if out.Note != "" {
 		text += "; " + out.Note
 	}

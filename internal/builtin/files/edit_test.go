@@ -120,7 +120,7 @@ func TestEditsThatFail(t *testing.T) {
 		{"edit", args{"path": "open", "diff": "@@ -1 +1 @@\n-a\n+b\n", "edits": []args{{"old": "a", "new": "b"}}}, "error: want either edits or diff"},
 		{"edit", edits("none", "a", "b"), "error: no such file: none; the folder . contains empty, latin, main.go, open; to create a file, use write"},
 		{"edit", args{"path": "open", "diff": "@@ -1 +1 @@\n-x\n+b\n"}, "error: open was not changed: hunk 1 of 1 (@@ -1 +1 @@): the file contains neither its context"},
-		{"edit", args{"path": "open", "diff": "@@ -1 +1 @@\n-a\n+A\n"}, "changed open: 1 lines added, 1 removed\n--- a/open\n+++ b/open\n@@ -1,2 +1,2 @@\n-a\n+A\n b\n\\ No newline at end of file\n"},
+		{"edit", args{"path": "open", "diff": "@@ -1 +1 @@\n-a\n+A\n"}, "changed open: 1 line added, 1 removed\n--- a/open\n+++ b/open\n@@ -1,2 +1,2 @@\n-a\n+A\n b\n\\ No newline at end of file\n"},
 	})
 	if d.content("main.go") != program || d.content("open") != "A\nb" {
 		t.Errorf("changed: %q, %q", d.content("main.go"), d.content("open"))

@@ -3,9 +3,10 @@ package files
 import (
 	"errors"
 	"fmt"
-	"regexp"
 	"strconv"
 	"strings"
+
+	"github.com/dowel-mcp/dowel/internal/lazyregexp"
 )
 
 // hunk is one change of a unified diff.
@@ -33,7 +34,7 @@ func (h *hunk) expectedLines() (lines []string) {
 	return lines
 }
 
-var hunkHeader = regexp.MustCompile(`^@@ -(\d+)(?:,(\d+))? \+\d+(?:,(\d+))? @@`)
+var hunkHeader = lazyregexp.New(`^@@ -(\d+)(?:,(\d+))? \+\d+(?:,(\d+))? @@`)
 
 // hunkReader parses a unified diff as models write it: counts may be wrong, line numbers missing,
 // and the blank of an empty context line lost. Only the context must match, which findHunk checks.
@@ -123,7 +124,7 @@ func (r *hunkReader) readFileHeader() error {
 func (r *hunkReader) startHunk(header string) error {
 	h := &hunk{header: header}
 	r.hunks, r.old, r.new = append(r.hunks, h), 0, 0
-	m := hunkHeader.FindStringSubmatch(header)
+	m := hunkHeader().FindStringSubmatch(header)
 	if m == nil {
 		return nil
 	}

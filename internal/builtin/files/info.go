@@ -50,7 +50,7 @@ func (s *Server) infoOf(_ context.Context, in infoIn) (*mcp.CallToolResult, erro
 		names, _ := p.firstNames(maxEntries)
 		out.Size = int64(len(names))
 	}
-	return textAndStructured(out.summary(), out)
+	return textAndStructured(out.formatSummary(), out)
 }
 
 // describeContent fills in the properties of a file's content. A file that cannot be read keeps
@@ -67,7 +67,7 @@ func (s *Server) describeContent(p place, out *Info) {
 	}
 }
 
-func (out *Info) summary() string {
+func (out *Info) formatSummary() string {
 	size := bytesText(out.Size)
 	if out.Kind == kindFolder {
 		size = fmt.Sprintf("%d entries", out.Size)

@@ -136,7 +136,7 @@ func (h *hunk) insertionLine(lines []string) (int, error) {
 	switch {
 	case len(lines) == 0:
 		return 0, nil
-	case hunkHeader.FindString(h.header) == "":
+	case hunkHeader().FindString(h.header) == "":
 		return 0, errors.New("it has neither context nor a line number: include the surrounding lines")
 	case h.at > len(lines):
 		return 0, fmt.Errorf("line %d is after the end of the file, which has %d lines", h.at, len(lines))

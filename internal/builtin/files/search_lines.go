@@ -86,7 +86,7 @@ func (r *searcher) buildResult() (*mcp.CallToolResult, error) {
 		r.out.Matches = []Finding{}
 	}
 	r.out.Note = r.omissionNote()
-	text := r.out.summary()
+	text := r.out.formatSummary()
 	if r.out.Note != "" {
 		text += "[" + r.out.Note + "]"
 	}
@@ -109,9 +109,9 @@ func (r *searcher) omissionNote() string {
 	return strings.Join(notes, "; ")
 }
 
-// summary formats the matches like grep: path:12:line for a match, path-11-line for its context.
-// Context that two matches share is written once.
-func (out *Findings) summary() string {
+// formatSummary formats the matches like grep: path:12:line for a match, path-11-line for its
+// context. Context that two matches share is written once.
+func (out *Findings) formatSummary() string {
 	var b strings.Builder
 	path, next := "", 0 // the current file, and the first of its lines not written yet
 	write := func(f *Finding, line int, mark, text string) {

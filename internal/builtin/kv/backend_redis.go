@@ -142,7 +142,7 @@ func endOfPrefix(prefix string) string {
 
 func (r *redisStore) Close() error {
 	r.sweeper.stopSweeper()
-	r.watch.stop()
+	r.watch.endWatch()
 	return r.pool.Close()
 }
 

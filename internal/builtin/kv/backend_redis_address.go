@@ -30,8 +30,8 @@ var ignoredParameters = []string{
 }
 
 // parseRedisURL parses redis://user:password@host:port/db, rediss:// with TLS, and
-// unix://user:password@/path/to/socket?db=1. A username alone is a password, as in redis-cli. Errors do
-// not contain the URL, because it may contain a password.
+// unix://user:password@/path/to/socket?db=1. A username alone is a password, as in redis-cli.
+// Errors do not contain the URL, because it may contain a password.
 func parseRedisURL(text string) (a redisAddress, err error) {
 	u, err := url.Parse(text)
 	if parse, ok := errors.AsType[*url.Error](err); ok {

@@ -43,7 +43,8 @@ func TestParseRedisURL(t *testing.T) {
 	}
 }
 
-// startRedis starts a Redis with a password on a port of its own, and stops it at the end of the test.
+// startRedis starts a Redis with a password on a port of its own, and stops it at the end of the
+// test.
 func startRedis(t *testing.T, port string) *exec.Cmd {
 	t.Helper()
 	cmd := exec.Command("redis-server", "--bind", "127.0.0.1", "--port", port, "--requirepass", "secret", "--save", "", "--dir", t.TempDir())

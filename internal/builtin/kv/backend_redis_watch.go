@@ -28,8 +28,8 @@ type redisWatch struct {
 	lostAt atomic.Int64 // when the last connection was lost, in Unix nanoseconds
 }
 
-// stop ends the watch, and waits for a running callback.
-func (w *redisWatch) stop() {
+// endWatch ends the watch, and waits for a running callback.
+func (w *redisWatch) endWatch() {
 	if w.end != nil {
 		w.end()
 		w.ended.Wait()

@@ -215,10 +215,10 @@ func (r Result) callResult() (*mcp.CallToolResult, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &mcp.CallToolResult{Content: []mcp.Content{mcp.Text(r.summary())}, StructuredContent: json.RawMessage(raw)}, nil
+	return &mcp.CallToolResult{Content: []mcp.Content{mcp.Text(r.formatSummary())}, StructuredContent: json.RawMessage(raw)}, nil
 }
 
-func (r Result) summary() string {
+func (r Result) formatSummary() string {
 	var notes []string
 	if r.ExitStatus != nil && r.State != Ended {
 		notes = append(notes, fmt.Sprintf("exit status %d", *r.ExitStatus))

@@ -73,7 +73,7 @@ func (s *Server) getAlerts(ctx context.Context, in alertsIn) (*mcp.CallToolResul
 	}
 	server.Progress(ctx, 1, 1, "done")
 	a := newAlerts(state, &answer, in.Limit)
-	return textAndStructured(a.summary(), a)
+	return textAndStructured(a.formatSummary(), a)
 }
 
 func newAlerts(state string, answer *alertsAnswer, limit int) Alerts {
@@ -108,7 +108,7 @@ func severityRank(severity string) int {
 	return len(severities)
 }
 
-func (a *Alerts) summary() string {
+func (a *Alerts) formatSummary() string {
 	if a.Total == 0 {
 		return "No active alerts for " + a.State + "."
 	}

@@ -108,7 +108,7 @@ func (s *Server) getForecast(ctx context.Context, in forecastIn) (*mcp.CallToolR
 	if len(f.Periods) == 0 {
 		return nil, fmt.Errorf("the weather service's forecast for %s is empty: try again in a few minutes", at)
 	}
-	return textAndStructured(f.summary(at), f)
+	return textAndStructured(f.formatSummary(at), f)
 }
 
 // formatDegrees formats degrees with at most 4 decimals and without trailing zeros. The API
@@ -141,7 +141,7 @@ func newForecast(point *pointAnswer, answer *forecastAnswer) Forecast {
 	return f
 }
 
-func (f *Forecast) summary(at string) string {
+func (f *Forecast) formatSummary(at string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "Forecast for %s", at)
 	if f.Place != "" {

@@ -105,7 +105,7 @@ func TestAlerts(t *testing.T) {
 	if two.State != "CA" || two.Total != 3 || len(two.Alerts) != 2 || two.Alerts[0].Severity != "Extreme" || two.Alerts[1].Ends != "2026-08-04T03:00:00-07:00" {
 		t.Errorf("got %+v", two)
 	}
-	if text := two.summary(); !strings.HasPrefix(text, "3 active alerts for CA, the 2 most severe of them:") {
+	if text := two.formatSummary(); !strings.HasPrefix(text, "3 active alerts for CA, the 2 most severe of them:") {
 		t.Errorf("got %q", text)
 	}
 	text, err = client.Call[string](t.Context(), c, "get_alerts", args{"state": "VT"})

@@ -50,11 +50,11 @@ type Flags struct {
 	NoInstructions bool
 	// FollowFrames marks the calls, so that [Runtime.FollowFrames] finds their frames.
 	FollowFrames bool
-	// Hub is the running dowel if it is this process; nil joins it over its socket. It excludes flags
-	// that name servers.
+	// Hub is the running dowel if it is this process; nil joins it over its socket. It excludes
+	// flags that name servers.
 	Hub *daemon.AgentHub
-	// Session is the session of the conversation that the agent begins with, which names the agent at
-	// the running dowel. nil: the conversation is not saved.
+	// Session is the session of the conversation that the agent begins with, which names the agent
+	// at the running dowel. nil: the conversation is not saved.
 	Session *session.Session
 	// Allow names tools that run without an approval: SERVER.TOOL, or SERVER.* for all of a server.
 	Allow []string
@@ -113,18 +113,18 @@ type Runtime struct {
 	// Servers returns the state of every server.
 	Servers func(ctx context.Context) ([]Server, error)
 	// FollowFrames calls show with the frames between dowel and the servers that belong to calls of
-	// this agent, the kept ones first, until ctx ends. It returns an error if the journal ends before.
-	// It is nil without Flags.FollowFrames.
+	// this agent, the kept ones first, until ctx ends. It returns an error if the journal ends
+	// before. It is nil without Flags.FollowFrames.
 	FollowFrames func(ctx context.Context, show func(*journal.Frame)) error
 	// Always stores a permanent approval of a tool, given by its wire name, in dowel's state. It
 	// returns an error for servers of a project or the command line, and for a name that would
 	// allow other tools too.
 	Always func(tool string) error
-	// TrustServer stores in dowel's state that the user trusts a server to say which of its tools are
-	// read-only. It returns an error for servers of a project or the command line.
+	// TrustServer stores in dowel's state that the user trusts a server to say which of its tools
+	// are read-only. It returns an error for servers of a project or the command line.
 	TrustServer func(server string) error
-	// Change returns how a tool, given by its wire name, differs from its accepted definition, or nil.
-	// wasAllowed says that the user had allowed the accepted one for good.
+	// Change returns how a tool, given by its wire name, differs from its accepted definition, or
+	// nil. wasAllowed says that the user had allowed the accepted one for good.
 	Change func(tool string) (change *control.Changed, wasAllowed bool)
 	// Trusted returns the argument of dowel trust --tool for a tool, given by its wire name, or ""
 	// if that command cannot allow exactly this tool.
@@ -173,8 +173,8 @@ type Setup struct {
 	model  agent.Model
 	chosen modelregistry.Choice
 	// OnRequest is called with each request to a model before it is sent, also for servers that use
-	// the model and for summaries, then from several goroutines. nil: it is not called. Set it before
-	// NewRuntime.
+	// the model and for summaries, then from several goroutines. nil: it is not called. Set it
+	// before NewRuntime.
 	OnRequest func(agent.Conversation)
 }
 

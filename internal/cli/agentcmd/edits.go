@@ -82,7 +82,7 @@ func (r *editRecorder) watchCall(use mcp.ToolUse) (noteEdit func(*mcp.CallToolRe
 	}
 	return func(result *mcp.CallToolResult) {
 		if result != nil && !result.IsError && confirmsEdit(tool, isNew, result) {
-			r.note(path, before, isNew, call.Content)
+			r.recordEdit(path, before, isNew, call.Content)
 		}
 	}
 }
@@ -106,9 +106,9 @@ func confirmsEdit(tool string, isNew bool, result *mcp.CallToolResult) bool {
 	return said.Count != nil && said.Changed != nil && *said.Changed
 }
 
-// note adds an edit, unless the file does not hold what the call has written: then the server has
-// changed another file, or another program has changed this one since.
-func (r *editRecorder) note(path string, before []byte, isNew bool, written *string) {
+// recordEdit adds an edit, unless the file does not hold what the call has written: then the server
+// has changed another file, or another program has changed this one since.
+func (r *editRecorder) recordEdit(path string, before []byte, isNew bool, written *string) {
 	after, absent, err := readEditable(path)
 	if err != nil || absent || !isNew && bytes.Equal(before, after) || written != nil && string(after) != *written {
 		return

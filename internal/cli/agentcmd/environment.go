@@ -1,9 +1,6 @@
 package agentcmd
 
 import (
-	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 	"sync"
 	"time"
@@ -69,18 +66,11 @@ func isAboutModels(p config.Problem) bool {
 func (e *environment) modelNames() []string { return e.Set.ModelNames() }
 
 // openAudit opens the audit log. It returns nil without an error if the log is disabled.
-func (e *environment) openAudit() (*os.File, error) {
+func (e *environment) openAudit() (*audit.File, error) {
 	if e.auditFile == "" {
 		return nil, nil
 	}
-	err := os.MkdirAll(filepath.Dir(e.auditFile), 0o700)
-	if err == nil {
-		var log *os.File
-		if log, err = os.OpenFile(e.auditFile, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600); err == nil {
-			return log, nil
-		}
-	}
-	return nil, fmt.Errorf("the audit log %s cannot be written: %w", e.auditFile, err)
+	return audit.OpenFile(e.auditFile)
 }
 
 func (e *environment) auditOptions(f *factory.Factory) gateway.AuditOptions {
@@ -102,8 +92,8 @@ func (e *environment) maskSecrets(text string) string {
 // decisionLog writes to the audit log why calls were allowed or refused. A nil log writes nothing.
 type decisionLog struct {
 	log    *audit.Log
-	client string   // that decides, in the log
-	file   *os.File // nil if it is not closed with the log
+	client string      // that decides, in the log
+	file   *audit.File // nil if it is not closed with the log
 }
 
 // openDecisionLog opens the audit log for decisions. It returns nil if the log is disabled.

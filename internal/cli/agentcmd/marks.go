@@ -10,8 +10,8 @@ import (
 	"github.com/dowel-mcp/dowel/internal/journal"
 )
 
-// callMarks marks the model's calls, so that their frames are found among those of other clients.
-// The zero value is ready. It is safe for concurrent use.
+// callMarks marks the model's calls, so that their frames are not taken for frames of other
+// clients. The zero value is ready. It is safe for concurrent use.
 type callMarks struct {
 	mu    sync.Mutex
 	marks []string // of the latest calls

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -13,6 +12,7 @@ import (
 	"github.com/dowel-mcp/dowel/agent"
 	"github.com/dowel-mcp/dowel/internal/cli/exit"
 	"github.com/dowel-mcp/dowel/internal/cli/toolname"
+	"github.com/dowel-mcp/dowel/internal/lazyregexp"
 	"github.com/dowel-mcp/dowel/internal/suggest"
 	"github.com/dowel-mcp/dowel/internal/term"
 	"github.com/dowel-mcp/dowel/internal/uritemplate"
@@ -22,14 +22,14 @@ import (
 )
 
 // mentionPattern matches @word and @"words" at the beginning of a word.
-var mentionPattern = regexp.MustCompile(`(?:^|\s)@(?:"([^"]+)"|(\S+))`)
+var mentionPattern = lazyregexp.New(`(?:^|\s)@(?:"([^"]+)"|(\S+))`)
 
 // Mention is an @word in the user's text: a file, a resource, or neither. One of the fields is set.
 type Mention struct{ Quoted, Word string }
 
 // FindMentions returns the mentions in a text.
 func FindMentions(text string) (all []Mention) {
-	for _, found := range mentionPattern.FindAllStringSubmatch(text, -1) {
+	for _, found := range mentionPattern().FindAllStringSubmatch(text, -1) {
 		all = append(all, Mention{found[1], found[2]})
 	}
 	return all

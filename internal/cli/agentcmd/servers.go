@@ -34,15 +34,16 @@ type serverSet struct {
 	accept      func(ctx context.Context, server string, change client.DefinitionChange) error // a definition
 	close       func(ctx context.Context)
 
-	// recordDial returns the context of a dial to handler that records its messages; nil records none.
+	// recordDial returns the context of a dial to handler that records its messages;
+	// nil records none.
 	recordDial func(context.Context) context.Context
 
 	// fetchInstructions returns the current instructions of the servers. If it is nil, the
 	// handler's discovery has them.
 	fetchInstructions func(ctx context.Context) (string, error)
 
-	// followFrames calls show with the frames of the journal, the kept ones first, until ctx ends or
-	// there can be no more.
+	// followFrames calls show with the frames of the journal, the kept ones first, until ctx ends
+	// or there can be no more.
 	followFrames func(ctx context.Context, show func(*journal.Frame)) error
 
 	// folder is the servers' working folder; "" means the current folder.

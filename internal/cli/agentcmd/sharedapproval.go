@@ -21,8 +21,8 @@ const ConsoleName = "the console"
 // errDecidedElsewhere is the cause of the context of a question that was answered in the console.
 var errDecidedElsewhere = errors.New("answered in " + ConsoleName)
 
-// Times of a shared approval: between two attempts to find a running dowel, the limit for telling it
-// about an answer, and the time that an earlier answer of the console may take to arrive.
+// Times of a shared approval: between two attempts to find a running dowel, the limit for telling
+// it about an answer, and the time that an earlier answer of the console may take to arrive.
 const (
 	sharedInterval = 2 * time.Second
 	sharedTimeout  = 2 * time.Second
@@ -69,10 +69,10 @@ func describeSampling(p *mcp.CreateMessageParams) string {
 	return b.String()
 }
 
-// AskShared asks the user with ask on the terminal and, while a dowel runs, in its console. The first
-// answer counts. If it came from the console, isElsewhere is true, and the context of ask has ended.
-// Without a running dowel, or when it ends, the terminal alone asks; a dowel that starts meanwhile
-// asks, too.
+// AskShared asks the user with ask on the terminal and, while a dowel runs, in its console. The
+// first answer counts. If it came from the console, isElsewhere is true, and the context of ask has
+// ended. Without a running dowel, or when it ends, the terminal alone asks; a dowel that starts
+// meanwhile asks, too.
 func AskShared(ctx context.Context, running *control.Client, a control.Approval, ask func(context.Context) (agent.Decision, error)) (d agent.Decision, isElsewhere bool, err error) {
 	a.Key = rand.Text()
 	s := sharedApproval{running, a, make(chan control.AskAnswer, 1)}

@@ -36,6 +36,7 @@ type Renderer struct {
 	refused    map[string]bool // IDs of calls that were shown as refused
 	thought    thought
 	lineOpen   bool      // Out is in the middle of a line
+	notes      []string  // remarks that wait for the end of the line
 	answeredAt time.Time // when the last piece of the answer arrived
 	lastOutput outputKind
 }
@@ -153,11 +154,17 @@ func (r *Renderer) sharesScreen() bool {
 	return r.Side == r.Out || r.Side.IsTerminal() && r.Out.IsTerminal()
 }
 
-// EndLine ends an unfinished line of the answer. The caller must hold r.Mu.
+// EndLine ends an unfinished line of the answer, and writes the notes that waited for that. The
+// caller must hold r.Mu.
 func (r *Renderer) EndLine() {
 	if r.lineOpen {
 		r.lineOpen = false
 		_, _ = io.WriteString(r.Out, "\n")
+	}
+	notes := r.notes
+	r.notes = nil
+	for _, note := range notes {
+		r.writeRemark("%s", note)
 	}
 }
 
@@ -172,11 +179,17 @@ func (r *Renderer) writeRemark(format string, args ...any) {
 	fmt.Fprintf(r.Side, format+"\n", args...)
 }
 
-// Note writes a dim line that is not part of a run.
+// Note writes a dim line that is not part of a run. It does not break a line of the answer: the
+// note waits for its end.
 func (r *Renderer) Note(format string, args ...any) {
 	r.Mu.Lock()
 	defer r.Mu.Unlock()
-	r.writeRemark("%s", r.Side.Dim(fmt.Sprintf(format, args...)))
+	note := r.Side.Dim(fmt.Sprintf(format, args...))
+	if r.lineOpen && r.sharesScreen() {
+		r.notes = append(r.notes, note)
+		return
+	}
+	r.writeRemark("%s", note)
 	r.drawStatus()
 }
 

@@ -186,6 +186,28 @@ func TestLongThought(t *testing.T) {
 	}
 }
 
+// A note that comes in the middle of a line of the answer waits for its end.
+func TestNoteWaitsForLine(t *testing.T) {
+	devNull, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer devNull.Close()
+	var tty bytes.Buffer
+	onTTY := term.NewTerminalScreen(&tty, devNull, false)
+	r := NewRenderer(onTTY, onTTY)
+	r.Event(agent.StateChanged{State: agent.Thinking, Step: 1})
+	r.Event(agent.Delta{Text: "good mor"})
+	r.Note("servers: %s", "one")
+	r.Event(agent.Delta{Text: "ning"})
+	r.Event(agent.StateChanged{State: agent.Finished, Step: 1})
+	r.Idle()
+	got := tty.String()
+	if answer, note := strings.Index(got, "good morning"), strings.Index(got, "servers: one"); answer < 0 || note < answer {
+		t.Errorf("got %q", got)
+	}
+}
+
 // escapeControls makes control characters of a terminal visible.
 func escapeControls(text string) string {
 	return strings.NewReplacer("\x1b", "␛", "\r", "␍").Replace(text)

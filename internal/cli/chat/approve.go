@@ -12,7 +12,8 @@ import (
 	"github.com/dowel-mcp/dowel/internal/term"
 )
 
-// askApproval asks the user whether a call may run, here and in the console of a running dowel. It implements [agent.Options.Approve].
+// askApproval asks the user whether a call may run, here and in the console of a running dowel. It
+// implements [agent.Options.Approve].
 func (c *conversation) askApproval(ctx context.Context, q agent.Question) (agent.Decision, error) {
 	c.log.DecidedAt = "" // of a decision that the end of its run has overtaken
 	d, isElsewhere, err := agentcmd.AskShared(ctx, factory.RunningDaemon(), agentcmd.NewApproval("dowel chat", c.log.ID(), q), func(ctx context.Context) (agent.Decision, error) {

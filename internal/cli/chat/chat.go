@@ -205,7 +205,7 @@ func runChat(ctx context.Context, f *factory.Factory, opts *Options) error {
 		return err
 	}
 	if c.screen != nil {
-		return c.screen.run(c)
+		return c.screen.runConversation(c)
 	}
 	return c.runLoop()
 }

@@ -61,10 +61,10 @@ func (c *conversation) editLast(ctx context.Context, _ string) error {
 	return nil
 }
 
-// findInput returns the message and the block in it at which the user's last input begins. The agent
-// joins what a user says after another with it. Without an input, which is unknown in a conversation
-// that was resumed, it returns the last message of the user if that has one block alone. at is -1
-// without such a message.
+// findInput returns the message and the block in it at which the user's last input begins. The
+// agent joins what a user says after another with it. Without an input, which is unknown in a
+// conversation that was resumed, it returns the last message of the user if that has one block
+// alone. at is -1 without such a message.
 func findInput(messages []agent.Message, input []mcp.Content) (at, block int) {
 	for at = len(messages) - 1; at >= 0; at-- {
 		m := messages[at]

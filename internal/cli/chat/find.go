@@ -27,8 +27,8 @@ func findSession(word, folder string, accept func(*session.Summary) bool) (sessi
 }
 
 // findResumed returns the session of --resume. Without an ID that is the last conversation of the
-// folder: neither a run of a script nor one that another dowel has open. warn tells about one that is
-// left out because it is open.
+// folder: neither a run of a script nor one that another dowel has open. warn tells about one that
+// is left out because it is open.
 func findResumed(word, folder string, warn func(format string, args ...any)) (session.Summary, error) {
 	var open, scripted string // the IDs of the latest ones that are left out
 	s, err := findSession(word, folder, func(s *session.Summary) bool {

@@ -50,8 +50,8 @@ func (c *conversation) showStartup(rt *agentcmd.Runtime, model string) {
 	}
 }
 
-// startWait is how long the first message waits for servers that are still starting: their tools are
-// missing in it.
+// startWait is how long the first message waits for servers that are still starting: their tools
+// are missing in it.
 const startWait = 5 * time.Second
 
 // awaitServers waits before the first message for servers that are starting for the first time, and

@@ -14,8 +14,8 @@ import (
 	"github.com/dowel-mcp/dowel/internal/tui/screen"
 )
 
-// themes are the words after /theme: the colours for a background, or those that the terminal
-// reports.
+// themes are the words after /theme. Each chooses the colours for a background or, for auto, the
+// colours that the terminal reports.
 var themes = []string{string(screen.Dark), string(screen.Light), string(screen.Auto)}
 
 // changeTheme sets the colours of the full screen.

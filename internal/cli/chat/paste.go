@@ -12,8 +12,8 @@ import (
 )
 
 // mentionImage returns the mention of the image file that a pasted text names, which attaches it to
-// the message. Terminals paste the path of a file that is dropped on them: as it is, in quotes, with
-// backslashes before special characters, or as a file URL. ok is false for every other text.
+// the message. Terminals paste the path of a file that is dropped on them: as it is, in quotes,
+// with backslashes before special characters, or as a file URL. ok is false for every other text.
 func mentionImage(pasted string) (mention string, ok bool) {
 	for _, path := range pastedPaths(strings.TrimSpace(pasted)) {
 		if screen.IsImageName(path) && !strings.ContainsAny(path, "\"\n") && isImage(expandHome(path)) {

@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// A pasted path of an image becomes a mention, however the terminal has quoted it. Other texts stay.
+// A pasted path of an image becomes a mention, however the terminal has quoted it. Other texts
+// stay.
 func TestMentionImage(t *testing.T) {
 	folder := t.TempDir()
 	image := "\x89PNG\r\n\x1a\n" + strings.Repeat("x", 20)

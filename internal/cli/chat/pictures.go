@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"sync"
 
+	"github.com/dowel-mcp/dowel/internal/atomicfile"
 	"github.com/dowel-mcp/dowel/internal/cli/display"
 	"github.com/dowel-mcp/dowel/internal/tui/picture"
 	"github.com/dowel-mcp/dowel/internal/tui/toolcard"
@@ -21,6 +22,9 @@ type pictureFolder struct {
 	count int
 	bytes int
 }
+
+// picturesPrefix begins the names of folders of images.
+const picturesPrefix = "dowel-images-"
 
 // Bounds of the images of one result, and of the bytes in the folder.
 const (
@@ -50,7 +54,8 @@ func (f *pictureFolder) save(data []byte, format string) (address string) {
 		return ""
 	}
 	if f.path == "" {
-		path, err := os.MkdirTemp("", "dowel-images-*") // mode 0700
+		atomicfile.RemoveForgotten(picturesPrefix)
+		path, err := os.MkdirTemp("", picturesPrefix+"*") // mode 0700
 		if err != nil {
 			return ""
 		}
@@ -65,8 +70,8 @@ func (f *pictureFolder) save(data []byte, format string) (address string) {
 	return (&url.URL{Scheme: "file", Path: filepath.ToSlash(path)}).String()
 }
 
-// remove removes the folder.
-func (f *pictureFolder) remove() {
+// removeFolder removes the folder.
+func (f *pictureFolder) removeFolder() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.path != "" {

@@ -52,14 +52,14 @@ func (c *conversation) openSession(ctx context.Context) error {
 	return nil
 }
 
-// warnAtStart warns about the session of --resume: in the conversation, or on standard error without a
-// terminal.
+// warnAtStart warns about the session of --resume: in the conversation, or on standard error
+// without a terminal.
 func (c *conversation) warnAtStart(format string, args ...any) {
 	c.startWarnings = append(c.startWarnings, fmt.Sprintf(format, args...))
 }
 
-// checkIdle returns an error if the model works in a saved conversation in the console: what it writes
-// there would be missing here.
+// checkIdle returns an error if the model works in a saved conversation in the console: what it
+// writes there would be missing here.
 func (c *conversation) checkIdle(ctx context.Context, s session.Summary) error {
 	if c.flags.noSave {
 		return nil

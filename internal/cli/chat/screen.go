@@ -41,7 +41,7 @@ func (c *conversation) takeScreen(in *os.File) {
 	host := screen.Host{
 		FollowWire: func() { c.followWire(wire) },
 		Submit:     s.submit, Stop: c.interrupts.stopCurrent, Interrupt: c.pressInterrupt,
-		End: s.end, Complete: c.completeInput, OpenEditor: openEditor,
+		End: s.endConversation, Complete: c.completeInput, OpenEditor: openEditor,
 		MentionImage: mentionImage, Ended: c.ctx.Done(),
 		EditLast: func() { s.submit("/edit") },
 	}
@@ -67,7 +67,7 @@ func (c *conversation) takeScreen(in *os.File) {
 		out.HoldStatus(false)
 		side.HoldStatus(false)
 	})
-	c.cleanups = append(c.cleanups, view.pictures.remove, s.leave, c.interrupts.listenSignals())
+	c.cleanups = append(c.cleanups, view.pictures.removeFolder, s.leave, c.interrupts.listenSignals())
 }
 
 // pressInterrupt handles Ctrl-C on the full screen.
@@ -87,8 +87,8 @@ func (p printer) Write(text []byte) (int, error) {
 	return len(text), nil
 }
 
-// run runs the conversation until the user ends it.
-func (s *fullScreen) run(c *conversation) error {
+// runConversation runs the conversation until the user ends it.
+func (s *fullScreen) runConversation(c *conversation) error {
 	var loopErr error
 	var crash string
 	stop, loop, pump := make(chan struct{}), make(chan struct{}), make(chan struct{})
@@ -166,8 +166,8 @@ func (s *fullScreen) submit(text string) {
 	s.wakeReader()
 }
 
-// end ends the conversation after the submitted messages.
-func (s *fullScreen) end() {
+// endConversation ends the conversation after the submitted messages.
+func (s *fullScreen) endConversation() {
 	s.mu.Lock()
 	s.isEnded = true
 	s.mu.Unlock()

@@ -39,6 +39,6 @@ func TestScreenCrash(t *testing.T) {
 		}
 		c.background.Wait()
 	}()
-	_ = s.run(c)
+	_ = s.runConversation(c)
 	t.Error("the panic is lost")
 }

@@ -65,21 +65,21 @@ func (v *screenView) showRemark(e agent.Event) {
 	switch e := e.(type) {
 	case agent.ToolsChanged:
 		for _, line := range agentview.DescribeToolChanges(e) {
-			v.note(transcript.Info, line)
+			v.postNotice(transcript.Info, line)
 		}
 	case agent.ResourcesChanged:
-		v.note(transcript.Info, agentview.DescribeResourceChanges(e))
+		v.postNotice(transcript.Info, agentview.DescribeResourceChanges(e))
 	case agent.Compacted:
-		v.note(transcript.Warning, agentview.DescribeCompaction(e))
+		v.postNotice(transcript.Warning, agentview.DescribeCompaction(e))
 	case agent.Ended:
 		if text := agentview.DescribeEnd(e); text != "" {
-			v.note(transcript.Warning, text)
+			v.postNotice(transcript.Warning, text)
 		}
-		v.note(transcript.Info, agentview.DescribeEffort(e, time.Since(v.begun)))
+		v.postNotice(transcript.Info, agentview.DescribeEffort(e, time.Since(v.begun)))
 	}
 }
 
-func (v *screenView) note(kind transcript.Kind, text string) {
+func (v *screenView) postNotice(kind transcript.Kind, text string) {
 	v.post(screen.Noticed{Kind: kind, Text: text})
 }
 
@@ -98,7 +98,7 @@ func (v *screenView) showDelta(d agent.Delta) {
 	case d.Message != nil:
 		v.post(screen.Replied{})
 	case d.Notice != "":
-		v.note(transcript.Warning, term.Line(d.Notice))
+		v.postNotice(transcript.Warning, term.Line(d.Notice))
 	case d.Reasoning != "":
 		v.post(screen.Thought{Piece: d.Reasoning})
 	case d.Text != "":
@@ -122,7 +122,7 @@ func (v *screenView) showDecision(e agent.Approval) {
 	switch {
 	case e.Allowed:
 	case e.Call.ID == "":
-		v.note(transcript.Warning, fmt.Sprintf("%s may not use the model: %s", term.Line(e.Server), term.Line(e.Reason)))
+		v.postNotice(transcript.Warning, fmt.Sprintf("%s may not use the model: %s", term.Line(e.Server), term.Line(e.Reason)))
 	default:
 		v.refused[e.Call.ID] = true
 		v.showRefusal(e.Call, e.Reason)
@@ -166,7 +166,7 @@ func (v *screenView) Tick() { v.post(screen.Ticked{Now: time.Now()}) }
 
 // Note implements [chatView].
 func (v *screenView) Note(format string, args ...any) {
-	v.note(transcript.Info, fmt.Sprintf(format, args...))
+	v.postNotice(transcript.Info, fmt.Sprintf(format, args...))
 }
 
 // Trouble implements [chatView].
@@ -175,7 +175,7 @@ func (v *screenView) Trouble(err error) {
 	if advice := exit.Advice(err); advice != "" {
 		text += "\n" + advice
 	}
-	v.note(transcript.Trouble, text)
+	v.postNotice(transcript.Trouble, text)
 }
 
 // Working implements [chatView].

@@ -56,8 +56,8 @@ func showSessions(f *factory.Factory, all []session.Summary) {
 	}
 }
 
-// firstWords returns the user's first words for a list, behind the name of the program if that is not
-// dowel chat.
+// firstWords returns the user's first words for a list, behind the name of the program if that is
+// not dowel chat.
 func firstWords(s *session.Summary) string {
 	if s.Program != "" {
 		return s.Program + ": " + s.Words
@@ -65,8 +65,8 @@ func firstWords(s *session.Summary) string {
 	return s.Words
 }
 
-// truncateStart returns the end of a text that fits into width columns, with … in place of its start
-// if it is longer.
+// truncateStart returns the end of a text that fits into width columns, with … in place of its
+// start if it is longer.
 func truncateStart(text string, width int) string {
 	if term.TextWidth(text) <= width {
 		return text

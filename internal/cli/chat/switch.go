@@ -167,8 +167,9 @@ func (c *conversation) followTasks(rt *agentcmd.Runtime) {
 	c.log.UseServers(sessionlog.Servers{Origin: rt.Toolbox.Origin, Private: rt.HasOwnServers}, rt.Agent.Messages())
 }
 
-// newHeader returns the header of a session that the conversation is copied to. With open tasks, the
-// copy has the name of the agent at the running dowel, so that it gets the ends of the tasks, too.
+// newHeader returns the header of a session that the conversation is copied to. With open tasks,
+// the copy has the name of the agent at the running dowel, so that it gets the ends of the tasks,
+// too.
 func newHeader(rt *agentcmd.Runtime) (session.Header, error) {
 	folder, err := connect.Folder(".")
 	h := session.Header{Model: rt.Model.Label(), Folder: folder}
@@ -178,7 +179,7 @@ func newHeader(rt *agentcmd.Runtime) (session.Header, error) {
 	return h, err
 }
 
-// describeOpen says which calls go on as tasks.
+// describeOpen says which calls continue as tasks.
 func describeOpen(rt *agentcmd.Runtime, open []opentask.Task) string {
 	var names []string
 	for _, o := range open {

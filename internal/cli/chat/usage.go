@@ -36,7 +36,8 @@ func (c *conversation) showUsage(ctx context.Context, _ string) error {
 }
 
 // formatUsage formats token counts: the ten largest tools, every message, the total, and the tokens
-// spent so far, with their cost if the model's price is known. Rows with counts are shortened to width characters.
+// spent so far, with their cost if the model's price is known. Rows with counts are shortened to
+// width characters.
 func formatUsage(t agent.Tokens, messages []agent.Message, model modelregistry.Choice, width int) (lines []string) {
 	row := func(n int, text string) {
 		lines = append(lines, term.Shorten(fmt.Sprintf("%9s  %s", display.Thousands(n), text), width))
@@ -127,7 +128,8 @@ func (c *conversation) saveCopy(file string, h session.Header, messages []agent.
 	return err
 }
 
-// showContext shows how much of the context is used, and the cost so far if the model's price is known.
+// showContext shows how much of the context is used, and the cost so far if the model's price is
+// known.
 func (c *conversation) showContext(rt *agentcmd.Runtime) {
 	tokens, cost := rt.Agent.Tokens(), ""
 	if dollars, ok := rt.Model.Cost(tokens.Spent); ok {

@@ -1,6 +1,6 @@
 // Package chathost runs agents for conversations inside the running dowel, for the console. A
-// conversation has the file, the approvals, the trust in servers and the limit of steps of dowel chat;
-// the questions to its user go to Asks.
+// conversation has the file, the approvals, the trust in servers and the limit of steps of dowel
+// chat; the questions to its user go to Asks.
 //
 //	o.Agents = func(hub *daemon.AgentHub) control.ChatHost { return chathost.New(f, places, hub) }
 package chathost
@@ -36,12 +36,13 @@ type Host struct {
 	hub    *daemon.AgentHub
 }
 
-// New returns a host. places are those of the running dowel.
+// New returns a host. places are the folders of the running dowel.
 func New(f *factory.Factory, places factory.Places, hub *daemon.AgentHub) *Host {
 	return &Host{f, places, hub}
 }
 
-// Models implements [control.ChatHost]. A model of the environment is the default, but not in the list.
+// Models implements [control.ChatHost]. A model of the environment is the default, but not in the
+// list.
 func (h *Host) Models() control.ChatModels {
 	m := control.ChatModels{Models: []string{}}
 	where, err := h.places.ConfigOptions()
@@ -58,8 +59,8 @@ func (h *Host) Models() control.ChatModels {
 	return m
 }
 
-// modes are the modes that a conversation in the running dowel may have. It asks in the browser, so a
-// mode that runs every tool without a question is left to the terminal.
+// modes are the modes that a conversation in the running dowel may have. It asks in the browser, so
+// a mode that runs every tool without a question is left to the terminal.
 var modes = []string{string(agent.ModeAsk), string(agent.ModeReadOnly), string(agent.ModeNone)}
 
 // Open implements [control.ChatHost].
@@ -76,7 +77,7 @@ func (h *Host) Open(ctx context.Context, o control.ChatOptions) (control.ChatAge
 	if err != nil {
 		return nil, err
 	}
-	if err := c.start(ctx, h.app, flags, messages); err != nil {
+	if err := c.makeAgent(ctx, h.app, flags, messages); err != nil {
 		return nil, errors.Join(err, c.session.Close())
 	}
 	return c, nil
@@ -115,8 +116,8 @@ func (c *conversation) openSession(o control.ChatOptions, model *modelregistry.M
 	return held.Messages, sessionlog.RestoreModel(held.Events, model)
 }
 
-// restoreMode keeps the mode that a conversation has stored, unless its user chooses one. A mode that
-// no conversation here may have becomes ask.
+// restoreMode keeps the mode that a conversation has stored, unless its user chooses one. A mode
+// that no conversation here may have becomes ask.
 func (c *conversation) restoreMode(chosen, stored string) {
 	c.stored = stored
 	if chosen == "" && slices.Contains(modes, stored) {
@@ -129,8 +130,8 @@ func (c *conversation) useSession(s *session.Session) {
 	c.log = sessionlog.Log{Session: s, Program: control.HostProgram, Warn: func(string, ...any) {}} // the turn returns the error
 }
 
-// start makes the agent.
-func (c *conversation) start(ctx context.Context, f *factory.Factory, flags *agentcmd.Flags, messages []agent.Message) error {
+// makeAgent makes the agent.
+func (c *conversation) makeAgent(ctx context.Context, f *factory.Factory, flags *agentcmd.Flags, messages []agent.Message) error {
 	flags.Session = c.session
 	setup, err := agentcmd.ReadSetup(f, flags)
 	if err != nil {
@@ -206,7 +207,7 @@ func (c *conversation) runTurn(ctx context.Context, content []mcp.Content, show 
 		if c.log.Event(e); c.log.Failed != nil {
 			stop(c.log.Failed)
 		}
-		progress.add(e)
+		progress.addEvent(e)
 		show(progress.ChatProgress)
 	}
 	c.log.EndRun(c.runtime.Agent.Messages())

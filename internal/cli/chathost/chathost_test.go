@@ -100,9 +100,10 @@ func awaitAsk(t *testing.T, asks *control.Asks) (ask control.Ask) {
 	return ask
 }
 
-// A call that needs an approval waits for the user of the console: refused, it does not run, and the
-// model reads why; allowed for the session, it is not asked about again. The decisions are in the audit
-// log and in the conversation, which has the form of dowel chat. A second message continues it.
+// A call that needs an approval waits for the user of the console: refused, it does not run, and
+// the model reads why; allowed for the session, it is not asked about again. The decisions are in
+// the audit log and in the conversation, which has the form of dowel chat. A second message
+// continues it.
 func TestApprovalsOfHostedChat(t *testing.T) {
 	echo := `"calls": [{"name": "everything__echo", "arguments": {"message": "hello"}}]`
 	chats, asks, log := newChats(t, `{"turns": [{`+echo+`}, {"expect": ["not now"], `+echo+`}, {"expect": ["hello"], `+echo+`}, {"expect": ["hello"], "text": "Done."}, {"text": "Again."}]}`)
@@ -170,8 +171,8 @@ func TestStoppedHostedChatContinues(t *testing.T) {
 	}
 }
 
-// In the mode read-only a tool that may change something is refused without a question. Unknown modes
-// and models, and the mode that allows every tool, are refused.
+// In the mode read-only a tool that may change something is refused without a question. Unknown
+// modes and models, and the mode that allows every tool, are refused.
 func TestModesOfHostedChat(t *testing.T) {
 	chats, asks, _ := newChats(t, `{"turns": [{"calls": [{"name": "everything__echo", "arguments": {"message": "hello"}}]}, {"expect": ["read-only"], "text": "It was refused."}]}`)
 	for _, o := range []control.ChatOptions{{Mode: "all"}, {Mode: "everything"}, {Model: "other"}} {
@@ -192,8 +193,8 @@ func TestModesOfHostedChat(t *testing.T) {
 	}
 }
 
-// A conversation keeps its mode when its agent has been closed, and so does one without a stored mode:
-// it asks.
+// A conversation keeps its mode when its agent has been closed, and so does one without a stored
+// mode: it asks.
 func TestModeOfContinuedHostedChat(t *testing.T) {
 	call := `{"calls": [{"name": "everything__echo", "arguments": {"message": "hello"}}]}, {"text": "It was refused."}`
 	for _, mode := range []string{"read-only", "none", "all", ""} {

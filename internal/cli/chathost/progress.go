@@ -15,8 +15,8 @@ type turnProgress struct {
 	hasAnswered bool // the model's last message calls no tool
 }
 
-// add adds an event. After an answer without calls, a run acts only to wait for a task.
-func (p *turnProgress) add(e agent.Event) {
+// addEvent adds an event. After an answer without calls, a run acts only to wait for a task.
+func (p *turnProgress) addEvent(e agent.Event) {
 	switch e := e.(type) {
 	case agent.StateChanged:
 		p.IsWaiting = p.hasAnswered && e.State == agent.Acting

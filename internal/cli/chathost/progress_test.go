@@ -12,8 +12,8 @@ import (
 	"github.com/dowel-mcp/dowel/server"
 )
 
-// A turn that only waits for a task takes a message: the model answers it, and gets the task's result
-// later.
+// A turn that only waits for a task takes a message: the model answers it, and gets the task's
+// result later.
 func TestMessageDuringTask(t *testing.T) {
 	finish := make(chan struct{})
 	jobs := server.New("jobs", "1", nil)

@@ -172,8 +172,8 @@ func (conn *Connection) setAnswers(o *client.Options, t Target) error {
 	return nil
 }
 
-// openStdin returns the reader of stdin's lines. Questions of the server and logins share it, so that
-// none takes a line of the other.
+// openStdin returns the reader of stdin's lines. Questions of the server and logins share it, so
+// that none takes a line of the other.
 func (conn *Connection) openStdin() *term.Lines {
 	if conn.stdinLines == nil {
 		conn.stdinLines = term.NewLines(conn.Stdin)

@@ -13,7 +13,7 @@ import (
 )
 
 // heldChanges returns the server's changed definitions if its entry withholds them. The running
-// dowel withholds those of its servers itself.
+// dowel withholds the definitions of its servers itself.
 func (t Target) heldChanges(ctx context.Context, c *client.Client) ([]client.DefinitionChange, error) {
 	if t.howToAccept == "" || t.log == nil {
 		return nil, nil

@@ -68,13 +68,13 @@ func (s *startShow) refreshStatus(ctx context.Context) {
 			return
 		case <-wait.C:
 		}
-		s.conn.Stderr.SetStatus(s.describe())
+		s.conn.Stderr.SetStatus(s.describeStart())
 		wait.Reset(quietStart)
 	}
 }
 
-// describe describes the start in a line.
-func (s *startShow) describe() string {
+// describeStart describes the start in a line.
+func (s *startShow) describeStart() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	since := display.Seconds(time.Since(s.since))

@@ -45,8 +45,8 @@ type Target struct {
 	Options client.Options
 	// running is the running dowel that has the server under this name, or nil.
 	running *control.Client
-	// log has the accepted definitions of a server in the configuration, or is nil. If howToAccept is
-	// not empty, changed definitions are withheld, and it tells users how to accept them.
+	// log has the accepted definitions of a server in the configuration, or is nil. If howToAccept
+	// is not empty, changed definitions are withheld, and it tells users how to accept them.
 	log         client.DefinitionLog
 	howToAccept string
 	// close releases resources of the target. It may be nil.
@@ -65,8 +65,8 @@ func (t Target) Label() string {
 // command.
 func (t Target) IsRunning() bool { return t.running != nil && t.Name != "" }
 
-// AsClient returns the target for calls in the name of another client of the running dowel, such as an
-// agent. An empty name, and another target, change nothing.
+// AsClient returns the target for calls in the name of another client of the running dowel, such as
+// an agent. An empty name, and another target, change nothing.
 func (t Target) AsClient(name string) Target {
 	if dial, ok := t.Dial.(streamable.URL); ok && t.IsRunning() && name != "" {
 		dial.Header = func(context.Context) (http.Header, error) { return http.Header{control.HeaderClient: {name}}, nil }

@@ -54,8 +54,8 @@ func WithHelp(err error, where string) error {
 	return err
 }
 
-// ConnectError reports that a server could not be started or reached. Doctor is the command that finds
-// the cause, or "" if the message says enough.
+// ConnectError reports that a server could not be started or reached. Doctor is the command that
+// finds the cause, or "" if the message says enough.
 type ConnectError struct {
 	Server string
 	Err    error

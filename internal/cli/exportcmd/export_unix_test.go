@@ -37,7 +37,7 @@ func TestDuplicateNotice(t *testing.T) {
 	}
 }
 
-// Entries for the gateway's URL are found under every name of the loopback address, and those that
+// Entries for the gateway's URL are found under every name of the loopback address. Entries that
 // lead to all servers are replaced with everything that belonged to the URL.
 func TestURLEntries(t *testing.T) {
 	o := config.Options{Home: t.TempDir(), GOOS: "linux", Env: func(string) (string, bool) { return "", false }}

@@ -16,7 +16,8 @@ import (
 type userLogin struct {
 	browser *desktop.Login
 	show    func(server string, code auth.DeviceCode)
-	// codeOnly does without a browser of this machine. prefersCode does so where a code is possible.
+	// codeOnly does without a browser of this machine. prefersCode does so where a
+	// code is possible.
 	codeOnly, prefersCode bool
 }
 

@@ -39,10 +39,19 @@ func (f *Factory) Notice(text string) {
 
 // Warn writes a warning without secrets to stderr: as text, or as a line of JSON.
 func (f *Factory) Warn(format string, args ...any) {
-	text := secretmask.Text(fmt.Sprintf(format, args...))
+	f.writeRemark("warning", f.Stderr.Yellow("dowel: warning:"), fmt.Sprintf(format, args...))
+}
+
+// Remark writes a note without secrets to stderr, as [Factory.Warn] does: nothing is wrong.
+func (f *Factory) Remark(format string, args ...any) {
+	f.writeRemark("note", "dowel: note:", fmt.Sprintf(format, args...))
+}
+
+func (f *Factory) writeRemark(kind, prefix, text string) {
+	text = secretmask.Text(text)
 	if f.JSON {
-		WriteJSONLine(f.Stderr, map[string]any{"warning": text})
+		WriteJSONLine(f.Stderr, map[string]any{kind: text})
 		return
 	}
-	fmt.Fprintln(f.Stderr, f.Stderr.Wrapped(f.Stderr.Yellow("dowel: warning:")+" "+f.Stderr.Clean(text)))
+	fmt.Fprintln(f.Stderr, f.Stderr.Wrapped(prefix+" "+f.Stderr.Clean(text)))
 }

@@ -32,10 +32,10 @@ func OpenLogins(warn func(error)) auth.Store {
 	return s
 }
 
-// closedLogins are logins that cannot be opened.
+// closedLogins takes the place of a store that cannot be opened.
 type closedLogins struct{ err error }
 
-// Load finds no login, so that servers without one work.
+// Load finds no login, so that servers that need no login work.
 func (c closedLogins) Load(context.Context, string) (*auth.Record, error) { return nil, nil }
 
 func (c closedLogins) Update(context.Context, string, func(*auth.Record) (*auth.Record, error)) error {
@@ -90,8 +90,8 @@ func (f *Factory) UserLogin(in *term.Lines) auth.Login {
 	return f.newLogin(in, nil)
 }
 
-// LoginWays says how a user logs in. The zero value opens a browser. On a machine without one it
-// shows a code, if the server offers that.
+// LoginWays says how a user logs in. The zero value opens a browser. On a machine without a browser
+// it shows a code, if the authorization server offers codes.
 type LoginWays struct {
 	NoBrowser bool // leaves opening the page to the user
 	Device    bool // by a code alone

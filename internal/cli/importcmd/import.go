@@ -83,14 +83,15 @@ func runImport(ctx context.Context, f *factory.Factory, names []string, opts Opt
 	if err != nil {
 		return err
 	}
-	goal, err := chooseDestination(o, opts.ofProject)
+	own := config.Load(o)
+	goal, err := chooseDestination(own, o, opts.ofProject)
 	if err != nil {
 		return err
 	}
-	if err := goal.Check(o); err != nil {
+	if err := goal.Check(own); err != nil {
 		return exit.UsageError{Err: err}
 	}
-	all, err := findServers(f, o, goal, names, opts.from)
+	all, err := findServers(f, own, o, goal, names, opts.from)
 	if err != nil {
 		return err
 	}
@@ -99,7 +100,7 @@ func runImport(ctx context.Context, f *factory.Factory, names []string, opts Opt
 		added = importing.WithTrustedAnnotations(added)
 	}
 	if opts.dryRun && !f.JSON && len(added) > 0 { // above the list, since it is long
-		if err := showImport(f, goal, added, o); err != nil {
+		if err := showImport(f, own, goal, added); err != nil {
 			return err
 		}
 	}
@@ -115,7 +116,7 @@ func runImport(ctx context.Context, f *factory.Factory, names []string, opts Opt
 	case len(added) == 0:
 		return nil
 	case opts.dryRun && f.JSON:
-		return showImport(f, goal, added, o)
+		return showImport(f, own, goal, added)
 	case opts.dryRun:
 		return nil
 	}
@@ -152,15 +153,15 @@ func addFindings(ctx context.Context, f *factory.Factory, added []importing.Find
 }
 
 // chooseDestination returns the project's file if ofProject is set, otherwise the user's file.
-func chooseDestination(o config.Options, ofProject bool) (importing.Destination, error) {
+func chooseDestination(own *config.Set, o config.Options, ofProject bool) (importing.Destination, error) {
 	if !ofProject {
-		return importing.UserDestination(o), nil
+		return importing.UserDestination(own, o), nil
 	}
 	if len(o.Files) > 0 {
 		return importing.Destination{}, exit.Usagef("--of-project adds to the project's file, --config to your own: use only one of them")
 	}
 	path := filepath.Join(o.Project, "dowel.json")
-	for _, file := range config.Load(o).Files {
+	for _, file := range own.Files {
 		switch {
 		case file.Path == path && file.Scope == config.User:
 			return importing.Destination{}, exit.Usagef("%s is your own file: use --of-project in the folder of a project", path)
@@ -172,8 +173,8 @@ func chooseDestination(o config.Options, ofProject bool) (importing.Destination,
 }
 
 // findServers returns the servers of other tools, and warns of files with problems.
-func findServers(f *factory.Factory, o config.Options, to importing.Destination, names, from []string) ([]importing.Finding, error) {
-	found := importing.Find(o, to, names, from)
+func findServers(f *factory.Factory, own *config.Set, o config.Options, to importing.Destination, names, from []string) ([]importing.Finding, error) {
+	found := importing.Find(own, o, to, names, from)
 	for _, p := range found.Problems {
 		f.Warn("%s", p)
 	}
@@ -186,7 +187,7 @@ func findServers(f *factory.Factory, o config.Options, to importing.Destination,
 }
 
 // showImport shows the change to the file without secrets.
-func showImport(f *factory.Factory, to importing.Destination, added []importing.Finding, o config.Options) error {
+func showImport(f *factory.Factory, own *config.Set, to importing.Destination, added []importing.Finding) error {
 	format, ok := edit.FormatOf(to.Path)
 	if !ok {
 		return exit.Usagef("%s: want a JSON, YAML or TOML file", to.Path)
@@ -203,7 +204,7 @@ func showImport(f *factory.Factory, to importing.Destination, added []importing.
 	if err != nil {
 		return fmt.Errorf("%s: %w", to.Path, err)
 	}
-	mask := newMask(config.Load(o), added)
+	mask := newMask(own, added)
 	return editing.ShowChange(f, to.Path, mask(string(before)), mask(string(after)))
 }
 

@@ -51,8 +51,8 @@ func (t *Target) label() string {
 	return t.url
 }
 
-// open returns the authorization of the requests to the server. login may be nil.
-func (t *Target) open(f *factory.Factory, login auth.Login) (*configured.LoginTransport, error) {
+// openAuthorization returns the authorization of the requests to the server. login may be nil.
+func (t *Target) openAuthorization(f *factory.Factory, login auth.Login) (*configured.LoginTransport, error) {
 	if t.url != "" {
 		store, err := f.OpenLoginFiles()
 		if err != nil {
@@ -142,7 +142,7 @@ func runLogin(ctx context.Context, f *factory.Factory, target *Target, login aut
 	if err := factory.RunningDaemon().Authorize(ctx); err != nil {
 		return err
 	}
-	to, err := target.open(f, login)
+	to, err := target.openAuthorization(f, login)
 	if err != nil {
 		return err
 	}
@@ -205,7 +205,7 @@ func runLogout(ctx context.Context, f *factory.Factory, target *Target) error {
 	if err := factory.RunningDaemon().Authorize(ctx); err != nil {
 		return err
 	}
-	to, err := target.open(f, nil)
+	to, err := target.openAuthorization(f, nil)
 	if err != nil {
 		return err
 	}
@@ -216,8 +216,8 @@ func runLogout(ctx context.Context, f *factory.Factory, target *Target) error {
 	return writeOutcome(f, Outcome{target.label(), "logout", target.restart(ctx)}, "You are logged out at %s.")
 }
 
-// endLogin ends a login. If the running dowel is a replica of a cluster, it does that: the cluster has the
-// login, with newer tokens than this machine.
+// endLogin ends a login. If the running dowel is a replica of a cluster, it does that: the cluster
+// has the login, with newer tokens than this machine.
 func endLogin(ctx context.Context, target *Target, to *configured.LoginTransport) error {
 	running := factory.RunningDaemon()
 	if s, err := running.Status(ctx); err == nil && s.Cluster != nil {

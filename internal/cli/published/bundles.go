@@ -5,31 +5,20 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/dowel-mcp/dowel/internal/cli/exit"
-	"github.com/dowel-mcp/dowel/internal/config"
+	"github.com/dowel-mcp/dowel/internal/config/leftovers"
 	"github.com/dowel-mcp/dowel/internal/install"
 	"github.com/dowel-mcp/dowel/internal/install/bundle"
 	"github.com/dowel-mcp/dowel/internal/install/registry"
-	"github.com/dowel-mcp/dowel/internal/userdir"
 )
 
 // isBundle reports whether a word is a file or URL of an MCPB bundle. DXT is its former name.
 func isBundle(word string) bool {
 	path, _, _ := strings.Cut(word, "?")
 	return strings.HasSuffix(path, ".mcpb") || strings.HasSuffix(path, ".dxt")
-}
-
-// bundlesFolder returns the folder below which bundles are unpacked.
-func bundlesFolder() (string, error) {
-	folder, err := userdir.Data()
-	if err != nil {
-		return "", fmt.Errorf("the folder for bundles is unknown: %w; set XDG_DATA_HOME", err)
-	}
-	return filepath.Join(folder, "dowel", "bundles"), nil
 }
 
 // addBundleAt adds the server of a bundle in a file or at a URL.
@@ -98,7 +87,7 @@ func (a *addition) addBundle(ctx context.Context, path string, about []string) (
 		return nil, exit.UsageError{Err: err}
 	}
 	defer b.Close()
-	root, err := bundlesFolder()
+	root, err := leftovers.BundlesFolder()
 	if err != nil {
 		return nil, err
 	}
@@ -125,13 +114,4 @@ func (a *addition) addBundle(ctx context.Context, path string, about []string) (
 		return err
 	}
 	return n, nil
-}
-
-// bundleOf returns the folder of the bundle that a server runs in, or "".
-func bundleOf(root string, s *config.Server) string {
-	rest, ok := strings.CutPrefix(s.Dir, root+string(filepath.Separator))
-	if !ok || rest == "" || strings.ContainsAny(rest, `/\`) || rest == "." || rest == ".." {
-		return ""
-	}
-	return s.Dir
 }

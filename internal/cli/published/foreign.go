@@ -5,7 +5,6 @@ import (
 	"maps"
 	"net/url"
 	"os"
-	"regexp"
 	"slices"
 	"strings"
 	"unicode"
@@ -14,6 +13,7 @@ import (
 	"github.com/dowel-mcp/dowel/internal/config"
 	"github.com/dowel-mcp/dowel/internal/install"
 	"github.com/dowel-mcp/dowel/internal/install/link"
+	"github.com/dowel-mcp/dowel/internal/lazyregexp"
 )
 
 // addLink adds the server of an install link.
@@ -67,7 +67,7 @@ func checkSpec(s *config.Server) error {
 	return nil
 }
 
-var environmentVariable = regexp.MustCompile(`\$\{(?:env:)?([A-Za-z_][A-Za-z0-9_]*)(?::-[^}]*)?\}`)
+var environmentVariable = lazyregexp.New(`\$\{(?:env:)?([A-Za-z_][A-Za-z0-9_]*)(?::-[^}]*)?\}`)
 
 // sentVariables returns the variables of the user's environment that an entry would send to the
 // address of its server, unless the user has given them as a value.
@@ -83,7 +83,7 @@ func sentVariables(s *config.Server, given install.Values) (names []string) {
 	for _, all := range given {
 		own.WriteString(strings.Join(all, " "))
 	}
-	for _, m := range environmentVariable.FindAllStringSubmatch(strings.Join(texts, " "), -1) {
+	for _, m := range environmentVariable().FindAllStringSubmatch(strings.Join(texts, " "), -1) {
 		if _, set := os.LookupEnv(m[1]); set && !strings.Contains(own.String(), m[0]) && !slices.Contains(names, m[1]) {
 			names = append(names, m[1])
 		}

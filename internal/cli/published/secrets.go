@@ -9,15 +9,12 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"regexp"
-	"slices"
 	"strings"
 
 	"github.com/dowel-mcp/dowel/internal/cli/exit"
-	"github.com/dowel-mcp/dowel/internal/config"
+	"github.com/dowel-mcp/dowel/internal/config/leftovers"
 	"github.com/dowel-mcp/dowel/internal/install"
 	"github.com/dowel-mcp/dowel/internal/term"
-	"github.com/dowel-mcp/dowel/internal/userdir"
 	"github.com/dowel-mcp/dowel/internal/wirename"
 )
 
@@ -29,19 +26,10 @@ type secretFiles struct {
 	secrets map[string]string // by the name of the file
 }
 
-// secretsFolder returns the folder below which each server has a folder of its secrets.
-func secretsFolder() (string, error) {
-	folder, err := userdir.Data()
-	if err != nil {
-		return "", fmt.Errorf("the folder for secrets is unknown: %w; set XDG_DATA_HOME", err)
-	}
-	return filepath.Join(folder, "dowel", "secrets"), nil
-}
-
 // newSecretFiles chooses a folder that does not exist, so that two servers with one name, in files
 // that dowel reads at different times, do not share secrets.
 func newSecretFiles(server string) (*secretFiles, error) {
-	root, err := secretsFolder()
+	root, err := leftovers.SecretsFolder()
 	if err != nil {
 		return nil, err
 	}
@@ -58,8 +46,8 @@ func newSecretFiles(server string) (*secretFiles, error) {
 	}
 }
 
-// add adds a secret, and returns the name of its file: name, with a number if that is taken.
-func (f *secretFiles) add(name, secret string) string {
+// addSecret adds a secret, and returns the name of its file: name, with a number if that is taken.
+func (f *secretFiles) addSecret(name, secret string) string {
 	free := name
 	for n := 2; f.secrets[free] != ""; n++ {
 		free = fmt.Sprintf("%s_%d", name, n)
@@ -118,8 +106,8 @@ func writePrivateFile(path, text string) error {
 }
 
 // askSecrets asks on a terminal for the required secrets that --set does not give, and does not
-// show what the user types. An empty answer leaves the environment variable that [install.Plan.Fill]
-// has chosen. The result is nil if the user types no secret.
+// show what the user types. An empty answer leaves the environment variable that
+// [install.Plan.Fill] has chosen. The result is nil if the user types no secret.
 func (a *addition) askSecrets(ctx context.Context, p *install.Plan, given, values install.Values) (*secretFiles, error) {
 	terminal := term.Terminal(a.f.Stdin)
 	if terminal == nil || a.f.JSON || a.dry || a.flags.yes {
@@ -146,7 +134,7 @@ func (a *addition) askSecrets(ctx context.Context, p *install.Plan, given, value
 		case install.IsVariable(secret): // the user refers to a secret that is elsewhere
 			values[in.Name] = []string{secret}
 		default:
-			name := files.add(in.Variable(), secret)
+			name := files.addSecret(in.Variable(), secret)
 			values[in.Name] = []string{files.reference(name)}
 		}
 	}
@@ -156,8 +144,8 @@ func (a *addition) askSecrets(ctx context.Context, p *install.Plan, given, value
 	return files, nil
 }
 
-// askSecret asks for one secret until it is valid or empty. The terminal shows nothing that the user
-// types meanwhile.
+// askSecret asks for one secret until it is valid or empty. The terminal shows nothing that the
+// user types meanwhile.
 func (a *addition) askSecret(ctx context.Context, terminal *os.File, p *install.Plan, in install.Input) (string, error) {
 	restore, err := term.HideInput(terminal)
 	if err != nil {
@@ -182,29 +170,4 @@ func (a *addition) askSecret(ctx context.Context, terminal *os.File, p *install.
 		}
 		return answer, nil
 	}
-}
-
-var fileVariable = regexp.MustCompile(`\$\{file:([^}]*)\}`)
-
-// secretFoldersOf returns the folders with secrets that dowel stored for a server.
-func secretFoldersOf(root string, s *config.Server) (folders []string) {
-	texts := append([]string{s.Command, s.URL}, s.Args...)
-	for _, table := range []map[string]string{s.Env, s.Headers} {
-		for _, value := range table {
-			texts = append(texts, value)
-		}
-	}
-	home, _ := os.UserHomeDir()
-	for _, m := range fileVariable.FindAllStringSubmatch(strings.Join(texts, "\n"), -1) {
-		path := m[1]
-		if below, ok := strings.CutPrefix(path, "~/"); ok {
-			path = filepath.Join(home, below)
-		}
-		folder := filepath.Dir(path)
-		if filepath.Dir(folder) == root && !slices.Contains(folders, folder) {
-			folders = append(folders, folder)
-		}
-	}
-	slices.Sort(folders)
-	return folders
 }

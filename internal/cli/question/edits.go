@@ -69,8 +69,8 @@ func formatEdits(value json.RawMessage) (lines []argumentLine, ok bool) {
 // heading returns the line above a replacement.
 func (r *replacement) heading() string { return r.oldKey + ", " + r.newKey + ":" }
 
-// compareTexts returns the lines of two texts: "- " before removed ones, "+ " before added ones, and
-// two spaces before those at the beginning and the end that both have.
+// compareTexts returns the lines of two texts: "- " before removed ones, "+ " before added ones,
+// and two spaces before those at the beginning and the end that both have.
 func compareTexts(before, after string) (lines []argumentLine) {
 	removed, added := splitLines(before), splitLines(after)
 	if strings.HasSuffix(before, "\n") != strings.HasSuffix(after, "\n") {

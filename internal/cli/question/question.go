@@ -25,8 +25,8 @@ import (
 type Asker struct {
 	Out     *term.Screen
 	Runtime *agentcmd.Runtime
-	// Ask shows a prompt and reads one answer. Keys that were typed before the prompt must not count.
-	// [io.EOF] refuses the call, another error ends the run.
+	// Ask shows a prompt and reads one answer. Keys that were typed before the prompt must not
+	// count. [io.EOF] refuses the call, another error ends the run.
 	Ask func(ctx context.Context, prompt string) (string, error)
 	// Choose, if set, replaces Ask where the answers are known: it returns the word of one.
 	Choose func(ctx context.Context, prompt string, answers []Answer) (string, error)

@@ -17,8 +17,8 @@ import (
 	"github.com/dowel-mcp/dowel/internal/term"
 )
 
-// approver asks the user on the terminal whether a call may run. Set log, runtime and renderer before
-// the run begins.
+// approver asks the user on the terminal whether a call may run. Set log, runtime and renderer
+// before the run begins.
 type approver struct {
 	out      *term.Screen
 	console  *term.Console

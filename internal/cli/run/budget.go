@@ -46,8 +46,8 @@ func (b *budget) check(u agent.Usage) error {
 	return nil
 }
 
-// endRun adds the tokens of a run that has ended. If the provider reports none, those of the last
-// check count.
+// endRun adds the tokens of a run that has ended. If the provider reports none, the tokens at the
+// last check count.
 func (b *budget) endRun(ended agent.Usage) {
 	if b.checked.Input+b.checked.Output > ended.Input+ended.Output {
 		ended = b.checked

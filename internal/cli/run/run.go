@@ -165,17 +165,17 @@ func runTask(ctx context.Context, f *factory.Factory, opts *Options, words []str
 	if err != nil {
 		return err
 	}
-	if t.saver, err = newSaver(f, opts, setup.Model(), resumed); err != nil {
+	if t.sessions, err = newSessionWriter(f, opts, setup.Model(), resumed); err != nil {
 		return err
 	}
-	defer t.saver.close()
-	setup.OnRequest = t.saver.AddRequest
+	defer t.sessions.endSession()
+	setup.OnRequest = t.sessions.AddRequest
 	atomicfile.RemoveForgotten(resultsPrefix)
 	if results, err := os.MkdirTemp("", resultsPrefix); err == nil { // without a folder, results stay in memory
 		t.results = results
 		defer os.RemoveAll(results)
 	}
-	o.Messages, o.Results, opts.Session = messages, t.saver.results(t.results), cmp.Or(t.saver.Session, resumed)
+	o.Messages, o.Results, opts.Session = messages, t.sessions.results(t.results), cmp.Or(t.sessions.Session, resumed)
 	if t.budget, err = opts.newBudget(setup.Model()); err != nil {
 		return err
 	}
@@ -183,7 +183,7 @@ func runTask(ctx context.Context, f *factory.Factory, opts *Options, words []str
 	asker, release := newApprover(f, opts)
 	defer release()
 	if asker != nil {
-		asker.log = &t.saver.Log
+		asker.log = &t.sessions.Log
 		o.Mode, o.Approve, t.asker = agent.ModeAsk, asker.askApproval, asker
 	}
 	if t.runtime, err = setup.NewRuntime(ctx, f, &opts.Flags, o, c); err != nil {
@@ -194,7 +194,7 @@ func runTask(ctx context.Context, f *factory.Factory, opts *Options, words []str
 	if err := t.input.assembleContent(ctx, f, t.runtime); err != nil {
 		return err
 	}
-	t.saver.attach(ctx)
+	t.sessions.attach(ctx)
 	if len(opts.watch) > 0 {
 		return t.runAtChanges(ctx)
 	}

@@ -16,14 +16,14 @@ import (
 // A task is what dowel run carries out: once, or again at each change of a resource.
 type task struct {
 	*factory.Factory
-	runtime *agentcmd.Runtime
-	opts    *Options
-	input   taskInput
-	budget  *budget
-	schema  *answerSchema // nil: any answer will do
-	asker   *approver     // nil: the user is not asked
-	saver   *saver
-	results string // folder of long results that are not stored; "" for none
+	runtime  *agentcmd.Runtime
+	opts     *Options
+	input    taskInput
+	budget   *budget
+	schema   *answerSchema // nil: any answer will do
+	asker    *approver     // nil: the user is not asked
+	sessions *sessionWriter
+	results  string // folder of long results that are not stored; "" for none
 }
 
 // runOnce runs the task and shows its events. A call that needs an approval ends the run unless
@@ -53,21 +53,21 @@ func (t *task) runOnce(ctx context.Context) error {
 
 // converse runs the agent with input until its answer.
 func (t *task) converse(ctx context.Context, cancel context.CancelCauseFunc, p *taskProgress, view viewer, input []mcp.Content) (err error) {
-	t.saver.UseServers(sessionlog.Servers{Origin: t.runtime.Toolbox.Origin, Private: t.runtime.HasOwnServers}, t.runtime.Agent.Messages())
-	t.saver.BeginRun(input, t.runtime.Model)
+	t.sessions.UseServers(sessionlog.Servers{Origin: t.runtime.Toolbox.Origin, Private: t.runtime.HasOwnServers}, t.runtime.Agent.Messages())
+	t.sessions.BeginRun(input, t.runtime.Model)
 	for e, failed := range t.runtime.Run(ctx, input...) {
 		if failed != nil {
 			err = failed
 			break
 		}
 		p.recordEvent(e)
-		t.saver.Event(e)
+		t.sessions.Event(e)
 		view.showEvent(e)
 		if p.missingApproval != nil {
 			cancel(*p.missingApproval) // also stops other calls of the same reply
 		}
 	}
-	t.saver.EndRun(t.runtime.Agent.Messages())
+	t.sessions.EndRun(t.runtime.Agent.Messages())
 	t.budget.endRun(p.endRun())
 	return p.taskError(ctx, err)
 }
@@ -80,7 +80,7 @@ type viewer interface {
 
 func (t *task) newViewer(ctx context.Context, p *taskProgress) viewer {
 	if t.JSON {
-		return newJSONViewer(ctx, t.Factory, t.runtime, p, t.saver.ID())
+		return newJSONViewer(ctx, t.Factory, t.runtime, p, t.sessions.ID())
 	}
 	v := newLineViewer(t.Factory, p, t.schema != nil)
 	if paths := t.runtime.InstructionPaths(); len(paths) > 0 {

@@ -3,7 +3,6 @@ package run
 import (
 	"context"
 	"errors"
-	"fmt"
 
 	"github.com/dowel-mcp/dowel/client"
 	"github.com/dowel-mcp/dowel/internal/cli/agentcmd"
@@ -36,7 +35,7 @@ func (t *task) runAtChanges(ctx context.Context) error {
 		}
 	})
 	if err != nil {
-		return fmt.Errorf("--watch: %w", err)
+		return watchError{err}
 	}
 	defer watch.Close()
 	if missing := len(references) - len(watch.Acknowledged().ResourceSubscriptions); missing > 0 {
@@ -62,18 +61,18 @@ func (t *task) runAtChanges(ctx context.Context) error {
 	}
 }
 
-// awaitChange waits for a change, and prepares the next run. A resource or prompt that cannot be read
-// waits for the next change.
+// awaitChange waits for a change, and prepares the next run. A resource or prompt that cannot be
+// read waits for the next change.
 func (t *task) awaitChange(ctx context.Context, changed <-chan struct{}, ended <-chan error) error {
 	for {
 		select {
 		case <-changed:
 		case err := <-ended:
-			return fmt.Errorf("--watch: %w", err)
+			return watchError{err}
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		}
-		t.saver.startConversation(ctx, t.runtime, t.results)
+		t.sessions.startConversation(ctx, t.runtime, t.results)
 		err := t.input.assembleContent(ctx, t.Factory, t.runtime)
 		if err == nil || errors.As(err, new(exit.UsageError)) || ctx.Err() != nil {
 			return err
@@ -81,6 +80,22 @@ func (t *task) awaitChange(ctx context.Context, changed <-chan struct{}, ended <
 		t.Warn("%v", err)
 	}
 }
+
+// watchError is the error of the watch. Its text leaves out the name of the connection, which is
+// dowel itself, and the method.
+type watchError struct{ err error }
+
+// Error implements [error].
+func (e watchError) Error() string {
+	err := e.err
+	if call, ok := errors.AsType[*client.CallError](err); ok {
+		err = call.Err
+	}
+	return "--watch: " + err.Error()
+}
+
+// Unwrap returns the whole error, which has the exit code.
+func (e watchError) Unwrap() error { return e.err }
 
 // watchedResources returns the resources of --watch.
 func (t *task) watchedResources(ctx context.Context) (all []agentcmd.Reference, err error) {

@@ -9,9 +9,9 @@ import (
 	"github.com/dowel-mcp/dowel/internal/cli/editing"
 	"github.com/dowel-mcp/dowel/internal/cli/exit"
 	"github.com/dowel-mcp/dowel/internal/cli/factory"
-	"github.com/dowel-mcp/dowel/internal/cli/published"
 	"github.com/dowel-mcp/dowel/internal/config"
 	"github.com/dowel-mcp/dowel/internal/config/edit"
+	"github.com/dowel-mcp/dowel/internal/config/leftovers"
 	"github.com/dowel-mcp/dowel/internal/config/transfer"
 	"github.com/dowel-mcp/dowel/internal/daemon"
 	"github.com/dowel-mcp/dowel/internal/suggest"
@@ -58,15 +58,27 @@ func removeServer(ctx context.Context, f *factory.Factory, name string, where fa
 	}
 	if !dry {
 		editing.ReloadDaemon(ctx, f)
-		published.RemoveLeftovers(f, s, o)
+		reportRemovals(f, leftovers.Remove(s, o))
 		return nil
 	}
-	for _, l := range published.Leftovers(s) {
+	for _, folder := range leftovers.Of(s) {
 		if !f.JSON {
-			f.WriteNote("The %s would be removed too, unless another server needs it: %s", l.What, l.Folder)
+			f.WriteNote("%s", folder.Announce())
 		}
 	}
 	return nil
+}
+
+// reportRemovals tells the user which folders of a removed server are removed.
+func reportRemovals(f *factory.Factory, done []leftovers.Removal) {
+	for _, r := range done {
+		switch {
+		case r.Err != nil:
+			f.Warn("%s", r)
+		case !f.JSON:
+			f.WriteNote("%s", r)
+		}
+	}
 }
 
 // findEntry returns the effective entry of a server.

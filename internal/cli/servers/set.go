@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -15,6 +14,7 @@ import (
 	"github.com/dowel-mcp/dowel/internal/config"
 	"github.com/dowel-mcp/dowel/internal/config/edit"
 	"github.com/dowel-mcp/dowel/internal/config/transfer"
+	"github.com/dowel-mcp/dowel/internal/lazyregexp"
 	"github.com/dowel-mcp/dowel/internal/mcpremote"
 	"github.com/spf13/cobra"
 )
@@ -123,14 +123,14 @@ func chooseRemote(s *config.Server, o setOptions) (mcpremote.Remote, error) {
 }
 
 // environmentVariable matches a variable that mcp-remote takes from its environment.
-var environmentVariable = regexp.MustCompile(`\$\{([A-Za-z_][A-Za-z0-9_]*)\}`)
+var environmentVariable = lazyregexp.New(`\$\{([A-Za-z_][A-Za-z0-9_]*)\}`)
 
 // insertEnvironment replaces the variables that the entry itself sets for mcp-remote. dowel expands
 // the others.
 func insertEnvironment(r *mcpremote.Remote, env map[string]string) {
 	insert := func(text string) string {
-		return environmentVariable.ReplaceAllStringFunc(text, func(found string) string {
-			if value, ok := env[environmentVariable.FindStringSubmatch(found)[1]]; ok {
+		return environmentVariable().ReplaceAllStringFunc(text, func(found string) string {
+			if value, ok := env[environmentVariable().FindStringSubmatch(found)[1]]; ok {
 				return value
 			}
 			return found

@@ -96,6 +96,9 @@ func runStatus(ctx context.Context, f *factory.Factory) error {
 	} else if s.Cluster != nil {
 		f.Warn("%s", term.Line(s.Cluster.Summary()))
 	}
+	if s.Tasks != nil {
+		f.Warn("%s (%s ago): dowel tries again with the next task", term.Line(s.Tasks.Problem), display.Age(time.Since(s.Tasks.Time)))
+	}
 	if len(s.Files) > 0 {
 		f.WriteMessage("Servers of %s", strings.Join(s.Files, ", "))
 	}
@@ -178,7 +181,8 @@ func entryPosition(s control.Status, name string) string {
 	return entry.At.String()
 }
 
-// keyIndent is the width of a row before its value, 12 columns, and one free column at the end.
+// keyIndent is the number of columns that a row's value cannot use: 12 before it, and one that
+// stays free at the end.
 const keyIndent = 13
 
 // writeServer writes a server's status for a person, one row for each fact.
@@ -227,7 +231,7 @@ func writeServer(f *factory.Factory, s FullStatus) {
 	row("stderr", strings.Join(s.Stderr, "\n"))
 }
 
-// describeAge returns the state of a server and for how long it has been so.
+// describeAge returns the state of a server and the time since it began.
 func describeAge(s control.Server) string {
 	if !s.Installing.IsZero() {
 		return display.DescribeStatus(s)

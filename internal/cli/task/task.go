@@ -1,5 +1,5 @@
-// Package task implements dowel task: list, get, wait, answer and cancel, for the tasks that dowel
-// call --task has started, and for the ones that conversations wait for.
+// Package task implements dowel task: list, get, wait, answer and cancel. It acts on the tasks that
+// dowel call --task has started and on the tasks that conversations wait for.
 package task
 
 import (

@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// SetOpen makes tasks the ones that a conversation waits for. Other tasks that it alone has waited for
-// are forgotten. Names, times and other conversations of known tasks stay. If nothing changes, the file
-// is not written.
+// SetOpen replaces the list of tasks that a conversation waits for. It removes other tasks that
+// only this conversation has waited for. Names, times and other conversations of known tasks stay.
+// If nothing changes, the file is not written.
 func (f File) SetOpen(conversation string, tasks []Entry) error {
 	all, err := f.Read()
 	if err != nil || sameOpen(all, conversation, tasks) {

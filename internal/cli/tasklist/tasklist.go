@@ -1,7 +1,7 @@
-// Package tasklist keeps the tasks that the user has started with dowel call --task, and the ones that
-// conversations of dowel chat, dowel run and the console wait for. MCP has no request
-// that lists tasks, so the ids are in a file of the state folder. Only the user can read it, because with
-// some servers an id is all that is needed to see the task.
+// Package tasklist keeps the tasks that the user has started with dowel call --task, and the tasks
+// for which conversations of dowel chat, dowel run and the console wait. MCP has no request that
+// lists tasks, so the ids are in a file of the state folder. Only the user can read it, because
+// with some servers an id is all that is needed to see the task.
 package tasklist
 
 import (

@@ -73,8 +73,8 @@ func TestBrokenFile(t *testing.T) {
 	}
 }
 
-// Tasks of conversations have names, are forgotten when no conversation waits for them any more, and
-// stay when a conversation drops them.
+// Tasks of conversations have names, are forgotten when no conversation waits for them any more,
+// and stay when a conversation drops them.
 func TestConversations(t *testing.T) {
 	f, path := open(t)
 	expect := func(want string) {

@@ -108,7 +108,8 @@ type changesOf struct {
 }
 
 // findChanges returns the changed definitions of a server: as the running dowel sees them, or else
-// as they were seen last. A replica keeps what was accepted in its cluster, so only it knows the changes.
+// as they were seen last. A replica keeps what was accepted in its cluster, so only it knows the
+// changes.
 func findChanges(ctx context.Context, log client.DefinitionLog, server string) (*changesOf, error) {
 	found := &changesOf{server: server, log: log}
 	running := factory.RunningDaemon()

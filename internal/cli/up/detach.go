@@ -92,7 +92,8 @@ func createLog() (*os.File, error) {
 	return os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 }
 
-// startInBackground starts dowel in a session of its own. exited is closed when it has ended.
+// startInBackground starts dowel in a session of its own. exited is closed when that
+// dowel has ended.
 func startInBackground(args []string, log *os.File) (child *os.Process, exited <-chan struct{}, err error) {
 	program, err := os.Executable()
 	if err != nil {

@@ -2,13 +2,13 @@ package up
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/dowel-mcp/dowel/hub"
 	"github.com/dowel-mcp/dowel/internal/cli/display"
 	"github.com/dowel-mcp/dowel/internal/control"
+	"github.com/dowel-mcp/dowel/internal/lazyregexp"
 	"github.com/dowel-mcp/dowel/internal/term"
 )
 
@@ -42,17 +42,17 @@ func groupOf(s control.Server) group {
 
 // position matches the position in a file that a cause begins with. It would take the room of the
 // cause; dowel status shows it.
-var position = regexp.MustCompile(`^\S*[/\\]\S+:\d+:\d+: `)
+var position = lazyregexp.New(`^\S*[/\\]\S+:\d+:\d+: `)
 
 // causePrefix matches the beginning of a cause that is left out if its line is too short, since the
 // rest tells more.
-var causePrefix = regexp.MustCompile(`^(the process ended \([^)]*\)|(env|headers)\.\S+): `)
+var causePrefix = lazyregexp.New(`^(the process ended \([^)]*\)|(env|headers)\.\S+): `)
 
 // cause returns the reason for the state of a server in a failed or needy group, and advice.
 func cause(s control.Server) (reason, advice string) {
 	reason = term.FirstLine(s.Problem)
 	if reason == "" {
-		reason = position.ReplaceAllString(term.Line(s.Cause), "")
+		reason = position().ReplaceAllString(term.Line(s.Cause), "")
 	}
 	return reason, term.Line(s.Advice)
 }
@@ -82,8 +82,8 @@ func sortServers(all []control.Server) {
 
 // formatTable lays out servers in lines of at most width characters, at most rows of them: a line
 // for each server, its cause and advice once for all servers that have them, and a summary. A cause
-// that is too long for its line has lines of its own if rows suffice for that, else it is cut. Lines of
-// servers that work are left out first.
+// that is too long for its line has lines of its own if rows suffice for that, else it is cut.
+// Lines of servers that work are left out first.
 func (v *statusView) formatTable(all []control.Server, width, rows int) []string {
 	all = slices.Clone(all)
 	sortServers(all)
@@ -110,10 +110,10 @@ func (v *statusView) formatServers(all []control.Server, width int, wholeCauses 
 		}
 	}
 	for i, s := range all {
-		what, advice := v.describe(all, i)
+		what, advice := v.describeServer(all, i)
 		below, whole, room := "", "", width-nameWidth-stateWidth-4
 		if g := groupOf(s); (g == failedGroup || g == needyGroup) && term.TextWidth(what) > room {
-			short := causePrefix.ReplaceAllString(what, "")
+			short := causePrefix().ReplaceAllString(what, "")
 			if wholeCauses && term.TextWidth(short) > room {
 				short, below = "", what
 			}
@@ -134,8 +134,8 @@ func (v *statusView) formatServers(all []control.Server, width int, wholeCauses 
 	return lines
 }
 
-// describe returns the rest of the row of server i of all, and the advice below it.
-func (v *statusView) describe(all []control.Server, i int) (what, advice string) {
+// describeServer returns the rest of the row of server i of all, and the advice below it.
+func (v *statusView) describeServer(all []control.Server, i int) (what, advice string) {
 	s := all[i]
 	switch groupOf(s) {
 	case readyGroup:

@@ -88,8 +88,8 @@ func TestTableFits(t *testing.T) {
 	}
 }
 
-// A cause that is too long for its line begins with the words that tell the most, and has lines of its
-// own where there is room.
+// A cause that is too long for its line begins with the words that tell the most, and has lines of
+// its own where there is room.
 func TestCauseInTable(t *testing.T) {
 	t.Parallel()
 	v := &statusView{Factory: &factory.Factory{Stdout: term.NewScreen(io.Discard, func() {})}}

@@ -24,7 +24,7 @@ func (w *commandWriter) writeGap(g journal.Gap, _, _ time.Time) {
 	w.f.Warn("%d records are lost", g.Len())
 }
 
-func (w *commandWriter) end() {}
+func (w *commandWriter) writeEnd() {}
 
 func (w *commandWriter) writeOperation(o *journal.Operation, frames []*journal.Frame, _ journal.Line) {
 	if o.IsOpen() {
@@ -54,4 +54,4 @@ func (w *harWriter) writeOperation(o *journal.Operation, frames []*journal.Frame
 	w.archive.Add(o, frames)
 }
 
-func (w *harWriter) end() { factory.WriteJSONLine(w.f.Stdout, w.archive.Document()) }
+func (w *harWriter) writeEnd() { factory.WriteJSONLine(w.f.Stdout, w.archive.Document()) }

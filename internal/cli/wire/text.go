@@ -28,7 +28,7 @@ const timeFormat = "15:04:05.000"
 
 func (w *textWriter) wants() (frames, operations bool) { return w.frames, !w.frames }
 
-func (w *textWriter) end() {}
+func (w *textWriter) writeEnd() {}
 
 // columns returns the width of a line.
 func (w *textWriter) columns() int {

@@ -67,10 +67,10 @@ func (v *view) writeGap(now time.Time) {
 	}
 }
 
-// end ends the view: it writes what has not been written.
-func (v *view) end() {
+// writeRest ends the view: it writes what has not been written.
+func (v *view) writeRest() {
 	v.writeGap(time.Time{})
-	v.out.end()
+	v.out.writeEnd()
 }
 
 // describeNothing says why a view of the past has no rows.

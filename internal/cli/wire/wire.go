@@ -107,7 +107,7 @@ func runWire(ctx context.Context, f *factory.Factory, opts Options, words []stri
 		}
 		view.addLine(l)
 	}
-	view.end()
+	view.writeRest()
 	if isPast && view.shown == 0 && !f.JSON && ctx.Err() == nil {
 		fmt.Fprintln(f.Stderr, f.Stderr.Wrapped(view.describeNothing()))
 	}
@@ -153,7 +153,8 @@ type writer interface {
 	writeFrame(f *journal.Frame, line journal.Line)
 	// writeGap writes that records are lost between two times, of which either may be zero.
 	writeGap(g journal.Gap, from, to time.Time)
-	end()
+	// writeEnd writes the end of the output, after the last row.
+	writeEnd()
 	// wants reports whether frames are rows, and whether operations are.
 	wants() (frames, operations bool)
 }
@@ -199,4 +200,4 @@ func (w *jsonWriter) writeGap(g journal.Gap, _, _ time.Time) {
 	factory.WriteJSONLine(w.f.Stdout, journal.GapLine(g))
 }
 
-func (w *jsonWriter) end() {}
+func (w *jsonWriter) writeEnd() {}

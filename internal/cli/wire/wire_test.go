@@ -73,7 +73,7 @@ func showLines(t *testing.T, out func(*factory.Factory) writer, text string, lin
 	for _, l := range lines {
 		v.addLine(l)
 	}
-	v.end()
+	v.writeRest()
 	return b.String()
 }
 

@@ -78,7 +78,7 @@ func (d *Desk) Open(path string) (Opened, error) {
 
 // openText keeps the draft of a file as it is, and shows it.
 func (d *Desk) openText(dr *draft) (Opened, error) {
-	if found := placeholder.Find(dr.base); found != nil && len(dr.secrets) == 0 {
+	if found := placeholder().Find(dr.base); found != nil && len(dr.secrets) == 0 {
 		return Opened{}, fmt.Errorf("%s has the text %s, which would stand for a secret here: change it in an editor", dr.file.Path, found)
 	}
 	shown := dr.secrets.hide(dr.file.Path, dr.base)
@@ -197,9 +197,13 @@ type Outcome struct {
 	IsBroken bool     `json:"isBroken,omitzero"`  // the problems have an error
 	// Runs are the commands and URLs of servers that are new or started differently.
 	Runs []string `json:"runs,omitempty"`
-	// Removed are the servers that the file no longer lists.
-	Removed []string `json:"removed,omitempty"`
-	Written bool     `json:"written,omitzero"`
+	// Removed are the servers that the file no longer lists. RemovedEntries are their entries.
+	Removed        []string         `json:"removed,omitempty"`
+	RemovedEntries []*config.Server `json:"-"`
+	// Leftovers says in sentences what becomes of the folders of removed servers. The caller sets
+	// it.
+	Leftovers []string `json:"leftovers,omitempty"`
+	Written   bool     `json:"written,omitzero"`
 	// Conflict is set if another program has changed the file. Nothing was written.
 	Conflict *Conflict `json:"conflict,omitempty"`
 	// Opened is the file as it was written. It is nil if it cannot be shown, or was not written.
@@ -246,7 +250,7 @@ func (d *Desk) Check(c Change) (Outcome, error) {
 	if dr.isStale(now, c) {
 		return d.merge(dr, text, now)
 	}
-	return dr.describe(now, text), nil
+	return dr.compareTexts(now, text), nil
 }
 
 // isStale reports whether another program has changed the file, and the user has not seen that.
@@ -254,8 +258,8 @@ func (dr *draft) isStale(now []byte, c Change) bool {
 	return !bytes.Equal(now, dr.base) && config.HashText(now) != c.Overwrite
 }
 
-// Save writes a change. It writes no text with an error that the file does not have yet: dowel could
-// not use it.
+// Save writes a change. It writes no text with an error that the file does not have yet: dowel
+// could not use it.
 func (d *Desk) Save(c Change) (Outcome, error) {
 	dr, text, err := d.prepare(c)
 	if err != nil {
@@ -274,7 +278,7 @@ func (d *Desk) Save(c Change) (Outcome, error) {
 			}
 			return nil, err
 		}
-		if out = dr.describe(now, text); out.IsBroken {
+		if out = dr.compareTexts(now, text); out.IsBroken {
 			return nil, errRefused
 		}
 		return text, nil
@@ -303,8 +307,8 @@ func (d *Desk) prepare(c Change) (*draft, []byte, error) {
 	return dr, text, err
 }
 
-// describe returns the differences between two texts of the file.
-func (dr *draft) describe(old, text []byte) Outcome {
+// compareTexts returns the differences between two texts of the file.
+func (dr *draft) compareTexts(old, text []byte) Outcome {
 	path, hidden := dr.file.Path, slices.Clone(dr.secrets)
 	out := Outcome{Path: path, Lines: []Line{}}
 	before, after := linediff.SplitLines(hidden.hide(path, old)), linediff.SplitLines(hidden.hide(path, text))
@@ -329,15 +333,18 @@ func (dr *draft) describe(old, text []byte) Outcome {
 			out.IsBroken, out.Problems = true, append(out.Problems, hidden.hideIn(err.Error()))
 		}
 	}
-	out.Runs, out.Removed = compareServers(was, is)
+	out.Runs, out.RemovedEntries = compareServers(was, is)
+	for _, s := range out.RemovedEntries {
+		out.Removed = append(out.Removed, s.Name)
+	}
 	for i, runs := range out.Runs {
 		out.Runs[i] = hidden.hideIn(runs)
 	}
 	return out
 }
 
-// merge returns the difference between a change and the file as it is now, and opens the merged text.
-// It compares the texts without their secrets.
+// merge returns the difference between a change and the file as it is now, and opens the merged
+// text. It compares the texts without their secrets.
 func (d *Desk) merge(dr *draft, mine, now []byte) (Outcome, error) {
 	path := dr.file.Path
 	next := &draft{file: dr.file, base: now, secrets: slices.Clone(dr.secrets)}

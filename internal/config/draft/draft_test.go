@@ -262,7 +262,8 @@ func TestUnusualSecrets(t *testing.T) {
 	}
 }
 
-// What the user writes around the placeholders brings no secret to light, and neither does a conflict.
+// What the user writes around the placeholders brings no secret to light, and neither does a
+// conflict.
 func TestMovedPlaceholders(t *testing.T) {
 	text := "[mcpServers.a]\ncommand = \"x\"\nargs = [\"--token\", \"HUSHflag1\"]\n[mcpServers.a.env]\nAPI_KEY = '''HUSHone\nHUSHtwo'''\nB_TOKEN = \"HUSH\"\nC_TOKEN = \"HUSHtok12\"\n"
 	d, path := newFile(t, "dowel.toml", text)

@@ -3,28 +3,28 @@ package draft
 import (
 	"bytes"
 	"fmt"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/dowel-mcp/dowel/internal/config"
 	"github.com/dowel-mcp/dowel/internal/config/edit"
+	"github.com/dowel-mcp/dowel/internal/lazyregexp"
 	"github.com/dowel-mcp/dowel/internal/secretmask"
 )
 
 // pair matches a key with a string in JSON, YAML or TOML.
-var pair = regexp.MustCompile(`((?:^|[\s{,/*#])["']?([A-Za-z][\w.-]*)["']?\s*[:=]\s*)("(?:[^"\\\n]|\\.)*"|'[^'\n]*'|[^\s"'{}\[\],]+)`)
+var pair = lazyregexp.New(`((?:^|[\s{,/*#])["']?([A-Za-z][\w.-]*)["']?\s*[:=]\s*)("(?:[^"\\\n]|\\.)*"|'[^'\n]*'|[^\s"'{}\[\],]+)`)
 
 // variable matches a value that consists of one variable. Such a value is not secret.
-var variable = regexp.MustCompile(`^(?:[Bb]earer )?\$?\{[^}]*\}$`)
+var variable = lazyregexp.New(`^(?:[Bb]earer )?\$?\{[^}]*\}$`)
 
 // span is a part of a text, in bytes.
 type span struct{ from, to int }
 
 // findSecrets returns the places of the secrets in the text of a configuration file of any tool, in
-// order: the secrets of its servers, texts with the form of a secret, and each value with a key that
-// has the name of a secret.
+// order: the secrets of its servers, texts with the form of a secret, and each value with a key
+// that has the name of a secret.
 func findSecrets(path string, text []byte) []span {
 	var all []span
 	for _, s := range config.ServersIn(path, text) {
@@ -35,13 +35,13 @@ func findSecrets(path string, text []byte) []span {
 	for _, form := range secretmask.NewSet(secretmask.Secrets(string(text))...).Forms() {
 		all = append(all, findAll(text, form)...)
 	}
-	for _, m := range pair.FindAllSubmatchIndex(text, -1) {
+	for _, m := range pair().FindAllSubmatchIndex(text, -1) {
 		value := span{m[6], m[7]}
 		if q := text[value.from]; q == '"' || q == '\'' {
 			value = span{value.from + 1, value.to - 1}
 		}
 		written := string(text[value.from:value.to])
-		if secretmask.IsSecretName(string(text[m[4]:m[5]])) && !slices.Contains([]string{"", "true", "false", "null"}, written) && !variable.MatchString(written) {
+		if secretmask.IsSecretName(string(text[m[4]:m[5]])) && !slices.Contains([]string{"", "true", "false", "null"}, written) && !variable().MatchString(written) {
 			all = append(all, value)
 		}
 	}
@@ -89,12 +89,12 @@ func replaceSpans(text []byte, all []span, replace func(old []byte) string) stri
 	return b.String()
 }
 
-// secrets are the secrets behind the placeholders of a draft, as the file has them. Placeholder n is
-// number n-1.
+// secrets are the secrets behind the placeholders of a draft, as the file has them. Placeholder n
+// is number n-1.
 type secrets []string
 
 // placeholder matches the text that a draft shows in place of a secret.
-var placeholder = regexp.MustCompile(`⟨secret-(\d+)⟩`)
+var placeholder = lazyregexp.New(`⟨secret-(\d+)⟩`)
 
 // hide replaces the secrets in a text by placeholders, and adds the new ones to s. Secrets of s are
 // replaced wherever they are, unless they have one to three bytes, which would hide other text.
@@ -127,11 +127,12 @@ func (s secrets) hideIn(message string) string {
 	return message
 }
 
-// reveal replaces the placeholders in a text by their secrets. The result has at most maxText bytes.
+// reveal replaces the placeholders in a text by their secrets. The result has at most maxText
+// bytes.
 func (s secrets) reveal(text string) (string, error) {
 	var b strings.Builder
 	at := 0
-	for _, m := range placeholder.FindAllStringSubmatchIndex(text, -1) {
+	for _, m := range placeholder().FindAllStringSubmatchIndex(text, -1) {
 		n, err := strconv.Atoi(text[m[2]:m[3]])
 		if err != nil || n < 1 || n > len(s) {
 			return "", fmt.Errorf("%s stands for no secret of this file: write the value, or a reference such as ${TOKEN}", text[m[0]:m[1]])
@@ -150,8 +151,8 @@ func (s secrets) reveal(text string) (string, error) {
 }
 
 // checkHidden returns an error if a shown text may still have a part of a secret, such as one in a
-// form that only the parser of its format understands. It parses the shown text, in which each secret
-// value must consist of placeholders.
+// form that only the parser of its format understands. It parses the shown text, in which each
+// secret value must consist of placeholders.
 func checkHidden(path, shown string) error {
 	if strings.TrimSpace(shown) == "" {
 		return nil
@@ -177,7 +178,7 @@ func checkHidden(path, shown string) error {
 	if key := findShownSecret(model); key != "" {
 		return refuse("the value of " + key + " is written in an unusual form")
 	}
-	if len(secretmask.Secrets(placeholder.ReplaceAllString(shown, ""))) > 0 {
+	if len(secretmask.Secrets(placeholder().ReplaceAllString(shown, ""))) > 0 {
 		return refuse("it has the text of a secret")
 	}
 	return nil
@@ -185,17 +186,17 @@ func checkHidden(path, shown string) error {
 
 // isPlaceholders reports whether a value has nothing but placeholders, behind the name of a scheme.
 func isPlaceholders(value string) bool {
-	return strings.TrimSpace(scheme.ReplaceAllString(placeholder.ReplaceAllString(value, ""), "")) == ""
+	return strings.TrimSpace(scheme().ReplaceAllString(placeholder().ReplaceAllString(value, ""), "")) == ""
 }
 
-var scheme = regexp.MustCompile(`^(?i:Bearer|Basic|Token) `)
+var scheme = lazyregexp.New(`^(?i:Bearer|Basic|Token) `)
 
 // findShownSecret returns a key with the name of a secret and a text that is not hidden, or "".
 func findShownSecret(model any) string {
 	switch model := model.(type) {
 	case edit.Object:
 		for _, m := range model {
-			if text, ok := m.Value.(string); ok && secretmask.IsSecretName(m.Key) && !isPlaceholders(text) && !variable.MatchString(text) {
+			if text, ok := m.Value.(string); ok && secretmask.IsSecretName(m.Key) && !isPlaceholders(text) && !variable().MatchString(text) {
 				return m.Key
 			}
 			if key := findShownSecret(m.Value); key != "" {

@@ -8,8 +8,8 @@ import (
 )
 
 // compareServers returns what the new and changed servers of a file run or connect to, without
-// secrets, and the names of the removed ones.
-func compareServers(was, is []*config.Server) (runs, removed []string) {
+// secrets, and the removed ones.
+func compareServers(was, is []*config.Server) (runs []string, removed []*config.Server) {
 	find := func(all []*config.Server, name string) *config.Server {
 		if i := slices.IndexFunc(all, func(s *config.Server) bool { return s.Name == name }); i >= 0 {
 			return all[i]
@@ -24,7 +24,7 @@ func compareServers(was, is []*config.Server) (runs, removed []string) {
 	}
 	for _, s := range was {
 		if find(is, s.Name) == nil {
-			removed = append(removed, s.Name)
+			removed = append(removed, s)
 		}
 	}
 	return runs, removed

@@ -2,9 +2,10 @@ package edit
 
 import (
 	"fmt"
-	"regexp"
 	"strconv"
 	"strings"
+
+	"github.com/dowel-mcp/dowel/internal/lazyregexp"
 )
 
 // SyntaxError describes a syntax error in a JSON text for the user who edits the file.
@@ -26,8 +27,8 @@ func (e *SyntaxError) Error() string {
 }
 
 var (
-	jsonPlace   = regexp.MustCompile(`^hujson: line (\d+), column (\d+): `)
-	jsonInvalid = regexp.MustCompile(`^invalid character (.+) (at start of value|at start of object name|after object name|after top-level value)`)
+	jsonPlace   = lazyregexp.New(`^hujson: line (\d+), column (\d+): `)
+	jsonInvalid = lazyregexp.New(`^invalid character (.+) (at start of value|at start of object name|after object name|after top-level value)`)
 )
 
 // ExplainJSON converts an error of the hujson parser to a [*SyntaxError]. It returns nil for nil.
@@ -36,7 +37,7 @@ func ExplainJSON(err error) error {
 		return nil
 	}
 	e, text := &SyntaxError{}, err.Error()
-	if m := jsonPlace.FindStringSubmatch(text); m != nil {
+	if m := jsonPlace().FindStringSubmatch(text); m != nil {
 		e.Line, _ = strconv.Atoi(m[1])
 		e.Column, _ = strconv.Atoi(m[2])
 		text = text[len(m[0]):]
@@ -69,7 +70,7 @@ func (e *SyntaxError) setMessage(text string) {
 
 // explainMisplaced explains which token belongs in the place of the one found.
 func explainMisplaced(text string) string {
-	m := jsonInvalid.FindStringSubmatch(text)
+	m := jsonInvalid().FindStringSubmatch(text)
 	if m == nil {
 		return "this is not JSON"
 	}

@@ -5,12 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/pelletier/go-toml/v2"
+
+	"github.com/dowel-mcp/dowel/internal/lazyregexp"
 )
 
 // tomlSyntax edits TOML. The library that parses values gives no positions, so scanTOML finds the
@@ -27,11 +28,11 @@ func (tomlSyntax) parseText(text []byte) (any, error) {
 }
 
 // codePoint matches the code points in the parser's messages.
-var codePoint = regexp.MustCompile(`U\+[0-9A-F]+ ?('.*')?`)
+var codePoint = lazyregexp.New(`U\+[0-9A-F]+ ?('.*')?`)
 
 // tomlError rewrites a parse error for users and adds its position.
 func tomlError(err error) error {
-	text := codePoint.ReplaceAllString(strings.TrimPrefix(err.Error(), "toml: "), "$1")
+	text := codePoint().ReplaceAllString(strings.TrimPrefix(err.Error(), "toml: "), "$1")
 	var where *toml.DecodeError
 	if !errors.As(err, &where) {
 		return errors.New(text)

@@ -116,7 +116,7 @@ func (s *tomlScan) scanKeys() []string {
 	return keys
 }
 
-// bareKey reports whether c may stand in a key without quotes.
+// bareKey reports whether c is allowed in a key without quotes.
 func bareKey(c byte) bool {
 	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '-' || c == '_'
 }

@@ -99,7 +99,7 @@ func yamlLike(first byte, s string) string {
 	return yamlString(s)
 }
 
-// isPrintable reports whether s may stand in single quotes, which know no escapes.
+// isPrintable reports whether s is allowed in single quotes, which know no escapes.
 func isPrintable(s string) bool {
 	for _, r := range s {
 		if r < 0x20 || 0x7f <= r && r < 0xa0 || r == 0x2028 || r == 0x2029 || r >= 0xfe00 && r <= 0xffff {

@@ -20,8 +20,8 @@ import (
 const (
 	// keyLife is the time for which a key seals. The first start after it adds a new one.
 	keyLife = 90 * 24 * time.Hour
-	// keyRetention is the time for which a key still opens after another one has taken its place. It
-	// is longer than the life of nearly all sessions and tasks.
+	// keyRetention is the time for which a key still opens after another one has taken its place.
+	// It is longer than the life of nearly all sessions and tasks.
 	keyRetention = 30 * 24 * time.Hour
 )
 
@@ -35,10 +35,10 @@ type storedKey struct {
 	Created time.Time `json:"created"`
 }
 
-// SealingKeys returns the keys that seal the ids of sessions and tasks and the states of clients. They
-// are in the file keys.json beside the state file, so that what they sealed opens after a restart.
-// The first call creates the file; of several processes that do so at once, all get the same keys. A
-// key seals for 90 days, and opens for 30 more. renew adds a new key at once.
+// SealingKeys returns the keys that seal the ids of sessions and tasks and the states of clients.
+// They are in the file keys.json beside the state file, so that what they sealed opens after a
+// restart. The first call creates the file; of several processes that do so at once, all get the
+// same keys. A key seals for 90 days, and opens for 30 more. renew adds a new key at once.
 //
 // A file that is broken stays as it is, and is an error.
 func (s *State) SealingKeys(renew bool) (*mcp.Keys, error) {

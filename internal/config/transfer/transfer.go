@@ -11,7 +11,6 @@ import (
 	"fmt"
 	"maps"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -19,6 +18,7 @@ import (
 	"github.com/dowel-mcp/dowel/hub"
 	"github.com/dowel-mcp/dowel/internal/config"
 	"github.com/dowel-mcp/dowel/internal/config/edit"
+	"github.com/dowel-mcp/dowel/internal/lazyregexp"
 )
 
 // Entry converts a server of any tool to an entry of dowel's own file. Variables stay variables.
@@ -79,12 +79,12 @@ func (e *entryWriter) addMember(key string, value any) {
 	e.members = append(e.members, edit.Member{Key: key, Value: value})
 }
 
-var bareVariable = regexp.MustCompile(`\$([A-Za-z_][A-Za-z0-9_]*)`)
+var bareVariable = lazyregexp.New(`\$([A-Za-z_][A-Za-z0-9_]*)`)
 
 // convertVariables rewrites the variables of a text in the form of dowel's file.
 func (e *entryWriter) convertVariables(text string) string {
 	if e.bare {
-		text = bareVariable.ReplaceAllString(text, "$${$1}")
+		text = bareVariable().ReplaceAllString(text, "$${$1}")
 	}
 	if e.project != "" {
 		text = e.insertProject(text)
@@ -94,13 +94,13 @@ func (e *entryWriter) convertVariables(text string) string {
 
 // projectVariable matches ${workspaceFolder}, ${workspaceFolderBasename} and ${file:PATH}, each
 // with the separator after it. A match that begins with $$ is escaped text and no variable.
-var projectVariable = regexp.MustCompile(`\$?\$\{(?:workspaceFolder(Basename)?(?::-[^{}]*)?|file:([^{}~]+))\}([/\\]?)`)
+var projectVariable = lazyregexp.New(`\$?\$\{(?:workspaceFolder(Basename)?(?::-[^{}]*)?|file:([^{}~]+))\}([/\\]?)`)
 
 // insertProject replaces the variables of the project's folder by its path or name, and makes a
 // relative path in ${file:PATH} absolute.
 func (e *entryWriter) insertProject(text string) string {
-	return projectVariable.ReplaceAllStringFunc(text, func(found string) string {
-		m := projectVariable.FindStringSubmatch(found)
+	return projectVariable().ReplaceAllStringFunc(text, func(found string) string {
+		m := projectVariable().FindStringSubmatch(found)
 		folder := strings.ReplaceAll(e.project, "${", "$${")
 		switch {
 		case strings.HasPrefix(found, "$$"):

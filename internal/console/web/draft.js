@@ -15,7 +15,8 @@ const effects = (o) => [
   o.problems?.map((p) => el("p", { class: "reason" }, reveal(p))),
   o.lines.length ? lineList(o.lines) : el("p", { class: "soft" }, "Nothing changes."),
   o.runs ? [el("h3", {}, "dowel would start"), el("ul", { class: "mono factlist" }, o.runs.map((r) => el("li", {}, reveal(r))))] : null,
-  o.removed ? el("p", {}, "Removed: " + o.removed.map(oneLine).join(", ")) : null];
+  o.removed ? el("p", {}, "Removed: " + o.removed.map(oneLine).join(", ")) : null,
+  o.leftovers?.map((text) => el("p", {}, reveal(text)))];
 
 const conflictParts = (c) => [
   el("p", {}, c.hasOverlap ? "You and another program changed the same lines." : "Another program changed the file. Its changes and yours do not touch."),
@@ -44,7 +45,7 @@ export async function save(change) {
   if (!await ask(`Save ${plural(checked.lines.length, "changed line")}?`, el("div", {}, effects(checked)), [cancel, { value: "save", text: "Save", kind: "strong" }])) return undefined;
   const saved = await post("/v1/config/save", change);
   if (!saved.written) return save(change); // it has changed in the meantime
-  toast(saved.warning ?? "Saved: " + saved.path, !!saved.warning);
+  toast([saved.warning ?? "Saved: " + saved.path, ...saved.leftovers ?? []].join(". "), !!saved.warning);
   return { opened: saved.opened };
 }
 

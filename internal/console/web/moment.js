@@ -8,9 +8,10 @@ import { travel } from "./route.js";
 /** A button that shows every screen as of a time. */
 export const momentButton = (time) => el("button", { class: "quiet", title: "Show every screen as it was then", click: () => travel(new Date(time).toISOString()) }, "All screens as of then");
 
-/** Goes to the change before or after the moment. */
+/** Goes to the change before or after the moment, unless the user has left the moment meanwhile. */
 const step = (isLater) => attempt(async () => {
-  const { times } = await get("/v1/moments"), now = Date.parse(moment());
+  const from = moment(), now = Date.parse(from), { times } = await get("/v1/moments");
+  if (moment() !== from) return;
   const to = isLater ? times.find((t) => Date.parse(t) > now) : times.findLast((t) => Date.parse(t) < now);
   if (to) travel(to);
   else toast(isLater ? "Nothing has changed since" : "dowel keeps nothing older", true);

@@ -41,7 +41,7 @@ func Open(path string) (*Bundle, error) {
 	if err != nil {
 		return nil, err
 	}
-	b, err := open(f)
+	b, err := openBundle(f)
 	if err != nil {
 		_ = f.Close()
 		return nil, fmt.Errorf("the bundle %s cannot be used: %w", path, err)
@@ -49,7 +49,7 @@ func Open(path string) (*Bundle, error) {
 	return b, nil
 }
 
-func open(f *os.File) (*Bundle, error) {
+func openBundle(f *os.File) (*Bundle, error) {
 	info, err := f.Stat()
 	switch {
 	case err != nil:
@@ -74,7 +74,7 @@ func open(f *os.File) (*Bundle, error) {
 	if err := json.Unmarshal(text, &b.Manifest); err != nil {
 		return nil, fmt.Errorf("its manifest.json is malformed: %w", err)
 	}
-	return b, b.Manifest.check()
+	return b, b.Manifest.checkManifest()
 }
 
 // checkEntries refuses a bundle with too many or too large files, links, special files, or names

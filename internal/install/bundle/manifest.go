@@ -60,7 +60,7 @@ type option struct {
 	Max         *float64        `json:"max"`
 }
 
-func (m *Manifest) check() error {
+func (m *Manifest) checkManifest() error {
 	version := cmp.Or(m.ManifestVersion, m.DXTVersion)
 	switch {
 	case version == "":

@@ -4,8 +4,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"regexp"
 	"strings"
+
+	"github.com/dowel-mcp/dowel/internal/lazyregexp"
 )
 
 // Server is a server.json document.
@@ -102,12 +103,12 @@ func Parse(text []byte) (Entry, error) {
 }
 
 // namePattern is the form of names that the schema of server.json demands.
-var namePattern = regexp.MustCompile(`^[A-Za-z0-9.-]+/[A-Za-z0-9._-]+$`)
+var namePattern = lazyregexp.New(`^[A-Za-z0-9.-]+/[A-Za-z0-9._-]+$`)
 
 // check returns an error unless the document can be used.
 func (s *Server) check() error {
 	switch {
-	case !namePattern.MatchString(s.Name) || strings.HasSuffix(s.Name, "/.") || strings.HasSuffix(s.Name, "/.."):
+	case !namePattern().MatchString(s.Name) || strings.HasSuffix(s.Name, "/.") || strings.HasSuffix(s.Name, "/.."):
 		return fmt.Errorf("the server's name is %q, want one as io.github.owner/name", s.Name)
 	case len(s.Packages)+len(s.Remotes) == 0:
 		return errors.New("the document names neither a package nor an address of the server")

@@ -9,13 +9,14 @@ import (
 
 	"github.com/dowel-mcp/dowel/internal/config"
 	"github.com/dowel-mcp/dowel/internal/install"
+	"github.com/dowel-mcp/dowel/internal/lazyregexp"
 )
 
 // runner is a program that installs and starts the packages of one type.
 type runner struct {
 	command string
-	// words returns the words after the command and before the arguments of the package. runtime are
-	// the runtime arguments of the document, env the names of the server's variables.
+	// words returns the words after the command and before the arguments of the package. runtime
+	// are the runtime arguments of the document, env the names of the server's variables.
 	words func(p pkg, runtime []string, env []string) []string
 	// usualBase are the base URLs of the registry that the runner asks anyway.
 	usualBase []string
@@ -54,26 +55,26 @@ var runners = map[string]runner{
 // Identifiers and versions are words of a command line. Their form leaves no room for options,
 // paths, URLs, ranges and tags that move.
 var (
-	identifierPatterns = map[string]*regexp.Regexp{
-		"npm":   regexp.MustCompile(`^(@[a-z0-9~][a-z0-9._~-]*/)?[A-Za-z0-9~][A-Za-z0-9._~-]*$`),
-		"pypi":  regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*$`),
-		"nuget": regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*$`),
-		"oci":   regexp.MustCompile(`^[a-z0-9][a-z0-9.-]*(:[0-9]+)?(/[a-z0-9][a-z0-9._-]*)*(:[A-Za-z0-9_][A-Za-z0-9._-]*)?(@sha256:[a-f0-9]{64})?$`),
+	identifierPatterns = map[string]func() *regexp.Regexp{
+		"npm":   lazyregexp.New(`^(@[a-z0-9~][a-z0-9._~-]*/)?[A-Za-z0-9~][A-Za-z0-9._~-]*$`),
+		"pypi":  lazyregexp.New(`^[A-Za-z0-9][A-Za-z0-9._-]*$`),
+		"nuget": lazyregexp.New(`^[A-Za-z0-9][A-Za-z0-9._-]*$`),
+		"oci":   lazyregexp.New(`^[a-z0-9][a-z0-9.-]*(:[0-9]+)?(/[a-z0-9][a-z0-9._-]*)*(:[A-Za-z0-9_][A-Za-z0-9._-]*)?(@sha256:[a-f0-9]{64})?$`),
 	}
-	versionPatterns = map[string]*regexp.Regexp{
-		"npm":   regexp.MustCompile(`^[0-9]+\.[0-9]+\.[0-9]+([-+][A-Za-z0-9.+-]+)?$`),
-		"pypi":  regexp.MustCompile(`^([0-9]+!)?[0-9][A-Za-z0-9.+_-]*$`),
-		"nuget": regexp.MustCompile(`^[0-9]+(\.[0-9]+)+([-+][A-Za-z0-9.+-]+)?$`),
-		"oci":   regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9._-]*$`),
+	versionPatterns = map[string]func() *regexp.Regexp{
+		"npm":   lazyregexp.New(`^[0-9]+\.[0-9]+\.[0-9]+([-+][A-Za-z0-9.+-]+)?$`),
+		"pypi":  lazyregexp.New(`^([0-9]+!)?[0-9][A-Za-z0-9.+_-]*$`),
+		"nuget": lazyregexp.New(`^[0-9]+(\.[0-9]+)+([-+][A-Za-z0-9.+-]+)?$`),
+		"oci":   lazyregexp.New(`^[A-Za-z0-9_][A-Za-z0-9._-]*$`),
 	}
-	digestPattern = regexp.MustCompile(`^[a-f0-9]{64}$`)
+	digestPattern = lazyregexp.New(`^[a-f0-9]{64}$`)
 )
 
 // riskyVariable matches variables that change what a runner or a program loads.
-var riskyVariable = regexp.MustCompile(`(?i)^(npm_config_.*|uv_.*|pip_.*|docker_.*|ld_.*|dyld_.*|node_options|path|pythonpath|pythonstartup|pythonhome|bash_env|env|dotnet_startup_hooks)$`)
+var riskyVariable = lazyregexp.New(`(?i)^(npm_config_.*|uv_.*|pip_.*|docker_.*|ld_.*|dyld_.*|node_options|path|pythonpath|pythonstartup|pythonhome|bash_env|env|dotnet_startup_hooks)$`)
 
 // openingOptions are options of docker run that open this machine to a container.
-var openingOptions = regexp.MustCompile(`^(--privileged|-v|--volume|--mount|--network|--net|--cap-add|--device|--pid|--ipc|--userns|--security-opt|--entrypoint)(=.*)?$`)
+var openingOptions = lazyregexp.New(`^(--privileged|-v|--volume|--mount|--network|--net|--cap-add|--device|--pid|--ipc|--userns|--security-opt|--entrypoint)(=.*)?$`)
 
 // planPackage plans running a package.
 func (w *Way) planPackage(p pkg) {
@@ -128,7 +129,7 @@ func unsupportedPackage(p pkg, known bool) string {
 	switch {
 	case p.Transport.Type != "" && p.Transport.Type != "stdio":
 		return fmt.Sprintf("the package serves %s after it was started, and dowel starts servers that use stdin and stdout", p.Transport.Type)
-	case p.FileSHA256 != "" && !digestPattern.MatchString(p.FileSHA256):
+	case p.FileSHA256 != "" && !digestPattern().MatchString(p.FileSHA256):
 		return fmt.Sprintf("its digest %q is not SHA-256 in 64 hexadecimal digits", p.FileSHA256)
 	case p.Type == "mcpb" && p.FileSHA256 == "":
 		return "the registry has no digest of the bundle"
@@ -136,18 +137,18 @@ func unsupportedPackage(p pkg, known bool) string {
 		return ""
 	case !known:
 		return fmt.Sprintf("dowel runs no packages of the type %q", p.Type)
-	case !identifierPatterns[p.Type].MatchString(p.Identifier):
+	case !identifierPatterns[p.Type]().MatchString(p.Identifier):
 		return fmt.Sprintf("its identifier %q is not the name of a package", p.Identifier)
 	case p.FileSHA256 != "" && p.Type != "npm":
 		return fmt.Sprintf("dowel cannot check the digest of a package of the type %q", p.Type)
 	}
 	if version := imageVersion(p); version == "latest" {
 		return "its version is not fixed (latest)"
-	} else if !versionPatterns[p.Type].MatchString(version) && !strings.HasPrefix(version, "sha256:") {
+	} else if !versionPatterns[p.Type]().MatchString(version) && !strings.HasPrefix(version, "sha256:") {
 		return fmt.Sprintf("its version %q is not one version", version)
 	}
 	for _, kv := range p.Environment {
-		if riskyVariable.MatchString(kv.Name) {
+		if riskyVariable().MatchString(kv.Name) {
 			return fmt.Sprintf("it sets the variable %s, which changes what is loaded", kv.Name)
 		}
 	}
@@ -179,7 +180,7 @@ func imageVersion(p pkg) string {
 func describeRisks(p pkg) (risks []string) {
 	for _, a := range p.RuntimeArguments {
 		for _, word := range []string{a.Name, a.Value} {
-			if p.Type == "oci" && openingOptions.MatchString(word) {
+			if p.Type == "oci" && openingOptions().MatchString(word) {
 				risks = append(risks, "the option "+word+" of docker opens this machine to the container")
 			}
 		}

@@ -6,12 +6,12 @@ import (
 	"maps"
 	"net/url"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/dowel-mcp/dowel/internal/config"
 	"github.com/dowel-mcp/dowel/internal/install"
+	"github.com/dowel-mcp/dowel/internal/lazyregexp"
 )
 
 // Package is a package of a server that needs work before it runs.
@@ -98,13 +98,13 @@ func (c *collector) value(name string, in input, repeated bool) func(install.Val
 	return func(v install.Values) []string { return []string{fillTemplate(in.Value, in.Variables, v)} }
 }
 
-var braces = regexp.MustCompile(`\{[A-Za-z_][A-Za-z0-9_.-]*\}`)
+var braces = lazyregexp.New(`\{[A-Za-z_][A-Za-z0-9_.-]*\}`)
 
 // fillTemplate replaces the {variables} of a text. Names that are not among the variables stay.
 func fillTemplate(text string, variables map[string]input, v install.Values) string {
 	var b strings.Builder
 	last := 0
-	for _, at := range braces.FindAllStringIndex(text, -1) {
+	for _, at := range braces().FindAllStringIndex(text, -1) {
 		name := text[at[0]+1 : at[1]-1]
 		if _, ok := variables[name]; !ok {
 			continue
@@ -174,7 +174,7 @@ func (w *Way) planRemote(a address) {
 	kind, ok := map[string]config.Kind{"streamable-http": config.HTTP, "sse": config.SSE}[a.Type]
 	if !ok {
 		w.Unsupported = fmt.Sprintf("its transport %q is unknown", a.Type)
-	} else if u, err := url.Parse(braces.ReplaceAllString(a.URL, "x")); !strings.HasPrefix(a.URL, "{") && (err != nil || install.CheckURL(u) != nil) {
+	} else if u, err := url.Parse(braces().ReplaceAllString(a.URL, "x")); !strings.HasPrefix(a.URL, "{") && (err != nil || install.CheckURL(u) != nil) {
 		w.Unsupported = fmt.Sprintf("its address is %q, which is not an https URL", a.URL)
 	}
 	w.Inputs = c.inputs

@@ -10,8 +10,8 @@ import (
 	"github.com/dowel-mcp/dowel/internal/version"
 )
 
-// Archive collects pairs of requests and responses in the HTTP Archive format 1.2, also those that
-// were not sent over HTTP: their URL is mcp://SERVER/METHOD. The zero value is empty.
+// Archive collects pairs of requests and responses in the HTTP Archive format 1.2. Pairs that were
+// not sent over HTTP get the URL mcp://SERVER/METHOD. The zero value is empty.
 type Archive struct{ entries []harEntry }
 
 type harEntry struct {

@@ -18,8 +18,8 @@ import (
 type Item struct {
 	Frame     *journal.Frame
 	Operation *journal.Operation
-	// Whole: the item is the operation, and Frame is one of its frames. dur and size are those of
-	// the operation then.
+	// Whole: the item is the operation, and Frame is one of its frames. dur and size then belong to
+	// the operation.
 	Whole bool
 }
 

@@ -95,7 +95,7 @@ func (c *Composer) IsEmpty() bool { return c.area.Value() == "" && c.search == n
 // Take returns the message and empties the composer. The message becomes part of the history.
 func (c *Composer) Take() string {
 	text := c.Text()
-	c.history.add(text)
+	c.history.addMessage(text)
 	c.Clear()
 	return text
 }

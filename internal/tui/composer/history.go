@@ -20,11 +20,11 @@ func (h *history) replace(all []string) {
 	own := h.all
 	h.all, h.back = nil, 0
 	for _, text := range slices.Concat(all, own) {
-		h.add(text)
+		h.addMessage(text)
 	}
 }
 
-func (h *history) add(text string) {
+func (h *history) addMessage(text string) {
 	h.leave()
 	if text = strings.TrimRight(text, "\n "); text != "" && (len(h.all) == 0 || h.all[len(h.all)-1] != text) {
 		h.all = append(h.all, text)
@@ -62,8 +62,9 @@ type search struct {
 	draft string // what the user wrote before
 }
 
-// find returns the newest message that contains the words, ignoring case, behind skip others.
-func (h *history) find(words string, skip int) (text string, ok bool) {
+// findMessage returns the newest message that contains the words, ignoring case,
+// behind skip others.
+func (h *history) findMessage(words string, skip int) (text string, ok bool) {
 	words = strings.ToLower(words)
 	for _, text := range slices.Backward(h.all) {
 		if !strings.Contains(strings.ToLower(text), words) {
@@ -80,13 +81,13 @@ func (h *history) find(words string, skip int) (text string, ok bool) {
 // pressInSearch handles a key while the user searches.
 func (c *Composer) pressInSearch(press tea.KeyPressMsg) Result {
 	s := c.search
-	found, ok := c.history.find(s.words, s.skip)
+	found, ok := c.history.findMessage(s.words, s.skip)
 	switch name := press.String(); {
 	case name == "esc" || name == "ctrl+c" || name == "ctrl+g":
 		c.search = nil
 		c.setText(s.draft)
 	case name == "ctrl+r":
-		if _, more := c.history.find(s.words, s.skip+1); more {
+		if _, more := c.history.findMessage(s.words, s.skip+1); more {
 			s.skip++
 		}
 	case name == "enter" || name == "tab" || name == "right":
@@ -107,7 +108,7 @@ func (c *Composer) pressInSearch(press tea.KeyPressMsg) Result {
 func (c *Composer) searchLines(t *theme.Theme) (lines []string, x, y int) {
 	head := t.Accent.Render("search history:") + " " + theme.Clean(c.search.words)
 	lines = []string{theme.Cut(head, c.width)}
-	found, ok := c.history.find(c.search.words, c.search.skip)
+	found, ok := c.history.findMessage(c.search.words, c.search.skip)
 	if !ok {
 		return append(lines, t.Dim.Render("  nothing found")), min(theme.Width(head), c.width-1), 0
 	}

@@ -1,8 +1,8 @@
 // Package form asks the user something in place: fields of text, yes or no, one of several, or some
 // of several, and then what to do with them.
 //
-// A key that the user typed for something else must not answer. So a letter only marks a choice, and
-// Enter confirms it. A form without fields begins with no mark.
+// A key that the user typed for something else must not answer. So a letter only marks a choice,
+// and Enter confirms it. A form without fields begins with no mark.
 package form
 
 import (
@@ -154,7 +154,7 @@ func (f *Form) moveByArrow(name string) bool {
 // move moves the focus, and checks the field that it leaves.
 func (f *Form) move(by int) {
 	if field := f.field(); field != nil {
-		field.check()
+		field.validateField()
 	}
 	last := len(f.Fields) + len(f.Actions) - 1
 	f.focus = max(min(f.focus+by, last), 0)
@@ -178,7 +178,7 @@ func (f *Form) pressEnter() *Result {
 		return &Result{action.Word}
 	}
 	for i := range f.Fields {
-		if !f.Fields[i].check() {
+		if !f.Fields[i].validateField() {
 			f.focus = i
 			return nil
 		}
@@ -193,8 +193,8 @@ func (f *Form) Paste(text string) {
 	}
 }
 
-// check validates the field and keeps the problem.
-func (f *Field) check() bool {
+// validateField validates the field and keeps the problem.
+func (f *Field) validateField() bool {
 	f.problem = ""
 	if f.Check != nil {
 		if err := f.Check(); err != nil {

@@ -1,5 +1,6 @@
-// Package highlight finds comments, texts, numbers and keywords in code, so that a terminal can show
-// them in colours. Its scanner looks at each byte a bounded number of times: the code may be foreign.
+// Package highlight finds comments, texts, numbers and keywords in code, so that a terminal can
+// show them in colours. Its scanner looks at each byte a bounded number of times: the code may be
+// foreign.
 package highlight
 
 import (
@@ -37,8 +38,8 @@ type Scanner struct {
 	inTag  bool     // of markup
 }
 
-// New returns a scanner at the first line of code, or nil for an unknown language. The name is the
-// one that people write after the fence of a block in Markdown.
+// New returns a scanner at the first line of code, or nil for an unknown language. The name is
+// written after the fence of a code block in Markdown, such as go or js.
 func New(language string) *Scanner {
 	if s := languages[strings.ToLower(language)]; s != nil {
 		return &Scanner{syntax: s}
@@ -46,8 +47,8 @@ func New(language string) *Scanner {
 	return nil
 }
 
-// ScanLine returns the parts of the next line, in their order and without gaps. The line has no line
-// break.
+// ScanLine returns the parts of the next line, in their order and without gaps. The line has no
+// line break.
 func (s *Scanner) ScanLine(line string) []Span {
 	if s.syntax.isDiff {
 		return []Span{{len(line), diffKind(line)}}
@@ -68,8 +69,8 @@ type lineScan struct {
 	spans []Span
 }
 
-// add makes the bytes up to end a part.
-func (l *lineScan) add(end int, kind Kind) {
+// addSpan makes the bytes up to end a span of that kind.
+func (l *lineScan) addSpan(end int, kind Kind) {
 	if n := len(l.spans); n > 0 && l.spans[n-1].Kind == kind {
 		l.spans[n-1].End = end
 	} else {
@@ -83,7 +84,7 @@ func (s *Scanner) scanWord(l *lineScan, line string) {
 	if s.open == nil {
 		if b := s.findBracket(line, l.at); b != nil {
 			s.open = b
-			l.add(l.at+len(b.open), b.kind)
+			l.addSpan(l.at+len(b.open), b.kind)
 		}
 	}
 	if b := s.open; b != nil {
@@ -98,7 +99,7 @@ func (s *Scanner) scanWord(l *lineScan, line string) {
 				l.spans[n-1].Kind = Name
 			}
 		}
-		l.add(end, kind)
+		l.addSpan(end, kind)
 		return
 	}
 	if s.syntax.isMarkup {
@@ -106,7 +107,7 @@ func (s *Scanner) scanWord(l *lineScan, line string) {
 		return
 	}
 	end := s.syntax.wordEnd(line, l.at)
-	l.add(end, s.syntax.wordKind(line[l.at:end], line[end:]))
+	l.addSpan(end, s.syntax.wordKind(line[l.at:end], line[end:]))
 }
 
 // findBracket returns the comment or text that begins at an offset, or nil.
@@ -146,14 +147,14 @@ func (s *Scanner) scanMarkup(l *lineScan, line string) {
 	switch {
 	case s.inTag && (rest[0] == '>' || strings.HasPrefix(rest, "/>")):
 		s.inTag = false
-		l.add(l.at+strings.IndexByte(rest, '>')+1, Keyword)
+		l.addSpan(l.at+strings.IndexByte(rest, '>')+1, Keyword)
 	case s.inTag:
 		end := s.syntax.wordEnd(line, l.at)
 		kind := Plain
 		if s.syntax.isKey(line[end:]) {
 			kind = Name
 		}
-		l.add(end, kind)
+		l.addSpan(end, kind)
 	case rest[0] == '<' && len(rest) > 1 && (rest[1] == '/' || rest[1] == '!' || rest[1] == '?' || isLetter(rest[1])):
 		s.inTag = true
 		end := l.at + 1
@@ -163,13 +164,13 @@ func (s *Scanner) scanMarkup(l *lineScan, line string) {
 		if end < len(line) && isLetter(line[end]) {
 			end = s.syntax.wordEnd(line, end)
 		}
-		l.add(end, Keyword)
+		l.addSpan(end, Keyword)
 	default:
 		end := strings.IndexByte(rest[1:], '<')
 		if end < 0 {
 			end = len(rest) - 1
 		}
-		l.add(l.at+1+end, Plain)
+		l.addSpan(l.at+1+end, Plain)
 	}
 }
 

@@ -1,5 +1,5 @@
-// Package markdown renders the Markdown of a model as lines for a terminal. The text may be foreign:
-// no control character of it reaches the lines.
+// Package markdown renders the Markdown of a model as lines for a terminal. The text may be
+// foreign: no control character of it reaches the lines.
 package markdown
 
 import (
@@ -24,8 +24,8 @@ func Render(markdown string, width int, t *theme.Theme) []string {
 	return lines
 }
 
-// renderAfter renders a text that may begin with the rest of a block of code. code is the scanner at
-// that place, or nil. renderAfter returns the scanner at the end of the last block of code.
+// renderAfter renders a text that may begin with the rest of a block of code. code is the scanner
+// at that place, or nil. renderAfter returns the scanner at the end of the last block of code.
 func renderAfter(code *highlight.Scanner, markdown string, width int, t *theme.Theme) ([]string, *highlight.Scanner) {
 	source := []byte(theme.Clean(markdown))
 	r := &renderer{source: source, theme: t, code: code}

@@ -107,8 +107,8 @@ func TestStreamRendersTheLastBlockOnly(t *testing.T) {
 	}
 }
 
-// A model may open a block of code with a line or a mark that is longer than a part. The parts of the
-// block do not repeat it.
+// A model may open a block of code with a line or a mark that is longer than a part. The parts of
+// the block do not repeat it.
 func TestStreamOfLongFences(t *testing.T) {
 	for _, fence := range []string{"```" + strings.Repeat("a", 2*maxBlock), "```go " + strings.Repeat("ä ", maxBlock), strings.Repeat("`", 2*maxBlock)} {
 		var s Stream

@@ -8,9 +8,9 @@ import (
 	"github.com/dowel-mcp/dowel/internal/tui/theme"
 )
 
-// Stream renders a reply while it arrives. Blocks that are complete are rendered once. Only the last
-// block is rendered again with each piece, so that the cost of a piece does not depend on the length
-// of the reply. The zero value is an empty reply.
+// Stream renders a reply while it arrives. Blocks that are complete are rendered once. Only the
+// last block is rendered again with each piece, so that the cost of a piece does not depend on the
+// length of the reply. The zero value is an empty reply.
 type Stream struct {
 	// Blocks counts the renderings of blocks, for tests.
 	Blocks int
@@ -155,8 +155,8 @@ func (s *Stream) Lines(width int, t *theme.Theme) []string {
 	return lines
 }
 
-// renderPart appends the lines of a block to the lines before it. A blank line separates two blocks,
-// but not the parts of one.
+// renderPart appends the lines of a block to the lines before it. A blank line separates two
+// blocks, but not the parts of one.
 func (s *Stream) renderPart(lines []string, block part, t *theme.Theme) ([]string, *highlight.Scanner) {
 	s.Blocks++
 	var code *highlight.Scanner

@@ -23,8 +23,8 @@ type Area struct {
 	Background            color.Color
 }
 
-// Cells of a terminal that does not tell their size. They are small, so that an image is rather too
-// small than cut.
+// Sizes of a cell, for terminals that do not tell them. They are small, because an image that is
+// too small is better than one that is cut.
 const (
 	smallCellWidth  = 6
 	smallCellHeight = 12
@@ -33,8 +33,8 @@ const (
 // ErrForgotten is the error of an image that is not in memory any more.
 var ErrForgotten = errors.New("the image is not in memory any more")
 
-// Draw returns the control sequences that draw the image at the cursor, within an area. Small images
-// keep their size.
+// Draw returns the control sequences that draw the image at the cursor, within an area. Small
+// images keep their size.
 func (p *Picture) Draw(with Protocol, a Area) (string, error) {
 	if len(p.data) == 0 {
 		return "", ErrForgotten
@@ -55,18 +55,20 @@ func (p *Picture) Draw(with Protocol, a Area) (string, error) {
 	return "", errors.New("the terminal has no protocol for images")
 }
 
-// fitCells returns the size of the image in cells of a size in pixels.
+// fitCells returns the size of the image in cells. cellWidth and cellHeight are the size of a cell
+// in pixels.
 func (p *Picture) fitCells(a Area, cellWidth, cellHeight int) image.Point {
 	w, h := fit(p.Width, p.Height, max(a.Columns, 1)*cellWidth, max(a.Rows, 1)*cellHeight)
 	return image.Pt(min((w+cellWidth-1)/cellWidth, max(a.Columns, 1)), min((h+cellHeight-1)/cellHeight, max(a.Rows, 1)))
 }
 
-// drawKitty returns the image in kitty's protocol. The cursor stays.
+// drawKitty returns the image in kitty's protocol. It does not move the cursor.
 func (p *Picture) drawKitty(cells image.Point) string {
 	return chunkKitty(p.data, "a=T", "f=100", "q=2", "C=1", fmt.Sprintf("c=%d", cells.X), fmt.Sprintf("r=%d", cells.Y))
 }
 
-// chunkKitty returns the control sequences of an image with options, of which the first has all.
+// chunkKitty returns the control sequences of an image. The first sequence has the options, and the
+// others only q=2, so that the terminal sends no answer.
 func chunkKitty(data []byte, options ...string) string {
 	payload := base64.StdEncoding.EncodeToString(data)
 	var b strings.Builder

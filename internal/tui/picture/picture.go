@@ -124,14 +124,15 @@ func Delete(id int) string {
 	return ansi.KittyGraphics(nil, "a=d", "d=I", "q=2", fmt.Sprintf("i=%d", id))
 }
 
-// Query returns the control sequence that asks a terminal whether it can show images. The answer has
-// the ID [FirstID] and the payload OK.
+// Query returns the control sequence that asks a terminal whether it can show images. The answer
+// has the ID [FirstID] and the payload OK.
 func Query() string {
 	return ansi.KittyGraphics([]byte("AAAA"), "a=q", "t=d", "f=24", "s=1", "v=1", fmt.Sprintf("i=%d", FirstID))
 }
 
-// HasPlaceholders reports whether the terminal with a name (its answer to XTVERSION) draws images in
-// the place of placeholders. Others know the protocol without them. A multiplexer has its own name.
+// HasPlaceholders reports whether the terminal with a name (its answer to XTVERSION) draws images
+// in the place of placeholders. Others know the protocol without them. A multiplexer has its own
+// name.
 func HasPlaceholders(name string) bool {
 	return strings.HasPrefix(name, "kitty(") || strings.HasPrefix(strings.ToLower(name), "ghostty")
 }

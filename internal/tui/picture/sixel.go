@@ -16,8 +16,8 @@ const (
 	sixelFull  = 100 // the brightest red, green or blue
 )
 
-// encodeSixel returns an image with a palette of at most 256 colours as sixel. It writes numbers and
-// the characters of the format, and nothing else.
+// encodeSixel returns an image with a palette of at most 256 colours as sixel. It writes numbers
+// and the characters of the format, and nothing else.
 func encodeSixel(m *image.Paletted) string {
 	var b strings.Builder
 	size := m.Bounds().Size()

@@ -17,7 +17,7 @@ func (m *Model) openEditor() tea.Cmd {
 		m.endEditor(edited{err: err})
 		return nil
 	}
-	return tea.ExecProcess(program, func(err error) tea.Msg {
+	return tea.Exec(terminalProgram{program}, func(err error) tea.Msg {
 		text, err := read(err)
 		return edited{text, err}
 	})

@@ -46,8 +46,8 @@ type (
 	ServersChanged statusline.Servers
 	// ThemeChosen sets the colours.
 	ThemeChosen struct{ Theme Theme }
-	// ContextUsed reports how much of the model's context is used, in tokens, and what the conversation
-	// has cost, such as $0.12; "" means unknown.
+	// ContextUsed reports how much of the model's context is used, in tokens, and what the
+	// conversation has cost, such as $0.12; "" means unknown.
 	ContextUsed struct {
 		Used, Window int
 		Cost         string
@@ -89,7 +89,7 @@ func (m *Model) show(msg any) {
 	case Replied:
 		m.endReply()
 	case Noticed:
-		m.add(&transcript.Notice{Kind: msg.Kind, Text: msg.Text})
+		m.appendItem(&transcript.Notice{Kind: msg.Kind, Text: msg.Text})
 	case Printed:
 		m.print(msg.Text)
 	case RunEnded:
@@ -101,7 +101,7 @@ func (m *Model) show(msg any) {
 	case CallStarted, CallProgressed:
 		m.showCall(msg)
 	case Framed:
-		m.wire.add(msg)
+		m.wire.addFrame(msg)
 	case WireFailed:
 		m.wire.trouble = msg.Text
 	default:
@@ -152,22 +152,22 @@ func (m *Model) tick() {
 	}
 }
 
-// add appends an item, and ends the open item before it.
-func (m *Model) add(item transcript.Item) {
+// appendItem appends an item, and ends the open item before it.
+func (m *Model) appendItem(item transcript.Item) {
 	m.endReply()
 	m.Transcript.Append(item)
 }
 
 // addTrouble adds a notice that something has not worked.
 func (m *Model) addTrouble(text string) {
-	m.add(&transcript.Notice{Kind: transcript.Trouble, Text: text})
+	m.appendItem(&transcript.Notice{Kind: transcript.Trouble, Text: text})
 }
 
 func (m *Model) take(text string) {
 	if len(m.queue) > 0 {
 		m.queue = m.queue[1:]
 	}
-	m.add(&transcript.User{Text: text})
+	m.appendItem(&transcript.User{Text: text})
 }
 
 func (m *Model) say(piece string) {
@@ -222,7 +222,7 @@ func (m *Model) showCall(msg any) {
 	case CallStarted:
 		card := msg.Card
 		m.calls[msg.ID] = &runningCall{&card, m.now}
-		m.add(&card)
+		m.appendItem(&card)
 	case CallProgressed:
 		if call := m.calls[msg.ID]; call != nil {
 			call.card.Progress = msg.Text
@@ -236,7 +236,7 @@ func (m *Model) endCall(ended CallEnded) *toolcard.Card {
 	call := m.calls[ended.ID]
 	if call == nil {
 		card := ended.Card
-		m.add(&card)
+		m.appendItem(&card)
 		return &card
 	}
 	delete(m.calls, ended.ID)

@@ -15,10 +15,10 @@ import (
 	"golang.org/x/term"
 )
 
-// iTerm2's images and sixel are painted over the cells, which the renderer does not know. So an image
-// is shown alone: the renderer leaves the screen, and comes back after a key.
+// The renderer does not know the cells that an image of iTerm2 or sixel covers. So such an image is
+// shown alone: the renderer leaves the screen, and returns after a key.
 
-// terminal is what is known of the terminal.
+// terminal holds facts about the terminal, from its answers and the environment's variables.
 type terminal struct {
 	isMultiplexed         bool // by tmux or screen
 	isITerm2, hasSixel    bool
@@ -26,10 +26,10 @@ type terminal struct {
 	cellWidth, cellHeight int    // in pixels; 0 means unknown
 }
 
-// askCellSize is the question for the size of a cell in pixels.
+// askCellSize asks the terminal for the size of a cell in pixels.
 var askCellSize = ansi.WindowOp(16)
 
-// readEnvironment takes what variables tell, and asks the terminal for its name and attributes.
+// readEnvironment reads the variables, and asks the terminal for its name and attributes.
 func (t *terminal) readEnvironment(env tea.EnvMsg) tea.Cmd {
 	t.isMultiplexed, t.isITerm2 = picture.IsMultiplexed(env.Getenv), picture.IsITerm2Environment(env.Getenv)
 	switch {
@@ -41,7 +41,7 @@ func (t *terminal) readEnvironment(env tea.EnvMsg) tea.Cmd {
 	return tea.Batch(tea.RequestTerminalVersion, tea.Raw(ansi.RequestPrimaryDeviceAttributes))
 }
 
-// readAttributes takes the answer to DA1.
+// readAttributes reads the answer to DA1, the primary device attributes.
 func (t *terminal) readAttributes(attributes []int) tea.Cmd {
 	if t.hasSixel = picture.HasSixel(attributes); !t.hasSixel {
 		return nil
@@ -49,7 +49,8 @@ func (t *terminal) readAttributes(attributes []int) tea.Cmd {
 	return tea.Raw(askCellSize)
 }
 
-// protocol returns the protocol for an image alone. A terminal's own name counts more than variables.
+// protocol returns the protocol for an image that is shown alone. The name that the terminal has
+// answered outweighs the variables.
 func (p *pictures) protocol() picture.Protocol {
 	t := &p.terminal
 	switch {
@@ -64,8 +65,8 @@ func (p *pictures) protocol() picture.Protocol {
 	return picture.NoProtocol
 }
 
-// find returns an image by its number; 0 means the latest.
-func (p *pictures) find(number int) *keptPicture {
+// findPicture returns an image by its number; 0 means the latest.
+func (p *pictures) findPicture(number int) *keptPicture {
 	for i := range p.kept {
 		if one := &p.kept[len(p.kept)-1-i]; number == 0 || one.Number == number {
 			return one
@@ -74,10 +75,10 @@ func (p *pictures) find(number int) *keptPicture {
 	return nil
 }
 
-// openPicture shows an image alone until a key is pressed. It is drawn on another goroutine, because
-// sixel takes its time.
+// openPicture shows an image alone until a key is pressed. Another goroutine draws it, because
+// sixel is slow.
 func (m *Model) openPicture(number int) tea.Cmd {
-	one, with := m.pictures.find(number), m.pictures.protocol()
+	one, with := m.pictures.findPicture(number), m.pictures.protocol()
 	switch {
 	case m.pictures.isDrawing:
 		return nil
@@ -134,7 +135,7 @@ func (m *Model) showDrawn(p pictureDrawn) tea.Cmd {
 // pictureClosed is the end of an image that was shown alone.
 type pictureClosed struct{ err error }
 
-// closePicture brings back the images that the terminal forgets with the screen.
+// closePicture draws the images again that the terminal has lost with the screen.
 func (m *Model) closePicture(closed pictureClosed) tea.Cmd {
 	if closed.err != nil {
 		m.addTrouble("the image cannot be shown: " + closed.err.Error())
@@ -158,11 +159,6 @@ func (s *pictureScreen) SetStdout(out io.Writer) { s.out = out }
 
 // SetStderr implements [tea.ExecCommand].
 func (*pictureScreen) SetStderr(io.Writer) {}
-
-// rendererPause is the time for Bubble Tea 2.1 to end its renderer. That ends on a goroutine of its own and
-// stops a ticker, which would be the ticker of the next renderer if the image were closed at once. Then
-// the conversation would not be drawn any more.
-const rendererPause = 100 * time.Millisecond
 
 // Run shows the image until a key is pressed.
 func (s *pictureScreen) Run() (err error) {

@@ -26,9 +26,9 @@ type heldInput struct {
 	messages []tea.Msg
 }
 
-// paste gives pasted text to the form, or to the input. There a path of an image attaches the image.
-// The host looks at the file, because a disk may be slow. Keys wait until it has answered, at most for
-// maxMention.
+// paste gives pasted text to the form, or to the input. There a path of an image attaches the
+// image. The host looks at the file, because a disk may be slow. Keys wait until it has answered,
+// at most for maxMention.
 func (m *Model) paste(text string) tea.Cmd {
 	if f := m.form(); f != nil {
 		f.Paste(text)
@@ -63,8 +63,8 @@ func namesImage(text string) bool {
 	return len(line) <= maxPath && !strings.Contains(line, "\n") && IsImageName(line)
 }
 
-// holdInput keeps a key or a paste for later while a paste is being looked at. Ctrl-C and Ctrl-Z act
-// at once.
+// holdInput keeps a key or a paste for later while a paste is being looked at. Ctrl-C and Ctrl-Z
+// act at once.
 func (m *Model) holdInput(msg tea.Msg) bool {
 	if press, ok := msg.(tea.KeyPressMsg); ok && (press.String() == "ctrl+c" || press.String() == "ctrl+z") {
 		return false

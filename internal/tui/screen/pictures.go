@@ -27,8 +27,8 @@ type keptPicture struct {
 	card *toolcard.Card
 }
 
-// maxPictures and maxPictureBytes limit the images in the terminal and in memory. The calls of older
-// ones show a link alone.
+// maxPictures and maxPictureBytes limit the images in the terminal and in memory. The calls of
+// older ones show a link alone.
 const (
 	maxPictures     = 64
 	maxPictureBytes = 32 << 20

@@ -19,9 +19,9 @@ import (
 // randomSteps is the number of keys and messages of a run of the test.
 const randomSteps = 1000
 
-// Whatever the user presses and the host tells, the screen keeps its size and its cursor, and leaves
-// nothing behind. With DOWEL_RANDOM_KEYS=30m the test runs for that time, with other keys in each
-// run.
+// Whatever the user presses and the host tells, the screen keeps its size and its cursor, and
+// leaves nothing behind. With DOWEL_RANDOM_KEYS=30m the test runs for that time, with other keys in
+// each run.
 func TestScreenRandomKeys(t *testing.T) {
 	seed, end := uint64(1), time.Time{}
 	if text := os.Getenv("DOWEL_RANDOM_KEYS"); text != "" {

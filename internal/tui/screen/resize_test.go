@@ -12,7 +12,8 @@ import (
 	"github.com/charmbracelet/x/ansi"
 )
 
-// streamedReply is a reply with each kind of block. Each number occurs once in it, in ascending order.
+// streamedReply is a reply with each kind of block. Each number occurs once in it, in ascending
+// order.
 func streamedReply() string {
 	var text strings.Builder
 	n := 0

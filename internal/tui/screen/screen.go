@@ -176,6 +176,10 @@ func (m *Model) form() *form.Form {
 
 // press handles a key.
 func (m *Model) press(press tea.KeyPressMsg) tea.Cmd {
+	if press.String() == "alt+esc" { // two presses of Esc that arrive together, as over a slow connection
+		once := tea.KeyPressMsg{Code: tea.KeyEscape}
+		return tea.Batch(m.press(once), m.press(once))
+	}
 	wasEscaped := m.isEscaped
 	m.isEscaped, m.status.Hint = false, hint
 	switch press.String() {

@@ -42,7 +42,7 @@ const (
 	maxFrameBytes = 2 << 10
 )
 
-func (p *wirePane) add(f Framed) {
+func (p *wirePane) addFrame(f Framed) {
 	if f.IsFirst || f.Call != p.call {
 		p.call, p.frames, p.skipped = f.Call, nil, 0
 	}

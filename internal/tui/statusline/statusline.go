@@ -28,7 +28,7 @@ type Servers struct{ Ready, Starting, NeedLogin, Failed int }
 
 // Line returns the line, exactly width columns wide or less.
 func (s *Status) Line(width int, t *theme.Theme) string {
-	right := s.describe(t)
+	right := s.renderRight(t)
 	left := t.Dim.Render(clean(s.Hint))
 	if s.Activity != "" {
 		text := "● " + clean(s.Activity)
@@ -42,10 +42,10 @@ func (s *Status) Line(width int, t *theme.Theme) string {
 	return left + strings.Repeat(" ", max(width-theme.Width(left)-theme.Width(right), 0)) + right
 }
 
-// describe returns the right part of the line.
-func (s *Status) describe(t *theme.Theme) string {
+// renderRight returns the right part of the line.
+func (s *Status) renderRight(t *theme.Theme) string {
 	var parts []string
-	if servers := s.Servers.describe(t); servers != "" {
+	if servers := s.Servers.renderCounts(t); servers != "" {
 		parts = append(parts, servers)
 	}
 	if s.Model != "" {
@@ -68,7 +68,7 @@ func (s *Status) describe(t *theme.Theme) string {
 	return strings.Join(parts, t.Dim.Render(" · "))
 }
 
-func (s Servers) describe(t *theme.Theme) string {
+func (s Servers) renderCounts(t *theme.Theme) string {
 	var parts []string
 	for _, one := range []struct {
 		n     int

@@ -14,7 +14,8 @@ func isHunkHead(line string) bool {
 	return strings.HasPrefix(line, "@@ -") && strings.Contains(line[4:], " @@")
 }
 
-// findChange returns the lines of the unified diff in a result, without heads and file names, or nil.
+// findChange returns the lines of the unified diff in a result, without heads and file names, or
+// nil.
 func findChange(result string) (lines []string) {
 	result = result[:min(len(result), maxResultBytes)]
 	isInside := false

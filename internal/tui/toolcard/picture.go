@@ -15,7 +15,8 @@ type Picture struct {
 	Number int // after /open; 0 means that it has none yet
 }
 
-// pictureLines returns the images, if the terminal shows images and is wide enough, and their links.
+// pictureLines returns the images, if the terminal shows images and is wide enough, and their
+// links.
 func (c *Card) pictureLines(look transcript.Look) (lines []string) {
 	bar := look.Theme.Dim.Render("  │ ")
 	for _, p := range c.Pictures {

@@ -11,14 +11,15 @@ import (
 	"github.com/dowel-mcp/dowel/internal/tui/transcript"
 )
 
-// A result is shown as a table if it is JSON in one of these forms, without arrays or objects in cells:
+// A result is shown as a table if it is JSON in one of these forms, without arrays or objects in
+// cells:
 //
 //	[{"city": "Rome", "rain": 3}, {"city": "Oslo", "rain": 9}]
 //	{"rows": [{"city": "Rome", "rain": 3}], "total": 1}        the array may have any name
 //	{"columns": ["city", "rain"], "rows": [["Rome", 3]]}       a column may be an object with a name
 
-// Bounds of a table. A result with more columns, or with columns that the terminal has no room for, is
-// shown as it is.
+// Bounds of a table. A result with more columns, or with columns that the terminal has no room for,
+// is shown as it is.
 const (
 	mostColumns    = 16
 	minColumnWidth = 6
@@ -133,7 +134,8 @@ func readGrid(columns, raw []byte) (rows [][]string, ok bool) {
 	return rows, true
 }
 
-// readCell returns a string, number or boolean as text, and null as "". ok is false for other values.
+// readCell returns a string, number or boolean as text, and null as "". ok is false for other
+// values.
 func readCell(raw []byte) (text string, ok bool) {
 	switch raw[0] {
 	case '{', '[':

@@ -1,5 +1,5 @@
-// Package toolcard shows a call of a tool: one line while it is folded, and its arguments and result
-// when it is expanded.
+// Package toolcard shows a call of a tool: one line while it is folded, and its arguments and
+// result when it is expanded.
 package toolcard
 
 import (

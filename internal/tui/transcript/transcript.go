@@ -1,6 +1,6 @@
 // Package transcript is the scrolling part of the screen: the messages, calls and notices of a
-// conversation. It draws visible lines only, however long the conversation is, and keeps what it has
-// drawn.
+// conversation. It draws visible lines only, however long the conversation is, and keeps what it
+// has drawn.
 package transcript
 
 import (

@@ -40,11 +40,15 @@ type caller struct {
 	sink         framesink.Sink // the recorder's; nil without one
 	lateProbe    *lateProbe     // used by Connect only; nil if the probe was answered
 
+	delivery    sync.Mutex
+	deliveredTo []*exchange // scratch memory of receiveChange; guarded by delivery
+
 	mu        sync.Mutex
 	era       era // nil until the era is known
 	lastID    int64
 	pending   map[int64]*exchange                    // requests in flight, by id: this side uses integer ids
 	free      []*exchange                            // finished exchanges for reuse
+	unheard   exchange                               // takes notifications of requests that want none
 	questions map[jsonrpc.ID]context.CancelCauseFunc // questions of the server that are being answered, by id
 
 	sweepTimer *time.Timer // of the default limits; nil before the first request
@@ -75,6 +79,7 @@ type exchange struct {
 
 	notify func(mcp.Notification) // receives the request's notifications; may be nil
 	queue  notificationQueue
+	inline bool // notify may be called on any goroutine; see notificationQueue.startInline
 }
 
 // deliverReply passes the reply to the waiting goroutine, which may reuse x from then on. The
@@ -294,6 +299,8 @@ func (c *caller) removeExchange(id jsonrpc.ID) {
 	delete(c.pending, n)
 }
 
+// handleNotification passes a notification to the requests that it belongs to, or else to the
+// Inbound. The reading loop calls it; with a carrier, each stream does, at the same time.
 func (c *caller) handleNotification(msg jsonrpc.Message) {
 	n := mcp.Notification{Method: msg.Method, Params: msg.Params}
 	if msg.Method == mcpwire.NotificationCancelled && c.handleCancelled(msg.Params) {
@@ -303,14 +310,20 @@ func (c *caller) handleNotification(msg jsonrpc.Message) {
 	if e == nil {
 		return // no request can get notifications before the handshake
 	}
-	c.receivers = e.findReceivers(n, c.receivers[:0])
-	c.noteSign(c.receivers...)
-	for _, x := range c.receivers {
+	var receivers []*exchange
+	if c.carrier != nil {
+		receivers = e.findReceivers(n, nil)
+	} else {
+		c.receivers = e.findReceivers(n, c.receivers[:0])
+		receivers = c.receivers
+	}
+	c.noteSign(receivers...)
+	for _, x := range receivers {
 		if x.notify != nil {
 			x.queue.push(n)
 		}
 	}
-	if len(c.receivers) == 0 {
+	if len(receivers) == 0 {
 		c.in.Notify(n)
 	}
 }

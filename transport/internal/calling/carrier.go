@@ -38,8 +38,8 @@ type StreamOpener interface {
 
 // Receiver receives the frames of the response to a request.
 type Receiver interface {
-	// SetAbort tells the receiver how to abort the transfer. Carry calls it before the transfer, and
-	// with nil after it. abort must not call the receiver.
+	// SetAbort tells the receiver how to abort the transfer. Carry calls it before the transfer,
+	// and with nil after it. abort must not call the receiver.
 	SetAbort(abort func())
 	// Began tells the receiver the source of the frames. The receiver closes it if the response
 	// arrives elsewhere.
@@ -233,10 +233,11 @@ type carriedRequest struct {
 	delivering sync.Mutex // keeps notifications in order
 }
 
-// deliverQueued delivers the request's notifications that arrive outside its HTTP response, such
-// as on the GET stream of a legacy session, until stop is called.
+// deliverQueued delivers the request's notifications that arrive outside its HTTP response, until
+// stop is called: on the GET stream of a legacy session, or changes on the response to the call
+// that has made them.
 func (w *carriedRequest) deliverQueued(e era) (stop func()) {
-	if w.exchange.notify == nil || e.revision().Modern() {
+	if w.exchange.notify == nil || e.revision().Modern() && w.exchange.method != mcp.MethodListen {
 		return func() {}
 	}
 	over, ended := make(chan struct{}), make(chan struct{})
@@ -337,11 +338,9 @@ func (w *carriedRequest) handleResponse(msg jsonrpc.Message) {
 }
 
 // handleNotification delivers a notification to the request if it belongs to it, and handles it
-// like any other otherwise. Progress and log messages in the HTTP response belong to the request;
-// in the modern era, so does everything on the response to subscriptions/listen.
+// like any other otherwise.
 func (w *carriedRequest) handleNotification(msg jsonrpc.Message) {
-	own := msg.Method == mcp.NotificationProgress || msg.Method == mcp.NotificationMessage
-	if modern := w.caller.currentRevision().Modern(); w.exchange == nil || !own && !(modern && w.exchange.method == mcp.MethodListen) {
+	if w.exchange == nil || !w.owns(msg.Method) {
 		w.caller.handleNotification(msg)
 		return
 	}
@@ -352,4 +351,19 @@ func (w *carriedRequest) handleNotification(msg jsonrpc.Message) {
 		return
 	}
 	w.deliverNotification(&n)
+}
+
+// owns reports whether a notification in the HTTP response belongs to the request. Servers send
+// there only what relates to the request: progress, log messages, and notifications of extensions.
+// Other notifications of the core, such as a change that a call has made, also concern others. In
+// the modern era, everything on the response to subscriptions/listen belongs to it.
+func (w *carriedRequest) owns(method string) bool {
+	switch method {
+	case mcpwire.NotificationCancelled, mcpwire.NotificationElicitationCompleted, mcpwire.NotificationTask, mcpwire.NotificationTaskStatus, mcp.NotificationAcknowledged:
+	default:
+		if !isChange(method) {
+			return true
+		}
+	}
+	return w.exchange.method == mcp.MethodListen && w.caller.currentRevision().Modern()
 }

@@ -26,7 +26,7 @@ func Connect(ctx context.Context, conn transport.Conn, in mcp.Inbound, endpoint 
 	c.sink = sink
 	if !isTapped { // a tap may wait or use the connection, which a delivery must not
 		c.deliverer = frames.NewDeliverer(conn, opts.Tap)
-		c.deliverer.SetReceiver(responseReceiver{c})
+		c.deliverer.SetReceiver(receiver{c})
 	}
 	go c.readFrames()
 	if err := c.connectTo(ctx, endpoint); err != nil {

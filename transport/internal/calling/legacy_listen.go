@@ -58,7 +58,8 @@ func (l *legacyEra) serveListen(ctx context.Context, req *mcp.Request) (*mcp.Res
 	if err := mcp.Decode(req.Params, &p); err != nil {
 		return nil, mcp.InvalidParams("%s: %v", req.Method, err)
 	}
-	x := &exchange{method: req.Method, notify: req.Notify, queue: notificationQueue{wake: make(chan struct{}, 1)}}
+	x := &exchange{method: req.Method, notify: req.Notify, inline: l.c.callsInline(ctx, req), queue: notificationQueue{wake: make(chan struct{}, 1)}}
+	defer x.queue.stopInline()
 	if x.notify == nil {
 		x.notify = func(mcp.Notification) {}
 	}
@@ -72,6 +73,9 @@ func (l *legacyEra) serveListen(ctx context.Context, req *mcp.Request) (*mcp.Res
 		return nil, err
 	}
 	x.notify(mcp.Notification{Method: mcp.NotificationAcknowledged, Params: acknowledged})
+	if x.inline {
+		x.queue.startInline(x.notify)
+	}
 	for {
 		select {
 		case <-x.queue.wake:
@@ -125,8 +129,11 @@ func (l *legacyEra) subscribeResources(ctx context.Context, x *exchange, f mcp.S
 		l.subscriptionCounts, l.countedGap = map[string]int{}, gap
 	}
 	for _, uri := range f.ResourceSubscriptions {
-		if l.subscriptionCounts[uri] == 0 && l.sendSubscription(ctx, mcpwire.MethodSubscribe, uri) != nil {
-			continue
+		if l.subscriptionCounts[uri] == 0 {
+			if err := l.sendSubscription(ctx, mcpwire.MethodSubscribe, uri); err != nil {
+				mcpwire.NoteRefusal(ctx, uri, err)
+				continue
+			}
 		}
 		l.subscriptionCounts[uri]++
 		agreed = append(agreed, uri)

@@ -15,9 +15,9 @@ import (
 
 // This file gives the experimental tasks of revision 2025-11-25 the form of the extension
 // io.modelcontextprotocol/tasks. A tool that can only be called as a task is called so; a tool with
-// optional tasks, if the request has params.task. Only requests that declare the extension are. What
-// the extension lacks stays as it is: a task asks its questions live while tasks/result waits, and
-// tasks/update is an error.
+// optional tasks, if the request has params.task. Only requests that declare the extension are.
+// What the extension lacks stays as it is: a task asks its questions live while tasks/result waits,
+// and tasks/update is an error.
 
 // maxToolPages bounds the pages of the list of tools that are read to learn which tools have tasks.
 const maxToolPages = 100
@@ -82,8 +82,8 @@ func (l *legacyEra) callTool(ctx context.Context, req *mcp.Request) (*mcp.Respon
 	return l.c.sendInTurn(ctx, req, l)
 }
 
-// lookupTool returns the value of a tool by its encoded name. It does not allocate for a name without
-// escapes.
+// lookupTool returns the value of a tool by its encoded name. It does not allocate for a name
+// without escapes.
 func lookupTool(support map[string]string, name []byte) string {
 	if len(name) >= 2 && bytes.IndexByte(name, '\\') < 0 {
 		return support[string(name[1:len(name)-1])]
@@ -234,8 +234,8 @@ func (l *legacyEra) fetchResult(ctx context.Context, req *mcp.Request, task *mcp
 	return nil
 }
 
-// findTaskWaiters appends the requests that wait for the result of the task that n is about. The client
-// gets n too, as without such requests.
+// findTaskWaiters appends the requests that wait for the result of the task that n is about. The
+// client gets n too, as without such requests.
 func (l *legacyEra) findTaskWaiters(n mcp.Notification, receivers []*exchange) []*exchange {
 	id, _ := rawjson.String(rawjson.Lookup(n.Params, "taskId"))
 	l.c.mu.Lock()
@@ -272,8 +272,8 @@ func (l *legacyEra) awaitResult(ctx context.Context, req *mcp.Request) (*mcp.Res
 	return &plain, nil
 }
 
-// cancelTask serves tasks/cancel of the extension, which also acknowledges the cancellation of a task
-// that has ended.
+// cancelTask serves tasks/cancel of the extension, which also acknowledges the cancellation of a
+// task that has ended.
 func (l *legacyEra) cancelTask(ctx context.Context, req *mcp.Request) (*mcp.Response, error) {
 	_, err := l.c.sendRequest(ctx, req, l)
 	if e, ok := errors.AsType[*mcp.Error](err); ok && e.Code == jsonrpc.CodeInvalidParams {

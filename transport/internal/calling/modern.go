@@ -110,12 +110,20 @@ func (m *modernEra) findReceivers(n mcp.Notification, receivers []*exchange) []*
 		return append(receivers, x)
 	}
 	if raw := rawjson.Lookup(rawjson.Lookup(n.Params, "_meta"), mcpwire.MetaSubscriptionID); raw != nil {
-		if id, err := jsonrpc.ParseID(raw); err == nil && m.c.findExchange(id) != nil {
-			return append(receivers, m.c.findExchange(id))
+		if id, err := jsonrpc.ParseID(raw); err == nil && m.c.findSubscription(id) != nil {
+			return append(receivers, m.c.findSubscription(id))
 		}
 		return receivers
 	}
 	return m.c.findLogReceiver(n, m.c.findByFilter(n, receivers))
+}
+
+// findSubscription returns the subscription with the id, or nil. The caller holds c.mu.
+func (c *caller) findSubscription(id jsonrpc.ID) *exchange {
+	if x := c.findExchange(id); x != nil && x.method == mcp.MethodListen {
+		return x
+	}
+	return nil
 }
 
 // findByFilter appends the subscriptions with a filter that matches a change without a subscription
@@ -143,13 +151,25 @@ func (c *caller) findByProgressToken(n mcp.Notification) *exchange {
 	if err != nil {
 		return nil
 	}
-	return c.findExchange(id)
+	x := c.findExchange(id)
+	if x == nil || x.notify != nil {
+		return x
+	}
+	x.age.silent = 0
+	return &c.unheard // x may be answered and reused before the notification is delivered
 }
 
-// findLogReceiver appends the exchange that a log message belongs to, if only one has asked for
-// log messages: on a shared channel, log messages name no request. The caller holds c.mu.
+// findLogReceiver appends the exchange that a log message belongs to, if the message names it or
+// only one has asked for log messages: on a shared channel, log messages name no request, except
+// between replicas. The caller holds c.mu.
 func (c *caller) findLogReceiver(n mcp.Notification, receivers []*exchange) []*exchange {
 	if n.Method != mcp.NotificationMessage {
+		return receivers
+	}
+	if id, ok := mcpwire.FindRequest(n.Params); ok {
+		if x := c.findExchange(id); x != nil && x.wantsLogs && x.notify != nil {
+			receivers = append(receivers, x)
+		}
 		return receivers
 	}
 	one := receivers

@@ -16,12 +16,18 @@ type notificationQueue struct {
 	wake chan struct{} // has room for one; nil without a receiver
 
 	mu       sync.Mutex
+	inline   func(mcp.Notification) // push calls it in place of queueing; usually nil
 	items    []mcp.Notification
 	reusable []mcp.Notification // delivered slice for reuse; used by the delivering goroutine only
 }
 
 func (q *notificationQueue) push(n mcp.Notification) {
 	q.mu.Lock()
+	if q.inline != nil {
+		defer q.mu.Unlock()
+		q.inline(n)
+		return
+	}
 	if len(q.items) >= maxQueue && !q.contains(n) {
 		q.items = append(q.items[:0], q.items[1:]...)
 	}
@@ -30,6 +36,24 @@ func (q *notificationQueue) push(n mcp.Notification) {
 	}
 	q.mu.Unlock()
 	q.wakeReader()
+}
+
+// startInline calls notify, which must never wait, with the queued notifications. From then on,
+// push calls it.
+func (q *notificationQueue) startInline(notify func(mcp.Notification)) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for _, n := range q.items {
+		notify(n)
+	}
+	q.items, q.inline = nil, notify
+}
+
+// stopInline waits until push has returned. From then on, push calls no function.
+func (q *notificationQueue) stopInline() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.inline = nil
 }
 
 func (q *notificationQueue) wakeReader() {

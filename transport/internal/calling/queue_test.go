@@ -2,6 +2,7 @@ package calling
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -47,6 +48,23 @@ func TestQueueKeepsRepetitions(t *testing.T) {
 	}
 	if got := strings.Join(delivered(q), " "); got != `a{"n":1} a{"n":1} a{"n":1}` {
 		t.Errorf("got %s", got)
+	}
+}
+
+// A queue that becomes inline passes on what waits, and then each notification at once, until it
+// stops.
+func TestQueueInline(t *testing.T) {
+	q := notificationQueue{wake: make(chan struct{}, 1)}
+	q.push(note("a", 0))
+	var got []string
+	q.startInline(func(n mcp.Notification) { got = append(got, string(n.Params)) })
+	q.push(note("a", 1))
+	q.push(note("a", 1)) // equal ones are not joined: the receiver may do so
+	q.stopInline()
+	q.push(note("a", 2))
+	want := []string{`{"n":0}`, `{"n":1}`, `{"n":1}`}
+	if !slices.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
 	}
 }
 

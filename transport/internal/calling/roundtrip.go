@@ -51,6 +51,9 @@ func (c *caller) sendRequest(ctx context.Context, req *mcp.Request, e era) (*mcp
 		return nil, err
 	}
 	defer c.releaseExchange(x)
+	if x.inline {
+		defer x.queue.stopInline()
+	}
 	if req.Method == mcp.MethodListen && x.notify != nil {
 		return c.awaitSubscription(ctx, x, e)
 	}
@@ -219,7 +222,12 @@ func (c *caller) registerExchange(ctx context.Context, req *mcp.Request) (*excha
 	x.method, x.ctx, x.notify, x.wantsLogs = req.Method, ctx, req.Notify, req.LogLevel != ""
 	if x.notify != nil {
 		x.wantsProgress = !req.NoProgress && req.Method != mcp.MethodListen
-		x.queue.wake = make(chan struct{}, 1)
+		if x.queue.wake == nil {
+			x.queue.wake = make(chan struct{}, 1)
+		}
+		if x.inline = c.callsInline(ctx, req); x.inline {
+			x.queue.startInline(x.notify)
+		}
 	}
 	if req.Method == mcp.MethodListen {
 		x.filter = readFilter(req.Params)
@@ -230,6 +238,12 @@ func (c *caller) registerExchange(ctx context.Context, req *mcp.Request) (*excha
 	c.pending[c.lastID] = x
 	c.startSweeps()
 	return x, nil
+}
+
+// callsInline reports whether a notification is passed to a subscription at once. The responses of
+// a carrier have notifications, too, and the gaps of its stream must precede what follows on them.
+func (c *caller) callsInline(ctx context.Context, req *mcp.Request) bool {
+	return req.Method == mcp.MethodListen && c.carrier == nil && mcpwire.HasInlineNotify(ctx)
 }
 
 // readFilter returns the filter of a subscription, or nil if the server will have to refuse it as
@@ -243,20 +257,25 @@ func readFilter(params []byte) *mcp.SubscriptionFilter {
 }
 
 // releaseExchange removes an exchange. It keeps an answered one for reuse, because neither the
-// reading loop nor a [direct.Receiver] can reach it any more.
+// reading loop nor a [direct.Receiver] can reach it any more. An inline one may still be reached by
+// a delivered change. With a carrier, another stream may still have a notification for one of a
+// subscription, or in a session for one that has notifications.
 func (c *caller) releaseExchange(x *exchange) {
 	const kept = 64
 	if !x.replyRead {
 		c.dropRequest(x.id, nil)
 	}
+	isReachable := x.inline || c.carrier != nil && (x.method == mcp.MethodListen || (x.notify != nil || x.taskID != "") && !c.currentRevision().Modern())
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if !x.replyRead {
 		c.removeExchange(x.id)
 		return
 	}
-	if len(c.free) < kept {
+	if len(c.free) < kept && !isReachable {
+		wake := x.queue.wake // a late wake-up of this exchange does no harm to the next one
 		*x = exchange{done: x.done}
+		x.queue.wake = wake
 		c.free = append(c.free, x)
 	}
 }

@@ -25,6 +25,9 @@ func NewDeliverer(conn transport.Conn, tap transport.Tap) (d Deliverer) {
 	return d
 }
 
+// IsDirect reports whether Deliver may deliver frames.
+func (d Deliverer) IsDirect() bool { return d.conn != nil }
+
 // SetReceiver sets the receiver of the frames for this end; see [direct.Conn].
 func (d Deliverer) SetReceiver(r direct.Receiver) {
 	if d.conn != nil {

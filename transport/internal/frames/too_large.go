@@ -2,9 +2,8 @@ package frames
 
 import (
 	"fmt"
-	"regexp"
-	"sync"
 
+	"github.com/dowel-mcp/dowel/internal/lazyregexp"
 	"github.com/dowel-mcp/dowel/internal/rawjson"
 	"github.com/dowel-mcp/dowel/jsonrpc"
 	"github.com/dowel-mcp/dowel/transport"
@@ -23,6 +22,4 @@ func TooLarge(size int64, limit int, head, tail []byte) *transport.FrameError {
 }
 
 // firstMember matches the beginning of a message up to the first member that tells its kind.
-var firstMember = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`^\s*\{\s*(?:"(?:jsonrpc|id)"\s*:\s*(?:"[^"\\]*"|-?[0-9]+)\s*,\s*)*(?:("(?:method|params)")|("(?:result|error)"))\s*:`)
-})
+var firstMember = lazyregexp.New(`^\s*\{\s*(?:"(?:jsonrpc|id)"\s*:\s*(?:"[^"\\]*"|-?[0-9]+)\s*,\s*)*(?:("(?:method|params)")|("(?:result|error)"))\s*:`)

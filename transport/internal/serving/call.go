@@ -13,7 +13,6 @@ import (
 	"github.com/dowel-mcp/dowel/internal/rawjson"
 	"github.com/dowel-mcp/dowel/jsonrpc"
 	"github.com/dowel-mcp/dowel/mcp"
-	"github.com/dowel-mcp/dowel/transport"
 	"github.com/dowel-mcp/dowel/transport/internal/frames"
 )
 
@@ -183,13 +182,18 @@ func (c *call) Change(_ context.Context, change mcp.Notification) error {
 }
 
 // TryChange implements [mcpwire.Announcer].
-func (c *call) TryChange(change mcp.Notification) bool {
-	w, ok := c.out.(transport.TryWriter)
-	if !ok || c.req.Method != mcp.MethodListen || checkNotification(change) != nil || !c.mu.TryLock() {
+func (c *call) TryChange(change mcp.Notification) bool { return c.announce(change, true) }
+
+// DeliverChange implements [mcpwire.Announcer].
+func (c *call) DeliverChange(change mcp.Notification) bool { return c.announce(change, false) }
+
+func (c *call) announce(change mcp.Notification, mayWrite bool) bool {
+	w := newTryWriter(c.out, mayWrite)
+	if w.isUseless() || c.req.Method != mcp.MethodListen || checkNotification(change) != nil || !c.mu.TryLock() {
 		return false
 	}
 	defer c.mu.Unlock()
-	return !c.peerClosed && !c.isCancelled() && w.TryWrite(c.era.appendChange(nil, c, change))
+	return !c.peerClosed && !c.isCancelled() && w.try(c.era.appendChange(nil, c, change))
 }
 
 // RequestID implements [mcpwire.Identified].

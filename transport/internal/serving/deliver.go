@@ -4,11 +4,12 @@ import (
 	"github.com/dowel-mcp/dowel/internal/direct"
 	"github.com/dowel-mcp/dowel/internal/mcpwire"
 	"github.com/dowel-mcp/dowel/jsonrpc"
+	"github.com/dowel-mcp/dowel/transport"
 	"github.com/dowel-mcp/dowel/transport/internal/frames"
 )
 
-// This file exchanges requests and responses with a client in the same process; see package
-// direct. All other frames go through the reading loops.
+// This file exchanges requests, responses and changes with a client in the same process; see
+// package direct. All other frames go through the reading loops.
 
 // requestReceiver implements [direct.Receiver]. It takes requests, but not initialize, which opens
 // a session and must not overtake anything.
@@ -42,4 +43,29 @@ func (l *lentCall) Run() {
 	s := c.out.(*server)
 	defer s.wg.Done()
 	s.serveCall(c)
+}
+
+// tryWriter sends frames without waiting.
+type tryWriter struct {
+	direct *server             // delivers them; nil if its client is not in this process
+	wire   transport.TryWriter // writes them if the connection has room; may be nil
+}
+
+// newTryWriter returns the tryWriter of out. If mayWrite is false, it only delivers.
+func newTryWriter(out Writer, mayWrite bool) (w tryWriter) {
+	if s, ok := out.(*server); ok && s.deliverer.IsDirect() {
+		w.direct = s
+	}
+	if mayWrite {
+		w.wire, _ = out.(transport.TryWriter)
+	}
+	return w
+}
+
+// isUseless reports whether out can neither deliver nor write without waiting.
+func (w tryWriter) isUseless() bool { return w.direct == nil && w.wire == nil }
+
+// try reports whether it has sent the frame.
+func (w tryWriter) try(frame []byte) bool {
+	return w.direct != nil && w.direct.deliverer.Deliver(frame, false) || w.wire != nil && w.wire.TryWrite(frame)
 }

@@ -23,6 +23,11 @@ type edge struct {
 	logger  *slog.Logger
 	modern  *modern
 	tasks   bool // the handler knows the extension of tasks
+
+	// idPrefix starts the ids of questions if other processes may ask in the same session, so that
+	// an answer to a question of another process is not taken for one to a question of this
+	// process. Otherwise it is empty.
+	idPrefix string
 }
 
 // Writer writes the frames of a call, or the frames of a session that belong to no call.

@@ -22,17 +22,18 @@ import (
 // [Serve] if all messages share one channel. An Edge is safe for concurrent use.
 type Edge struct {
 	edge
-	idPrefix string // starts the ids of questions, so that an answer to a question of another process is not taken for one to a question of this process
 }
 
 // NewEdge returns an edge that calls h. opts.MaxConcurrent limits the calls in flight of one
 // legacy session; opts.Principal is ignored, because each request has its own.
 func NewEdge(h mcp.Handler, opts transport.ServerOptions) *Edge {
-	return &Edge{*newEdge(h, opts), rand.Text()[:instanceLength]}
+	e := &Edge{*newEdge(h, opts)}
+	e.idPrefix = rand.Text()[:instanceLength]
+	return e
 }
 
-// Instance returns a name that distinguishes this edge from those of other processes. The ids of
-// its questions are strings that begin with it and a hyphen.
+// Instance returns a name that no edge of another process has. The ids of this edge's questions are
+// strings that begin with it and a hyphen.
 func (e *Edge) Instance() string { return e.idPrefix }
 
 // InstanceOfQuestion returns the instance that has asked the question with an id. ok is false for
@@ -97,8 +98,8 @@ func (e *Edge) admitRequest(in *Incoming) (*call, *mcp.Error) {
 	return c, c.era.fillRequest(&c.req, readMeta(c.req.Meta))
 }
 
-func (e *Edge) newCall(in *Incoming, spoken era) *call {
-	c := &call{id: in.ID, edge: &e.edge, out: in.Out, era: spoken}
+func (e *edge) newCall(in *Incoming, spoken era) *call {
+	c := &call{id: in.ID, edge: e, out: in.Out, era: spoken}
 	c.req = mcp.Request{
 		Method: in.Method, Params: in.Params, Principal: in.Principal, Header: in.Header, Peer: c,
 		Meta: rawjson.Lookup(in.Params, "_meta"),
@@ -116,7 +117,6 @@ func Shutdown() error { return errShutdown }
 // Session is a legacy session over a transport that carries each message separately.
 type Session struct {
 	session
-	edge  *Edge
 	calls callTable
 	stop  context.CancelCauseFunc
 	work  sync.WaitGroup
@@ -125,7 +125,7 @@ type Session struct {
 // NewSession returns a session whose handshake is over, possibly in another process. Frames that
 // belong to no call are written to out. The caller must call End.
 func (e *Edge) NewSession(st SessionState, p mcp.Principal, out Writer) *Session {
-	s := &Session{session: session{edge: &e.edge, SessionState: st, logLevel: mcp.LevelInfo, principal: p, out: out, idPrefix: e.idPrefix}, edge: e}
+	s := &Session{session: session{edge: &e.edge, SessionState: st, logLevel: mcp.LevelInfo, principal: p, out: out}}
 	s.calls.limit = e.opts.MaxConcurrent
 	s.base, s.stop = context.WithCancelCause(context.Background())
 	s.wg = &s.work
@@ -147,6 +147,7 @@ func (e *Edge) Initialize(ctx context.Context, in *Incoming, out Writer) (Outgoi
 		s.discard()
 		return answer, nil
 	}
+	s.discard = nil
 	return answer, s
 }
 
@@ -200,19 +201,30 @@ func (s *Session) Subscriptions() []string {
 	return slices.Sorted(maps.Keys(s.resources))
 }
 
-// Subscribe replaces the subscriptions by uris, which the client has subscribed to in another
-// process. URIs that the handler refuses are skipped.
-func (s *Session) Subscribe(ctx context.Context, uris []string) {
-	for _, uri := range s.Subscriptions() {
+// Subscribe adds subscriptions to uris, to which the client has subscribed in another process. It
+// ends those to the URIs in last, of the call before, that are not in uris; others may be about to
+// begin. It skips URIs that the handler refuses. added are the URIs to which the session was not
+// subscribed before. isComplete is false if ctx has ended before the handler has answered for all.
+func (s *Session) Subscribe(ctx context.Context, last, uris []string) (added []string, isComplete bool) {
+	before := s.Subscriptions()
+	for _, uri := range last {
 		if !slices.Contains(uris, uri) {
 			s.unsubscribe(uri)
 		}
 	}
 	for _, uri := range uris {
-		if params, err := mcp.Encode(mcp.ReadResourceParams{URI: uri}); err == nil {
-			_ = s.subscribe(ctx, params, nil) // a resource that no longer exists cannot change
+		if slices.Contains(before, uri) {
+			continue
+		}
+		params, err := mcp.Encode(mcp.ReadResourceParams{URI: uri})
+		if err != nil {
+			continue
+		}
+		if refused := s.subscribe(ctx, params, nil); refused == nil { // a resource that no longer exists cannot change
+			added = append(added, uri)
 		}
 	}
+	return added, ctx.Err() == nil
 }
 
 // LogLevel returns the client's log level, info unless it has set one.

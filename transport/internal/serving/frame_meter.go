@@ -55,8 +55,8 @@ func (m *frameMeter) addCounted(n int) error {
 	return err
 }
 
-// remove takes back an add after the frame was written or dropped.
-func (m *frameMeter) remove(n int) {
+// subtractBytes takes back countBytes after the frame was written or dropped.
+func (m *frameMeter) subtractBytes(n int) {
 	if left := m.waiting.Add(int64(-n)); left+int64(n) > quota.Uncounted {
 		m.mu.Lock()
 		defer m.mu.Unlock()

@@ -16,9 +16,9 @@ import (
 )
 
 // This file gives tasks of the extension io.modelcontextprotocol/tasks the form of revision
-// 2025-11-25. The handler sees a call with params.task as the call of a client that has declared the
-// extension, and it sees the methods of the extension. Its settings of the extension are members of
-// the capability tasks.
+// 2025-11-25. The handler sees a call with params.task as the call of a client that has declared
+// the extension, and it sees the methods of the extension. Its settings of the extension are
+// members of the capability tasks.
 
 // taskState is the state of a session that tasks need.
 type taskState struct {
@@ -52,8 +52,8 @@ func (ss *session) offerTasks(capabilities []byte) []byte {
 	return rawjson.Set(mcpwire.WithoutTasksCapability(capabilities), "tasks", offered)
 }
 
-// callAsTask serves a call that asks for a task. The session then tells the client about the changes of
-// the task.
+// callAsTask serves a call that asks for a task. The session then tells the client about the
+// changes of the task.
 func (ss *session) callAsTask(c *call) (*mcp.Result, error) {
 	c.req.ClientCapabilities = mcpwire.WithTasksCapability(c.req.ClientCapabilities)
 	res, err := c.runRounds()
@@ -190,8 +190,8 @@ func (ss *session) awaitTask(c *call, task *mcpwire.Task) (res *mcp.Result, err 
 	}
 }
 
-// waitForTask waits for a change of a task. It returns after a while without one, because the handler
-// need not report changes.
+// waitForTask waits for a change of a task. It returns after a while without one, because the
+// handler need not report changes.
 func waitForTask(ctx context.Context, changed <-chan struct{}) error {
 	timer := time.NewTimer(time.Second)
 	defer timer.Stop()
@@ -247,8 +247,8 @@ func (ss *session) askForTask(c *call, task *mcpwire.Task) (asked bool, err erro
 }
 
 // endRefused cancels a task after the client has refused its question: the task would wait for an
-// answer until its time to live is over. A question without an answer stays open, because the client
-// may ask for the result again.
+// answer until its time to live is over. A question without an answer stays open, because the
+// client may ask for the result again.
 func (ss *session) endRefused(c *call, id string) {
 	if c.ctx.Err() != nil {
 		return

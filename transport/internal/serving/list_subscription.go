@@ -2,17 +2,19 @@ package serving
 
 import (
 	"context"
+	"encoding/json"
 	"sync/atomic"
 
 	"github.com/dowel-mcp/dowel/jsonrpc"
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
-// Listen subscribes to list changes and writes them to out, on the caller's goroutine. It returns
-// when ctx ends, when the handler ends the subscription, or at once if the handler takes none.
-// onActive is called when the subscription is active, before the first change, and may be called
-// again. The caller must end ctx when it has ended the session.
-func (s *Session) Listen(ctx context.Context, out Writer, onActive func()) {
+// Listen subscribes to list changes and writes them to out, on the caller's goroutine. It
+// returns when ctx ends, when the handler ends the subscription, or at once if the handler takes
+// none. onActive is called with the parameters of the acknowledgement when the subscription is
+// active, before the first change, and may be called again. The caller must end ctx when it has
+// ended the session.
+func (s *Session) Listen(ctx context.Context, out Writer, onActive func(acknowledged json.RawMessage)) {
 	if !s.beginWork() {
 		return
 	}
@@ -39,7 +41,7 @@ func (s *Session) beginWork() bool {
 type listSubscription struct {
 	req      mcp.Request
 	out      Writer
-	onActive func()
+	onActive func(json.RawMessage)
 	closed   atomic.Bool
 }
 
@@ -49,7 +51,7 @@ var allLists = []byte(`{"notifications":{"toolsListChanged":true,"promptsListCha
 // a subscription waits.
 //
 //go:noinline
-func newListSubscription(s *Session, out Writer, onActive func()) *listSubscription {
+func newListSubscription(s *Session, out Writer, onActive func(json.RawMessage)) *listSubscription {
 	l := &listSubscription{out: out, onActive: onActive}
 	l.req = mcp.Request{
 		Method: mcp.MethodListen, Params: allLists, Revision: s.Revision, ClientCapabilities: s.Capabilities,
@@ -68,7 +70,7 @@ func (l *listSubscription) Change(_ context.Context, change mcp.Notification) er
 	case l.closed.Load():
 		return mcp.ErrPeerGone
 	case change.Method == mcp.NotificationAcknowledged:
-		l.onActive()
+		l.onActive(change.Params)
 		return nil
 	}
 	return l.out.Write(jsonrpc.AppendNotification(nil, change.Method, change.Params))

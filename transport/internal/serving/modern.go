@@ -263,6 +263,8 @@ func (m *modern) appendChange(dst []byte, c *call, change mcp.Notification) []by
 }
 
 func appendTaggedChange(dst []byte, id jsonrpc.ID, change mcp.Notification) []byte {
+	const others = 128 // bytes of the envelope and of _meta
+	dst = slices.Grow(dst, others+len(change.Method)+len(change.Params))
 	dst = append(dst, `{"jsonrpc":"2.0","method":`...)
 	dst = rawjson.AppendString(dst, change.Method)
 	dst = append(dst, `,"params":{"_meta":{"`+mcpwire.MetaSubscriptionID+`":`...)

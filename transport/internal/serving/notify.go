@@ -9,7 +9,6 @@ import (
 	"github.com/dowel-mcp/dowel/internal/rawjson"
 	"github.com/dowel-mcp/dowel/jsonrpc"
 	"github.com/dowel-mcp/dowel/mcp"
-	"github.com/dowel-mcp/dowel/transport/internal/frames"
 )
 
 // This file guards the notifications that a handler sends: the rules hold for every handler,
@@ -22,6 +21,9 @@ func (c *call) Notify(_ context.Context, n mcp.Notification) error {
 		return err
 	}
 	params := mcpwire.AdaptParams(c.req.Revision, n.Method, n.Params)
+	if n.Method == mcp.NotificationMessage && mcpwire.HasNamedLogs(c.ctx) {
+		params = mcpwire.NameRequest(params, c.id.Append(nil))
+	}
 	return c.sendFrame(func(dst []byte) []byte {
 		if n.Method == mcp.NotificationProgress && !c.progressRises(params) || n.Method == mcp.NotificationMessage && !c.wantsLog() {
 			return nil
@@ -39,7 +41,10 @@ func checkNotification(n mcp.Notification) error {
 	if n.Params == nil {
 		return nil
 	}
-	return frames.CheckRaw("the params of "+n.Method, n.Params)
+	if err := rawjson.CheckObject(n.Params, func([]byte, []byte) {}); err != nil {
+		return fmt.Errorf("the params of %s: %w", n.Method, err)
+	}
+	return nil
 }
 
 // wantsLog reports whether the client has asked for log messages. A legacy client always gets them:

@@ -128,7 +128,7 @@ func (s *server) Write(frame []byte) error {
 	if err := s.waiting.countBytes(n); err != nil {
 		return err
 	}
-	defer s.waiting.remove(n)
+	defer s.waiting.subtractBytes(n)
 	err := s.conn.Write(frame)
 	if err != nil && !errors.Is(err, mcp.ErrClosed) {
 		s.logger.Warn("a message could not be sent", "err", err)

@@ -270,8 +270,12 @@ func TestLegacyChanges(t *testing.T) {
 			ask("subscribe", "3", "x://a", `"result":{}`) + publish("publish resource", "4") + updated + updated + `$OK 4 "published"` + "\n" +
 			ask("unsubscribe", "5", "x://a", `"result":{}`) + publish("publish resource", "6") + updated + `$OK 6 "published"` + "\n" +
 			ask("unsubscribe", "7", "x://a", `"result":{}`) + ask("unsubscribe", "8", "x://never", `"result":{}`)},
-		{name: "a subscription that the server does not agree to", script: "$INIT 2025-11-25\n" + ask("subscribe", "1", "x://refused", `"error":{"code":-32002,"message":$M,"data":{"uri":"x://refused"}}`) +
-			ask("subscribe", "2", "x://failing", `"error":"${e}"`) + ask("subscribe", "3", "x://a", `"result":{}`)},
+		{name: "a subscription that the server does not agree to", script: "$INIT 2025-11-25\n" + ask("subscribe", "1", "x://refused", `"error":{"code":-32002,"message":"the server accepts no subscription to x://refused","data":{"uri":"x://refused"}}`) +
+			ask("subscribe", "2", "x://failing", `"error":{"code":-32602,"message":"no"}`) + ask("subscribe", "3", "x://a", `"result":{}`)},
+		{name: "the reason of a refusal", script: "$INIT 2025-06-18\n" + ask("subscribe", "1", "x://failing?unknown", `"error":{"code":-32002,"message":"resource not found: x://failing?unknown","data":{"uri":"x://failing?unknown"}}`) +
+			ask("subscribe", "2", "x://failing?modern", `"error":{"code":-32600,"message":"m"}`) + ask("subscribe", "3", "x://failing?secret", `"error":{"code":-32603,"message":"internal error"}`) +
+			ask("subscribe", "4", "x://failing?method", `"error":{"code":-32601,"message":"method not found: resources/subscribe"}`) +
+			ask("subscribe", "5", "x://failing?end", `"error":{"code":-32601,"message":"method not found: resources/subscribe"}`)},
 		{name: "no uri", script: "@lenient schema\n$INIT 2025-11-25\n" + `> {"jsonrpc":"2.0","id":1,"method":"resources/subscribe","params":{"uri":5}}
 			< {"jsonrpc":"2.0","id":1,"error":{"code":-32602,"message":$M}}
 			> {"jsonrpc":"2.0","id":2,"method":"resources/subscribe"}

@@ -24,16 +24,16 @@ type session struct {
 	SessionState
 	edge         *edge
 	out          Writer          // writes frames that belong to no call
-	watchesLists bool            // subscribes to list changes during the handshake
 	base         context.Context // parent of subscriptions
 	wg           *sync.WaitGroup // counts the goroutines of subscriptions
 	principal    mcp.Principal
-	discard      func()        // closes the session if initialize fails, so that the client may try again
+	discard      func()        // closes the session if initialize fails, so that the client may try again; nil later
 	greeted      chan struct{} // closed when initialize has been answered; nil if no request can overtake it
 	tasks        taskState
-	idPrefix     string // starts the ids of questions if other processes may ask in the same session; otherwise empty
+	watchesLists bool // subscribes to list changes during the handshake
 
 	mu          sync.Mutex
+	closed      bool
 	offered     *mcp.ServerCapabilities // result of initialize; nil if another process has sent it
 	logLevel    mcp.LoggingLevel
 	cancelLists context.CancelFunc       // ends the subscription to list changes
@@ -41,7 +41,6 @@ type session struct {
 	resources   map[string]*subscription // subscriptions to resources, by URI
 	questions   map[jsonrpc.ID]chan jsonrpc.Message
 	lastID      int64
-	closed      bool
 }
 
 // SessionState is the outcome of a legacy handshake. Later revisions send the same facts with
@@ -275,7 +274,8 @@ type unansweredError struct{ reason string }
 
 func (e *unansweredError) Error() string { return e.reason }
 
-// refusedQuestionError is the unansweredError of a question that the client has answered with an error.
+// refusedQuestionError is the unansweredError of a question that the client has answered
+// with an error.
 type refusedQuestionError struct{ unansweredError }
 
 func (e *refusedQuestionError) Unwrap() error { return &e.unansweredError }
@@ -290,8 +290,8 @@ func (ss *session) registerQuestion() (jsonrpc.ID, chan jsonrpc.Message, error) 
 	}
 	ss.lastID++
 	id := jsonrpc.IntID(ss.lastID)
-	if ss.idPrefix != "" {
-		id, _ = jsonrpc.ParseID(rawjson.AppendString(nil, ss.idPrefix+"-"+strconv.FormatInt(ss.lastID, 10))) // a string is an id
+	if ss.edge.idPrefix != "" {
+		id, _ = jsonrpc.ParseID(rawjson.AppendString(nil, ss.edge.idPrefix+"-"+strconv.FormatInt(ss.lastID, 10))) // a string is an id
 	}
 	answer := make(chan jsonrpc.Message, 1)
 	if ss.questions == nil {

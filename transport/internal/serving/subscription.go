@@ -2,6 +2,7 @@ package serving
 
 import (
 	"context"
+	"errors"
 	"sync"
 
 	"github.com/dowel-mcp/dowel/internal/mcpwire"
@@ -21,6 +22,7 @@ type subscription struct {
 	ctx     context.Context             // ends with the subscription
 	uri     string                      // of the resource; empty for lists
 	cancel  context.CancelFunc          // ends a subscription to a resource
+	refusal error                       // with which the handler has ended the subscription; valid after acked is closed
 
 	mu        sync.Mutex // held while a frame is written, which keeps the order of frames
 	closed    bool
@@ -72,8 +74,8 @@ func (ss *session) runSubscription(ctx context.Context, l *subscription, header 
 		defer ss.wg.Done()
 		defer ss.forgetSubscription(l)
 		defer l.closeSubscription()
-		if _, err := ss.edge.callHandler(ctx, req); err != nil && ctx.Err() == nil {
-			ss.edge.logger.Debug("the server takes no subscriptions", "err", err)
+		if _, l.refusal = ss.edge.callHandler(ctx, req); l.refusal != nil && ctx.Err() == nil {
+			ss.edge.logger.Debug("the server takes no subscriptions", "err", l.refusal)
 		}
 	}()
 }
@@ -108,7 +110,27 @@ func (l *subscription) Change(_ context.Context, change mcp.Notification) error 
 		l.holdBack(change)
 		return nil
 	}
-	return l.session.out.Write(jsonrpc.AppendNotification(nil, change.Method, change.Params))
+	return l.session.out.Write(encodeNotification(change))
+}
+
+// TryChange implements [mcpwire.Announcer].
+func (l *subscription) TryChange(change mcp.Notification) bool { return l.announce(change, true) }
+
+// DeliverChange implements [mcpwire.Announcer].
+func (l *subscription) DeliverChange(change mcp.Notification) bool { return l.announce(change, false) }
+
+func (l *subscription) announce(change mcp.Notification, mayWrite bool) bool {
+	w := newTryWriter(l.session.out, mayWrite)
+	if w.isUseless() || !l.mu.TryLock() {
+		return false
+	}
+	defer l.mu.Unlock()
+	return !l.closed && l.ctx.Err() == nil && !l.holdsBack && w.try(encodeNotification(change))
+}
+
+func encodeNotification(n mcp.Notification) []byte {
+	const envelope = 64 // bytes
+	return jsonrpc.AppendNotification(make([]byte, 0, envelope+len(n.Method)+len(n.Params)), n.Method, n.Params)
 }
 
 // holdBack keeps the first change of each method.
@@ -126,7 +148,7 @@ func (l *subscription) releaseHeld() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, change := range l.held {
-		_ = l.session.out.Write(jsonrpc.AppendNotification(nil, change.Method, change.Params))
+		_ = l.session.out.Write(encodeNotification(change))
 	}
 	l.holdsBack, l.held = false, nil
 }
@@ -157,13 +179,27 @@ func (ss *session) subscribe(ctx context.Context, params []byte, header map[stri
 		}
 		ss.unsubscribe(uri)
 		if !ok {
-			return mcp.MethodNotFound(mcpwire.MethodSubscribe)
+			return ss.subscribeError(l.refusal)
 		}
-		return mcp.ResourceNotFound(uri)
+		refused = mcp.ResourceNotFound(uri) // the acknowledgement gives no reason
+		refused.Message = "the server accepts no subscription to " + uri
+		return refused
 	case <-ctx.Done():
 		ss.unsubscribe(uri)
 		return mcp.Errorf(jsonrpc.CodeInternal, "cancelled")
 	}
+}
+
+// subscribeError returns the error of resources/subscribe for the error of subscriptions/listen. A
+// handler without that method, and one that has ended the subscription without an error, takes no
+// subscriptions.
+func (ss *session) subscribeError(err error) *mcp.Error {
+	answer, isAnswer := errors.AsType[*mcp.Error](err)
+	if err == nil || isAnswer && answer.Code == jsonrpc.CodeMethodNotFound {
+		return mcp.MethodNotFound(mcpwire.MethodSubscribe)
+	}
+	_, refused := ss.encodeError(&mcp.Request{Method: mcpwire.MethodSubscribe, Revision: ss.Revision}, err)
+	return refused
 }
 
 // startSubscription starts the subscription to a resource. It returns nil without an error if the

@@ -106,6 +106,24 @@ func (w *testServer) discover(ctx context.Context) (*mcp.Result, error) {
 	}, nil
 }
 
+// refuseListen ends a subscription in the way that the URI says.
+func refuseListen(uri string) (*mcp.Result, error) {
+	_, how, _ := strings.Cut(uri, "?")
+	switch how {
+	case "unknown":
+		return nil, mcp.ResourceNotFound(uri)
+	case "modern":
+		return nil, mcp.Errorf(mcp.CodeHeaderMismatch, "m")
+	case "secret":
+		return nil, errors.New("secret")
+	case "method":
+		return nil, mcp.MethodNotFound(mcp.MethodListen)
+	case "end":
+		return &mcp.Result{}, nil
+	}
+	return nil, mcp.InvalidParams("no")
+}
+
 func (w *testServer) subscribe(ctx context.Context, req *mcp.Request) (*mcp.Result, error) {
 	var p mcp.ListenParams
 	if err := mcp.Decode(req.Params, &p); err != nil {
@@ -114,8 +132,8 @@ func (w *testServer) subscribe(ctx context.Context, req *mcp.Request) (*mcp.Resu
 	if slices.Contains(p.Notifications.ResourceSubscriptions, "x://refused") {
 		p.Notifications.ResourceSubscriptions = nil
 	}
-	if slices.Contains(p.Notifications.ResourceSubscriptions, "x://failing") {
-		return nil, mcp.InvalidParams("no")
+	if uris := p.Notifications.ResourceSubscriptions; len(uris) > 0 && strings.HasPrefix(uris[0], "x://failing") {
+		return refuseListen(uris[0])
 	}
 	w.mu.Lock()
 	w.next++

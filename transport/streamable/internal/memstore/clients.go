@@ -108,8 +108,8 @@ func (c *clientEvents) addEvent(e *event) {
 	c.bytes += e.memorySize()
 }
 
-// remove removes an event. store.mu is held.
-func (c *clientEvents) remove(e *event) {
+// removeEvent removes an event. store.mu is held.
+func (c *clientEvents) removeEvent(e *event) {
 	c.byAge.Remove(e.ofClient)
 	c.bytes -= e.memorySize()
 }

@@ -125,7 +125,7 @@ func (m *Events) forgetOldest(e *event) {
 	if s.events = s.events[1:]; len(s.events) == 0 {
 		delete(m.streams, s.name)
 	}
-	s.client.remove(e)
+	s.client.removeEvent(e)
 	if s.client.byAge.Len() == 0 {
 		m.forgetClient(s.client)
 		return

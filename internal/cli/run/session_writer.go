@@ -11,14 +11,14 @@ import (
 	"github.com/dowel-mcp/dowel/internal/session"
 )
 
-// saver stores the conversations of the task where dowel chat finds them. With --watch each run is
-// a conversation of its own.
-type saver struct {
+// sessionWriter stores the conversations of the task where dowel chat finds them. With --watch each
+// run is a conversation of its own.
+type sessionWriter struct {
 	sessionlog.Log
 	folder string // of the sessions; "" if nothing is stored
 	header session.Header
 	bound  session.Bound // of all saved runs
-	detach func()        // ends the word to the running dowel; nil before the first session
+	detach func()        // tells the running dowel that the session is left; nil before the first session
 }
 
 // programName is the name of this program in sessions and at the running dowel.
@@ -30,9 +30,9 @@ const (
 	maxRunBytes     = 1 << 30
 )
 
-// newSaver returns a saver with its first session: resumed, or a new one if that is nil.
-func newSaver(f *factory.Factory, opts *Options, m modelregistry.Choice, resumed *session.Session) (*saver, error) {
-	s := &saver{Log: sessionlog.Log{Warn: f.Warn, Program: programName}, bound: session.Bound{Count: opts.keepRuns, Bytes: maxRunBytes}}
+// newSessionWriter returns a writer with its first session: resumed, or a new one if that is nil.
+func newSessionWriter(f *factory.Factory, opts *Options, m modelregistry.Choice, resumed *session.Session) (*sessionWriter, error) {
+	s := &sessionWriter{Log: sessionlog.Log{Warn: f.Warn, Program: programName}, bound: session.Bound{Count: opts.keepRuns, Bytes: maxRunBytes}}
 	if opts.keepRuns == 0 {
 		s.bound = session.Bound{}
 	}
@@ -52,16 +52,16 @@ func newSaver(f *factory.Factory, opts *Options, m modelregistry.Choice, resumed
 }
 
 // results returns the folder of long results beside the session, or other if nothing is stored.
-func (s *saver) results(other string) string {
+func (s *sessionWriter) results(other string) string {
 	if s.Session == nil {
 		return other
 	}
 	return s.Session.Results()
 }
 
-// attach tells the running dowel that this process continues the session, until close or the next
-// session.
-func (s *saver) attach(ctx context.Context) {
+// attach tells the running dowel that this process continues the session, until endSession or the
+// next session.
+func (s *sessionWriter) attach(ctx context.Context) {
 	if s.Session == nil {
 		return
 	}
@@ -71,8 +71,8 @@ func (s *saver) attach(ctx context.Context) {
 }
 
 // startConversation begins another conversation in a session of its own.
-func (s *saver) startConversation(ctx context.Context, rt *agentcmd.Runtime, results string) {
-	s.close()
+func (s *sessionWriter) startConversation(ctx context.Context, rt *agentcmd.Runtime, results string) {
+	s.endSession()
 	s.Session, s.ModelKnown = nil, false
 	if s.folder != "" {
 		s.Session = session.New(s.folder, s.header)
@@ -81,8 +81,8 @@ func (s *saver) startConversation(ctx context.Context, rt *agentcmd.Runtime, res
 	s.attach(ctx)
 }
 
-// close ends the session, and removes the oldest runs beyond the bound.
-func (s *saver) close() {
+// endSession ends the session, and removes the oldest runs beyond the bound.
+func (s *sessionWriter) endSession() {
 	if s.detach != nil {
 		s.detach()
 		s.detach = nil

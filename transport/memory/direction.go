@@ -7,12 +7,12 @@ import (
 	"github.com/dowel-mcp/dowel/internal/direct"
 )
 
-// laneCapacity is the number of frames that wait in one direction before Write blocks.
-const laneCapacity = 64
+// directionCapacity is the number of frames that wait in one direction before Write blocks.
+const directionCapacity = 64
 
-// lane is one direction of a pipe. Frames are written to it and read from it, or delivered to its
-// receiver. A frame is never delivered past one that was written before.
-type lane struct {
+// direction is one direction of a pipe. Frames are written to it and read from it, or delivered to
+// its receiver. A frame is never delivered past one that was written before.
+type direction struct {
 	frames  chan []byte
 	waiting atomic.Int64 // frames that were written and have not been handled
 
@@ -26,42 +26,42 @@ type lane struct {
 	isClosed atomic.Bool                     // either end has called Close
 }
 
-func newLane() *lane { return &lane{frames: make(chan []byte, laneCapacity)} }
+func newDirection() *direction { return &direction{frames: make(chan []byte, directionCapacity)} }
 
 // setReceiver waits for nothing: the end may have been read from before.
-func (l *lane) setReceiver(r direct.Receiver) { l.receiver.Store(&r) }
+func (d *direction) setReceiver(r direct.Receiver) { d.receiver.Store(&r) }
 
 // beginHandling marks the beginning of the time in which a frame that was read is handled.
-func (l *lane) beginHandling() {
-	l.handling.Lock()
-	l.isHandling = true
+func (d *direction) beginHandling() {
+	d.handling.Lock()
+	d.isHandling = true
 }
 
 // endHandling marks the end of that time. It does nothing if no frame is being handled.
-func (l *lane) endHandling() {
-	if !l.isHandling {
+func (d *direction) endHandling() {
+	if !d.isHandling {
 		return
 	}
-	l.isHandling = false
-	l.waiting.Add(-1)
-	l.handling.Unlock()
+	d.isHandling = false
+	d.waiting.Add(-1)
+	d.handling.Unlock()
 }
 
 // endDelivery waits for the frames that are being delivered and prevents further deliveries.
-func (l *lane) endDelivery() {
-	l.handling.Lock()
-	defer l.handling.Unlock()
-	l.isEnded = true
+func (d *direction) endDelivery() {
+	d.handling.Lock()
+	defer d.handling.Unlock()
+	d.isEnded = true
 }
 
 // deliver passes a frame to the receiver; see [direct.Conn].
-func (l *lane) deliver(frame []byte, s direct.Sending) (w direct.Work, ok bool) {
-	if !l.handling.TryRLock() {
+func (d *direction) deliver(frame []byte, s direct.Sending) (w direct.Work, ok bool) {
+	if !d.handling.TryRLock() {
 		return nil, false // a frame is being handled
 	}
-	defer l.handling.RUnlock()
-	receiver := l.receiver.Load()
-	if receiver == nil || l.isEnded || l.waiting.Load() > 0 {
+	defer d.handling.RUnlock()
+	receiver := d.receiver.Load()
+	if receiver == nil || d.isEnded || d.waiting.Load() > 0 {
 		return nil, false
 	}
 	return (*receiver).Receive(frame, s)

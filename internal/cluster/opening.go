@@ -1,0 +1,40 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/dowel-mcp/dowel/internal/timeout"
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// How long a replica that opens a stream waits for the answer to one request before it sends the
+// request again. While JetStream elects a leader, nothing answers, and the new leader does not know
+// the requests of before.
+const (
+	openTry   = time.Second
+	createTry = 5 * time.Second // a new stream has an election of its own
+	openPause = 100 * time.Millisecond
+)
+
+// tryAgain sends a request that may be repeated, again until it is answered or ctx ends.
+func tryAgain[T any](ctx context.Context, c *Cluster, limit time.Duration, request func(context.Context) (T, error)) (answer T, err error) {
+	for {
+		try, cancel := context.WithTimeout(ctx, limit)
+		answer, err = request(try)
+		cancel()
+		if err == nil || !c.awaitsLeader(err) || timeout.Sleep(ctx, openPause) != nil {
+			return answer, err
+		}
+	}
+}
+
+// awaitsLeader reports whether another try may succeed soon, because nothing has answered. After
+// [Open], an answer that JetStream is not available ends the operation at once.
+func (c *Cluster) awaitsLeader(err error) bool {
+	api, isAnswer := errors.AsType[*jetstream.APIError](err)
+	return errors.Is(err, context.DeadlineExceeded) || errors.Is(err, nats.ErrTimeout) || errors.Is(err, jetstream.ErrNoStreamResponse) ||
+		isAnswer && api.ErrorCode == errUnavailable && !c.isOpen.Load()
+}
