@@ -12,7 +12,8 @@
 //
 // A cell of a text file is an integer, a number or text, by its form. An empty cell is missing,
 // which is NULL in SQL. Digits behind a leading zero are text, and so are integers that exceed 64
-// bits. Bytes that are not UTF-8 and NUL become U+FFFD.
+// bits. Spaces around a cell are left out, and a line break in a cell is "\n". Bytes that are not
+// UTF-8 and NUL become U+FFFD.
 package data
 
 import (

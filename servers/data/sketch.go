@@ -74,7 +74,7 @@ func (f *frequencies) add(text string) {
 	}
 }
 
-// dropHalf subtracts the median count from all counts and drops those that are not positive.
+// dropHalf subtracts the median count from all counts and drops counts that are not positive then.
 func (f *frequencies) dropHalf() {
 	sorted := make([]int64, 0, len(f.counts))
 	for _, n := range f.counts {

@@ -1,7 +1,8 @@
 // Package github is an MCP server for issues and files of GitHub.
 //
 // Its tools are list_issues, read_issue, create_issue, comment_issue and read_file. Each file of a
-// default branch is a resource github:///{owner}/{repo}/{+path}.
+// default branch is a resource github:///{owner}/{repo}/{+path}. Clients can complete its
+// variables, and clients that subscribe to a file are notified when it changes.
 package github
 
 import (
@@ -17,9 +18,12 @@ import (
 	"regexp"
 	"strings"
 	"time"
+	"unicode/utf8"
 
+	"github.com/dowel-mcp/dowel/jsonrpc"
 	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/dowel-mcp/dowel/server"
+	"github.com/dowel-mcp/dowel/servers/internal/polling"
 	"github.com/google/go-github/v88/github"
 )
 
@@ -40,13 +44,20 @@ type Options struct {
 	Token string
 	// ReadOnly removes the tools that write.
 	ReadOnly bool
+	// Poll is how often the files that clients are subscribed to are compared for changes. The
+	// default is [DefaultPoll]. Half of the rate limit is left to the tools.
+	Poll time.Duration
 }
 
 // Server is a [server.Server] of an API. Call Close to release its connections.
 type Server struct {
 	*server.Server
 	api       *github.Client
+	hasToken  bool
 	transport *http.Transport
+	poller    *polling.Poller
+	answers   answerCache
+	tags      tagCache
 }
 
 // New returns a server of the API.
@@ -70,17 +81,31 @@ func New(o Options) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{Server: server.New("github", Version, nil), api: api, transport: transport}
+	s := &Server{Server: server.New("github", Version, nil), api: api, hasToken: o.Token != "", transport: transport}
 	s.addTools(o.ReadOnly)
-	server.Resource(s.Server, "github:///{owner}/{repo}/{+path}", "A file of the default branch.", s.readResource,
-		server.ResourceOptions{Name: "file", Complete: map[string]server.CompleteFunc{"path": s.completePath}})
+	server.Resource(s.Server, "github:///{owner}/{repo}/{+path}", "A file of the default branch.", s.readResource, server.ResourceOptions{
+		Name:     "file",
+		Complete: map[string]server.CompleteFunc{"owner": s.completeOwner, "repo": s.completeRepo, "path": s.completePath},
+	})
+	if o.Poll <= 0 {
+		o.Poll = DefaultPoll
+	}
+	s.poller = polling.New(polling.Options{
+		Interval: o.Poll,
+		Accepts:  func(uri string) bool { _, err := contentsPath(uri); return err == nil },
+		Look:     s.readState,
+		Changed:  s.Updated,
+	})
+	s.Use(s.poller.Middleware)
 	return s, nil
 }
 
 // Close ends all subscriptions and closes idle connections.
 func (s *Server) Close() error {
-	s.transport.CloseIdleConnections()
-	return s.Server.Close()
+	s.poller.Close()
+	err := s.Server.Close()
+	s.transport.CloseIdleConnections() // after the calls that use them have ended
+	return err
 }
 
 // FindToken returns the token in GITHUB_TOKEN or GH_TOKEN, or else the token of gh if it is
@@ -120,52 +145,51 @@ func (l bodyLimit) RoundTrip(request *http.Request) (*http.Response, error) {
 	return response, err
 }
 
+// readResource returns a file as text, or as binary data if it is not UTF-8.
 func (s *Server) readResource(ctx context.Context, in struct {
 	Owner string `uri:"owner"`
 	Repo  string `uri:"repo"`
 	Path  string `uri:"path"`
-}) (string, error) {
+}) (out mcp.ResourceContents, err error) {
 	if !isName(in.Owner) || !isName(in.Repo) {
-		return "", mcp.ResourceNotFound(server.URI(ctx))
+		return out, mcp.ResourceNotFound(server.URI(ctx))
 	}
-	file, err := s.readFile(ctx, fileIn{repoIn: repoIn{in.Owner, in.Repo}, Path: in.Path})
-	if err != nil {
-		return "", mcp.ResourceNotFound(server.URI(ctx))
+	content, err := s.getFile(ctx, fileIn{repoIn: repoIn{in.Owner, in.Repo}, Path: in.Path})
+	switch {
+	case isNotFound(err), errors.Is(err, errFolder):
+		return out, mcp.ResourceNotFound(server.URI(ctx))
+	case err != nil:
+		return out, clientError(err)
+	case utf8.ValidString(content):
+		out.Text = content
+	default:
+		out.Blob = []byte(content)
 	}
-	return file, nil
+	return out, nil
 }
 
 var nameForm = regexp.MustCompile(`^[A-Za-z0-9_.-]+$`)
 
-// isName reports whether a text may be a part of the API's path: the name of an owner or a repository.
+// isName reports whether a text may be a part of the API's path: the name of an owner or a
+// repository.
 func isName(text string) bool { return nameForm.MatchString(text) && strings.Trim(text, ".") != "" }
 
-// completePath suggests the entries of the folder whose path is typed. A folder ends with a slash.
-func (s *Server) completePath(ctx context.Context, typed string, settled map[string]string) ([]string, error) {
-	owner, repo := settled["owner"], settled["repo"]
-	if !isName(owner) || !isName(repo) {
-		return nil, nil
-	}
-	folder := typed[:strings.LastIndexByte(typed, '/')+1]
-	_, entries, _, err := s.api.Repositories.GetContents(ctx, owner, repo, strings.TrimSuffix(folder, "/"), nil)
-	if err != nil {
-		return nil, explainError(err)
-	}
-	var paths []string
-	for _, entry := range entries {
-		path := folder + entry.GetName()
-		if entry.GetType() == "dir" {
-			path += "/"
-		}
-		paths = append(paths, path)
-	}
-	return server.CompleteFrom(paths...)(ctx, typed, settled)
+// isNotFound reports whether the API answered 404.
+func isNotFound(err error) bool {
+	failed, ok := errors.AsType[*github.ErrorResponse](err)
+	return ok && failed.Response.StatusCode == http.StatusNotFound
+}
+
+// clientError returns the error of the protocol for a request to the API that failed. Resources and
+// completion need it, because a client does not see other errors of theirs.
+func clientError(err error) error {
+	return mcp.Errorf(jsonrpc.CodeInternal, "%v", explainError(err))
 }
 
 // explainError makes errors of the API useful to a model.
 func explainError(err error) error {
 	if limited, ok := errors.AsType[*github.RateLimitError](err); ok {
-		return fmt.Errorf("GitHub's rate limit is used up until %s", limited.Rate.Reset.Format(time.RFC3339))
+		return fmt.Errorf("GitHub's rate limit is used up until %s", limited.Rate.Reset.UTC().Format(time.RFC3339))
 	}
 	if limited, ok := errors.AsType[*github.AbuseRateLimitError](err); ok {
 		return fmt.Errorf("GitHub asks for a pause: try again in %v", limited.GetRetryAfter())

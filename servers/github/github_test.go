@@ -134,6 +134,9 @@ func TestResource(t *testing.T) {
 	if _, err := c.ReadResource(t.Context(), "github:///o/r/absent"); err == nil {
 		t.Error("a file that does not exist can be read")
 	}
+	if file, err := c.ReadResource(t.Context(), "github:///o/r/logo.png"); err != nil || string(file.Contents[0].Blob) != "\xFF\x00" {
+		t.Errorf("a binary file: %v, %v", file, err)
+	}
 	for _, uri := range []string{"github:///../r/docs/a.md", "github:///o/..%2F..%2Frepos%2Fo%2Fr/docs/a.md"} {
 		if _, err := c.ReadResource(t.Context(), uri); err == nil {
 			t.Errorf("%s leads to another part of the API", uri)

@@ -153,21 +153,29 @@ type fileIn struct {
 }
 
 func (s *Server) readFile(ctx context.Context, in fileIn) (string, error) {
+	content, err := s.getFile(ctx, in)
+	if err != nil {
+		return "", explainError(err)
+	}
+	if !utf8.ValidString(content) {
+		return "", errors.New(in.Path + " is not text")
+	}
+	return content, nil
+}
+
+// errFolder reports that a path leads to a folder.
+var errFolder = errors.New("name a file")
+
+// getFile returns the bytes of a file.
+func (s *Server) getFile(ctx context.Context, in fileIn) (string, error) {
 	file, folder, _, err := s.api.Repositories.GetContents(ctx, in.Owner, in.Repo, in.Path, &github.RepositoryContentGetOptions{Ref: in.Ref})
 	switch {
 	case err != nil:
-		return "", explainError(err)
+		return "", err
 	case folder != nil:
-		return "", fmt.Errorf("%s is a folder with %d entries: name a file", in.Path, len(folder))
+		return "", fmt.Errorf("%s is a folder with %d entries: %w", in.Path, len(folder), errFolder)
 	case file.GetType() != "file" || file.GetEncoding() == "none":
 		return "", fmt.Errorf("%s cannot be shown: it is a %s of %d bytes", in.Path, file.GetType(), file.GetSize())
 	}
-	text, err := file.GetContent()
-	if err != nil {
-		return "", err
-	}
-	if !utf8.ValidString(text) {
-		return "", errors.New(in.Path + " is not text")
-	}
-	return text, nil
+	return file.GetContent()
 }

@@ -2,7 +2,8 @@
 //
 // The tool screenshot and the resource screen:/// return a picture of the whole screen. Before each
 // picture the server asks the user of the client, and it refuses clients that cannot ask one,
-// unless [Options.Allow] is set.
+// unless [Options.Allow] is set. If it is, clients that subscribe to the resource are notified when
+// the screen changes; a subscription cannot ask the user.
 package screen
 
 import (
@@ -12,10 +13,12 @@ import (
 	"fmt"
 	"image"
 	"image/png"
+	"time"
 
 	"github.com/dowel-mcp/dowel/jsonrpc"
 	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/dowel-mcp/dowel/server"
+	"github.com/dowel-mcp/dowel/servers/internal/polling"
 	"golang.org/x/image/draw"
 )
 
@@ -37,6 +40,21 @@ type Options struct {
 	// Capture returns a picture of the screen. The default reads the screen of the environment:
 	// DISPLAY on X11, with grim on Wayland, with screencapture on macOS.
 	Capture func(ctx context.Context) (image.Image, error)
+	// Poll is how often the screen is compared for changes while a client is subscribed to it. The
+	// default is [DefaultPoll].
+	Poll time.Duration
+}
+
+// Server is a [server.Server] of the screen. Call Close to end its subscriptions.
+type Server struct {
+	*server.Server
+	poller *polling.Poller
+}
+
+// Close ends all subscriptions.
+func (s *Server) Close() error {
+	s.poller.Close()
+	return s.Server.Close()
 }
 
 type screenServer struct {
@@ -45,17 +63,27 @@ type screenServer struct {
 }
 
 // New returns the server.
-func New(o Options) *server.Server {
+func New(o Options) *Server {
 	s := &screenServer{o.Capture, o.Allow}
 	if s.capture == nil {
 		s.capture = captureScreen
+	}
+	if o.Poll <= 0 {
+		o.Poll = DefaultPoll
 	}
 	out := server.New("screen", Version, nil)
 	server.Tool(out, "screenshot", "Returns a picture of the whole screen. The user is asked first.", s.takeScreenshot,
 		server.ToolOptions{Annotations: &mcp.ToolAnnotations{ReadOnlyHint: new(true)}})
 	server.Resource(out, URI, "A picture of the whole screen. The user is asked first.", s.readScreen,
 		server.ResourceOptions{Name: "screen", MIMEType: mimeType})
-	return out
+	poller := polling.New(polling.Options{
+		Interval: o.Poll,
+		Accepts:  func(uri string) bool { return s.allowed && uri == URI }, // to look at the screen needs permission
+		Look:     s.readState,
+		Changed:  out.Updated,
+	})
+	out.Use(poller.Middleware)
+	return &Server{out, poller}
 }
 
 type screenshotIn struct {

@@ -24,14 +24,14 @@ import (
 )
 
 // startScreen starts an X server without a monitor, and returns its display.
-func startScreen(t *testing.T, size string) (display string) {
+func startScreen(t *testing.T, size string, words ...string) (display string) {
 	t.Helper()
 	read, write, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer read.Close()
-	cmd := exec.Command("Xvfb", "-displayfd", "3", "-screen", "0", size, "-nolisten", "tcp", "-noreset")
+	cmd := exec.Command("Xvfb", append(words, "-displayfd", "3", "-screen", "0", size, "-nolisten", "tcp", "-noreset")...)
 	cmd.ExtraFiles = []*os.File{write}
 	err = cmd.Start()
 	write.Close()

@@ -2,6 +2,7 @@ package screen
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"image"
 	"io"
@@ -16,12 +17,11 @@ func init() { xgb.Logger = log.New(io.Discard, "", 0) } // errors are returned
 
 // captureX11 reads the root window of the default screen of an X server.
 func captureX11(ctx context.Context, display string) (image.Image, error) {
-	conn, err := xgb.NewConnDisplay(display)
+	conn, closeConn, err := dialX11(ctx, display)
 	if err != nil {
-		return nil, fmt.Errorf("the X server %s: %w", display, err)
+		return nil, explainX11(ctx, display, err)
 	}
-	defer context.AfterFunc(ctx, conn.Close)()
-	defer conn.Close()
+	defer closeConn()
 	setup := xproto.Setup(conn)
 	screen := setup.DefaultScreen(conn)
 	width, height := screen.WidthInPixels, screen.HeightInPixels
@@ -31,12 +31,10 @@ func captureX11(ctx context.Context, display string) (image.Image, error) {
 	const allPlanes = math.MaxUint32
 	reply, err := xproto.GetImage(conn, xproto.ImageFormatZPixmap, xproto.Drawable(screen.Root), 0, 0, width, height, allPlanes).Reply()
 	switch {
-	case ctx.Err() != nil:
-		return nil, context.Cause(ctx)
 	case err != nil:
-		return nil, fmt.Errorf("the X server %s: %w", display, err)
+		return nil, explainX11(ctx, display, err)
 	case reply == nil:
-		return nil, fmt.Errorf("the X server %s has closed the connection", display)
+		return nil, explainX11(ctx, display, errors.New("the server has closed the connection"))
 	}
 	return readPixels(reply.Data, setup, int(reply.Depth), int(width), int(height))
 }

@@ -3,6 +3,7 @@ package main
 
 import (
 	"context"
+	"time"
 
 	"github.com/dowel-mcp/dowel/servers/github"
 	"github.com/dowel-mcp/dowel/servers/internal/program"
@@ -18,6 +19,10 @@ func main() {
 		{Name: "read-only", Description: "true removes the tools that write", Set: func(value string) error {
 			o.ReadOnly = value == "true"
 			return nil
+		}},
+		{Name: "poll", Description: "how often files with subscribers are compared for changes, default " + github.DefaultPoll.String(), Set: func(value string) (err error) {
+			o.Poll, err = program.ParseInterval(value, time.Second)
+			return err
 		}},
 	}, func(ctx context.Context) (program.Server, error) {
 		o.Token = github.FindToken(ctx)

@@ -3,6 +3,7 @@ package main
 
 import (
 	"context"
+	"time"
 
 	"github.com/dowel-mcp/dowel/servers/internal/program"
 	"github.com/dowel-mcp/dowel/servers/screen"
@@ -14,6 +15,10 @@ func main() {
 		{Name: "--allow", Description: "takes pictures without asking", Set: func(string) error {
 			o.Allow = true
 			return nil
+		}},
+		{Name: "poll", Description: "with --allow, how often the screen is compared for changes while a client is subscribed, default " + screen.DefaultPoll.String(), Set: func(value string) (err error) {
+			o.Poll, err = program.ParseInterval(value, 100*time.Millisecond)
+			return err
 		}},
 	}, func(context.Context) (program.Server, error) { return screen.New(o), nil })
 }

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/dowel-mcp/dowel/transport/stdio"
@@ -80,6 +81,18 @@ func readOptions(words []string, options []Option) (help bool, err error) {
 		}
 	}
 	return false, nil
+}
+
+// ParseInterval reads a duration that is at least least.
+func ParseInterval(value string, least time.Duration) (time.Duration, error) {
+	interval, err := time.ParseDuration(value)
+	switch {
+	case err != nil:
+		return 0, fmt.Errorf("%q is not a duration: want one such as 30s", value)
+	case interval < least:
+		return 0, fmt.Errorf("%s is too short: want at least %v", value, least)
+	}
+	return interval, nil
 }
 
 // isFlag reports whether an option has no value.

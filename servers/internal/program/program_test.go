@@ -3,6 +3,7 @@ package program
 import (
 	"strings"
 	"testing"
+	"time"
 )
 
 func TestOptions(t *testing.T) {
@@ -32,6 +33,23 @@ func TestOptions(t *testing.T) {
 		}
 		if strings.Join(got, " ") != want {
 			t.Errorf("%q: %q, want %q", words, got, want)
+		}
+	}
+}
+
+func TestParseInterval(t *testing.T) {
+	for value, want := range map[string]string{
+		"1s":    "",
+		"90m":   "",
+		"999ms": "999ms is too short: want at least 1s",
+		"-1s":   "-1s is too short",
+		"0":     "0 is too short",
+		"often": `"often" is not a duration`,
+		"":      `"" is not a duration`,
+	} {
+		got, err := ParseInterval(value, time.Second)
+		if want == "" && (err != nil || got < time.Second) || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+			t.Errorf("%q: %v, %v; want %q", value, got, err, want)
 		}
 	}
 }
