@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -17,10 +18,11 @@ import (
 	"github.com/dowel-mcp/dowel/internal/polltest"
 )
 
-// limits are generous: a busy machine does not reach them. With -strict they are what decision 30 promises.
+// limits are generous: a busy machine does not reach them. With -strict they are what decision 30
+// promises.
 func limits() history.Limits {
 	const lease = 6 * time.Second
-	l := history.Limits{Orphan: opLimit, AfterKill: opLimit, Cancel: opLimit, Grace: 10 * time.Second}
+	l := history.Limits{Orphan: opLimit, AfterKill: opLimit, Cancel: opLimit, Grace: 10 * time.Second, Recovery: 3 * time.Second, Notice: 30 * time.Second}
 	if *strict {
 		l.Orphan, l.AfterKill, l.Cancel = lease+5*time.Second, 5*time.Second, 5*time.Second
 	}
@@ -29,8 +31,8 @@ func limits() history.Limits {
 
 const violationsShown = 5
 
-// Replicas are killed while clients of both eras work: what the cluster has promised stays true. A failure prints
-// the history near it.
+// Replicas are killed while clients of both eras work: what the cluster has promised stays true. A
+// failure prints the history near it.
 func TestReplicasUnderFaults(t *testing.T) {
 	chosen := *seed
 	if chosen == 0 {
@@ -48,28 +50,69 @@ func TestReplicasUnderFaults(t *testing.T) {
 func endure(t *testing.T, seed uint64, n int) {
 	repeat := fmt.Sprintf("go -C chaos test -count=1 -run TestReplicasUnderFaults . -seed %d -for %v -nodes %d -faults %s", seed, *lasting, n, *kinds)
 	t.Logf("repeat with: %s", repeat)
-	h := history.New(limits())
+	bounds := limits()
+	if n > 1 {
+		bounds.Election = electionTime
+	}
+	h := history.New(bounds)
 	c := startCluster(t, h, n)
 	faults := schedule(rand.New(rand.NewPCG(seed, 0)), strings.Split(*kinds, ","), n, *lasting)
 	ctx, cancel := context.WithTimeout(t.Context(), *lasting+polltest.Limit)
 	defer cancel()
 	end := time.Now().Add(*lasting + time.Second)
 	var working sync.WaitGroup
-	for i := range 8 {
-		name := fmt.Sprintf("%s%d", []string{"legacy", "modern"}[i%2], i)
+	for i := range 14 {
+		name := fmt.Sprintf("listener%d", i)
+		if i < 8 {
+			name = fmt.Sprintf("%s%d", []string{"legacy", "modern"}[i%2], i)
+		}
 		working.Go(func() {
 			c.work(ctx, name, rand.New(rand.NewPCG(seed, uint64(i+1))), func() bool { return time.Now().After(end) || ctx.Err() != nil })
 		})
 	}
+	stopWatching := c.startWatching(ctx, rand.New(rand.NewPCG(seed, 100)))
 	c.inflict(ctx, faults)
 	working.Wait()
+	stopWatching()
 	report(t, h, c, repeat)
+}
+
+// startWatching lets clients of both eras listen to both servers, whose values change. The returned
+// function ends that when each client knows all values, or should.
+func (c *cluster) startWatching(ctx context.Context, random *rand.Rand) (stop func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	changing, stopChanging := context.WithCancel(ctx)
+	var watching, working sync.WaitGroup
+	var all []*watcher
+	for _, path := range []string{"/mcp/work", "/mcp/old"} {
+		for _, era := range []string{"legacy", "modern"} {
+			w := &watcher{cluster: c, name: era + "-watch" + path[len("/mcp"):], path: path, values: c.values, seen: map[string]int{}}
+			all = append(all, w)
+			if era == "legacy" {
+				watching.Go(func() { w.watchLegacy(ctx) })
+			} else {
+				watching.Go(func() { w.watchModern(ctx) })
+			}
+		}
+	}
+	working.Go(func() { c.values.keepChanging(changing, random) })
+	return func() {
+		stopChanging()
+		working.Wait()
+		for limit := time.Now().Add(c.h.Limits.Notice + time.Second); time.Now().Before(limit); {
+			if !slices.ContainsFunc(all, func(w *watcher) bool { return !w.hasAll() }) || wait(ctx, 50*time.Millisecond) != nil {
+				break
+			}
+		}
+		cancel()
+		watching.Wait()
+	}
 }
 
 // report checks the history and prints the broken promises.
 func report(t *testing.T, h *history.History, c *cluster, repeat string) {
 	t.Helper()
-	t.Logf("%s; the operations of a killed replica ended within %v", h.Summary(), h.LongestAfterKill().Round(time.Millisecond))
+	t.Logf("%s; the operations of a killed replica ended within %v; %d calls of the shared server reached a process after a newer one", h.Summary(), h.LongestAfterKill().Round(time.Millisecond), h.Overlaps())
 	t.Logf("errors:\n%s", h.Failures())
 	found := h.Check()
 	for i, v := range found {
@@ -80,7 +123,7 @@ func report(t *testing.T, h *history.History, c *cluster, repeat string) {
 		t.Errorf("%v\n%s", v, h.Near(v))
 	}
 	if t.Failed() {
-		for _, r := range c.replicas {
+		for _, r := range c.processes() {
 			t.Logf("the last output of %s:\n%s", r.name, r.output())
 		}
 		t.Logf("repeat with: %s", repeat)

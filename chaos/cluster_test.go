@@ -19,19 +19,23 @@ import (
 	"github.com/dowel-mcp/dowel/internal/polltest"
 )
 
-// Tokens of the two users of a cluster.
+// Tokens of the two users of a cluster, and of the clients that use one server.
 const (
 	ownToken   = "token-of-the-clients"
 	otherToken = "token-of-another-user"
+	everyToken = "token-of-all-paths"
 )
 
 // A cluster has replicas of dowel with NATS servers behind and a relay in front.
 type cluster struct {
-	t        *testing.T
-	h        *history.History
-	nodes    []*process
-	replicas []*replica
-	front    *relay
+	t         *testing.T
+	h         *history.History
+	nodes     []*process
+	replicas  []*replica // of dowel
+	libraries []*replica // of a program with package server
+	front     *relay     // of the replicas
+	gate      *relay     // of the libraries
+	values    *values
 
 	mu     sync.Mutex
 	owners map[string]string // the replica that got an operation, by its mark
@@ -48,38 +52,50 @@ type replica struct {
 func startCluster(t *testing.T, h *history.History, n int) *cluster {
 	t.Helper()
 	c := &cluster{t: t, h: h, owners: map[string]string{}}
-	work := serveWork(t, h)
+	work, v := serveWork(t, h)
+	c.values = v
 	var addresses []string
 	c.nodes, addresses = startNodes(t, n)
-	ports := freePorts(t, 3)
-	var targets []target
-	for i, port := range ports {
-		r := c.startReplica(fmt.Sprintf("r%d", i+1), port, work, addresses)
-		c.replicas = append(c.replicas, r)
-		targets = append(targets, target{r.name, r.address})
+	ports := freePorts(t, 6)
+	var targets, others []target
+	for i := range 3 {
+		r := c.startReplica(fmt.Sprintf("r%d", i+1), ports[i], work, addresses)
+		c.replicas, targets = append(c.replicas, r), append(targets, target{r.name, r.address})
+		s := c.startLibrary(fmt.Sprintf("s%d", i+1), ports[3+i], work, addresses)
+		c.libraries, others = append(c.libraries, s), append(others, target{s.name, s.address})
 	}
-	c.front = newRelay(t, targets, func(mark, target string) {
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		if c.owners[mark] == "" {
-			c.owners[mark] = target
-		}
-	})
+	c.front, c.gate = newRelay(t, targets, c.noteOwner), newRelay(t, others, c.noteOwner)
 	return c
+}
+
+// noteOwner notes which process got an operation first.
+func (c *cluster) noteOwner(mark, target string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.owners[mark] == "" {
+		c.owners[mark] = target
+	}
+}
+
+// link starts a relay to each NATS server, and returns the URLs of a cluster there.
+func (r *replica) link(t *testing.T, nodes []string, name string) (urls []string) {
+	for _, node := range nodes {
+		l := newRelay(t, []target{{"nats", node}}, nil)
+		r.links, urls = append(r.links, l), append(urls, "nats://"+l.address()+"/"+name)
+	}
+	return urls
 }
 
 // startReplica starts one replica.
 func (c *cluster) startReplica(name string, port int, work string, nodes []string) *replica {
 	c.t.Helper()
 	r := &replica{address: "127.0.0.1:" + strconv.Itoa(port)}
-	var urls []string
-	for _, node := range nodes {
-		l := newRelay(c.t, []target{{"nats", node}}, nil)
-		r.links, urls = append(r.links, l), append(urls, "nats://"+l.address()+"/chaos")
-	}
+	urls := r.link(c.t, nodes, "chaos")
 	home := c.t.TempDir()
-	config := fmt.Sprintf(`{"gateway": {"clients": {"own": {"token": %q}, "other": {"token": %q}}, "token": "token-of-nobody"},
-		"mcpServers": {"work": {"url": %q, "revision": "modern"}, "old": {"url": %q, "revision": "2025-11-25"}}}`, ownToken, otherToken, work, work)
+	config := fmt.Sprintf(`{"gateway": {"clients": {"own": {"token": %q}, "other": {"token": %q}}, "token": %q},
+		"mcpServers": {"work": {"url": %q, "revision": "modern"}, "old": {"url": %q, "revision": "2025-11-25"},
+			"shared": {"command": %q, "sharing": "cluster", "env": {%q: "shared", %q: %q, %q: %q}}}}`,
+		ownToken, otherToken, everyToken, work, work, os.Args[0], roleVariable, ownerVariable, name, recorderVariable, work+recordPath)
 	file := filepath.Join(home, "dowel", "dowel.json")
 	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
 		c.t.Fatal(err)

@@ -14,13 +14,15 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/dowel-mcp/dowel/chaos/history"
+	"github.com/dowel-mcp/dowel/mcp"
 )
 
-// A legacyClient speaks the revision 2025-11-25 by itself, so that the tests see each event as it is on the wire.
-// It sends each request over a connection of its own, which leads to any replica.
+// A legacyClient speaks the revision 2025-11-25 by itself, so that the tests see each event as it
+// is on the wire. It sends each request over a connection of its own, which leads to any replica.
 type legacyClient struct {
 	*cluster
 	name    string
@@ -28,7 +30,7 @@ type legacyClient struct {
 	token   string
 	http    *http.Client
 	session string
-	calls   int
+	calls   atomic.Int64
 }
 
 func newLegacyClient(c *cluster, name, url string, client *http.Client) *legacyClient {
@@ -41,12 +43,14 @@ func newLegacyClient(c *cluster, name, url string, client *http.Client) *legacyC
 // errMissing is the error for a session that no replica knows.
 var errMissing = errors.New("the session is not known")
 
-// An exchange is a call of a tool and what came back.
+// An exchange is a request that may be continued, mostly a call of a tool, and what came back.
 type exchange struct {
 	tool   string
 	job    job
-	result string
-	last   string // the id of the last event
+	task   string          // whose result is asked for; "" if it is about none
+	raw    json.RawMessage // the result
+	result string          // its text
+	last   string          // the id of the last event
 	steps  []int
 	done   bool
 	failed error // an error of the protocol
@@ -140,12 +144,17 @@ func (c *legacyClient) end(ctx context.Context) error {
 // callTool calls a tool. If the connection is lost, it continues from the last event at any
 // replica.
 func (c *legacyClient) callTool(ctx context.Context, e *exchange) error {
-	c.calls++
 	arguments, err := json.Marshal(e.job)
 	if err != nil {
 		return err
 	}
-	body := fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":%q,"arguments":%s}}`, c.calls+100, e.tool, arguments)
+	return c.send(ctx, e, "tools/call", fmt.Sprintf(`{"name":%q,"arguments":%s}`, e.tool, arguments))
+}
+
+// send is callTool for any method.
+func (c *legacyClient) send(ctx context.Context, e *exchange, method, params string) error {
+	number := c.calls.Add(1)
+	body := fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":%q,"params":%s}`, number+100, method, params)
 	resp, err := c.request(ctx, "POST", body)
 	for {
 		if err == nil && resp.StatusCode != http.StatusOK {
@@ -216,24 +225,29 @@ func (c *legacyClient) take(ctx context.Context, text []byte, e *exchange) error
 	var m struct {
 		ID     json.RawMessage
 		Method string
-		Result *struct {
-			Content []struct{ Text string }
-			IsError bool
-		}
-		Error *struct {
-			Code    int
-			Message string
-		}
+		Result json.RawMessage
+		Error  *mcp.Error
 	}
-	if err := json.Unmarshal(text, &m); err != nil {
+	var result struct {
+		Content []struct{ Text string }
+		IsError bool
+	}
+	err := json.Unmarshal(text, &m)
+	if err == nil && m.Result != nil {
+		err = json.Unmarshal(m.Result, &result)
+	}
+	if err != nil {
 		return fmt.Errorf("%w in %s", err, text)
 	}
 	switch {
 	case m.Error != nil:
-		e.done, e.failed = true, fmt.Errorf("error %d: %s", m.Error.Code, m.Error.Message)
-	case m.Result != nil && len(m.Result.Content) > 0:
-		e.done, e.result = true, m.Result.Content[0].Text
-		if m.Result.IsError {
+		e.done, e.failed = true, m.Error
+	case m.Result != nil:
+		e.done, e.raw = true, m.Result
+		if len(result.Content) > 0 {
+			e.result = result.Content[0].Text
+		}
+		if result.IsError {
 			e.failed = errors.New("the tool failed: " + e.result)
 		}
 	case m.Method == "notifications/message":
@@ -242,7 +256,12 @@ func (c *legacyClient) take(ctx context.Context, text []byte, e *exchange) error
 			e.steps = append(e.steps, n)
 		}
 	case m.Method == "elicitation/create":
-		// A lost connection may have taken the acknowledgement: an answer that is sent again does no harm.
+		if e.task != "" {
+			o := c.h.Begin(&history.Op{Client: c.name, Kind: history.Answer, Key: e.task, Job: e.job.Job})
+			defer func() { c.h.End(o, history.Sent) }()
+		}
+		// A lost connection may have taken the acknowledgement: an answer that is sent again does
+		// no harm.
 		body := fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":{"action":"accept","content":{"text":%q}}}`, m.ID, history.AnswerOf(e.job.Job))
 		for range 5 {
 			if err := c.post(ctx, body); err == nil || isRefused(err) || wait(ctx, 50*time.Millisecond) != nil {

@@ -22,9 +22,9 @@ var dowelPath string
 
 var (
 	seed    = flag.Uint64("seed", 0, "the random numbers of the schedule; 0 takes others each time")
-	lasting = flag.Duration("for", 20*time.Second, "how long faults happen, for each number of NATS servers")
-	nodes   = flag.String("nodes", "1", "the numbers of NATS servers, with a comma between")
-	kinds   = flag.String("faults", "kill,kill,stop,cut,slow,cut-store,slow-store", "the kinds of faults, with a comma between: kill, stop, cut, slow, cut-store, slow-store, kill-store")
+	lasting = flag.Duration("for", 30*time.Second, "how long faults happen, for each number of NATS servers")
+	nodes   = flag.String("nodes", "1,3", "the numbers of NATS servers, with a comma between")
+	kinds   = flag.String("faults", "kill,kill,stop,freeze,cut,slow,cut-store,slow-store,kill-store", "the kinds of faults, with a comma between: kill, stop, freeze, cut, slow, cut-store, slow-store, kill-store")
 	strict  = flag.Bool("strict", false, "also check how soon operations end; only on a machine that does nothing else")
 )
 
@@ -44,7 +44,7 @@ func buildAndRun(m *testing.M) int {
 		return 1
 	}
 	defer os.RemoveAll(folder)
-	if dowelPath, err = programtest.Build(folder); err != nil {
+	if dowelPath, err = programtest.Build(folder, ".."); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}

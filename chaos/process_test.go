@@ -29,8 +29,8 @@ type process struct {
 	printed strings.Builder
 }
 
-// start starts the process and waits until it is ready. If it ends before, as a replica does without a cluster, it
-// is started again.
+// start starts the process and waits until it is ready. If it ends before, as a replica does
+// without a cluster, it is started again.
 func (p *process) start() {
 	p.t.Helper()
 	limit := time.After(polltest.Limit)

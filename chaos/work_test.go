@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"net/http"
 	"net/http/httptest"
 	"testing"
 	"time"
@@ -30,17 +31,18 @@ type reply struct {
 	Text string `json:"text"`
 }
 
-// serveWork runs the server behind all replicas. It stays up, and its handlers write down what they do.
-func serveWork(t *testing.T, h *history.History) (url string) {
+// serveWork runs the server behind all replicas. It stays up, and its handlers write down what they
+// do. Other processes send what they do to recordPath.
+func serveWork(t *testing.T, h *history.History) (url string, v *values) {
 	s := server.New("work", "1", &server.Options{MaxTasks: 1 << 20, Limit: server.Limit{PerSecond: -1}, Logger: slog.New(slog.DiscardHandler)})
 	start := func(ctx context.Context, j job) error {
-		_, err := server.Once(ctx, "start", func(context.Context) (bool, error) { h.AddStep(j.Job, "start", ""); return true, nil })
+		_, err := server.Once(ctx, "start", func(context.Context) (bool, error) { h.AddStep(j.Job, "start", "", ""); return true, nil })
 		return err
 	}
 	ask := func(ctx context.Context, j job) (string, error) {
 		r, err := server.Ask[reply](ctx, "q", "The answer for "+j.Job+"?")
 		if err == nil {
-			h.AddStep(j.Job, "answer", r.Text)
+			h.AddStep(j.Job, "answer", r.Text, "")
 		}
 		return r.Text, err
 	}
@@ -55,7 +57,7 @@ func serveWork(t *testing.T, h *history.History) (url string) {
 		return resultOf(j.Job) + " " + text, err
 	})
 	server.Tool(s, "steps", "Reports steps.", func(ctx context.Context, j job) (string, error) {
-		h.AddStep(j.Job, "start", "")
+		h.AddStep(j.Job, "start", "", "")
 		for i := range j.Count {
 			if err := wait(ctx, j.pause()); err != nil {
 				return "", err
@@ -82,10 +84,14 @@ func serveWork(t *testing.T, h *history.History) (url string) {
 		}
 		return resultOf(j.Job) + text, wait(ctx, j.pause())
 	}, server.ToolOptions{Task: server.TaskOptions{Mode: server.TaskMust, Poll: 50 * time.Millisecond}})
+	v = addValues(s, h)
 	endpoint := streamable.Handler(s, &streamable.Options{ServerOptions: transport.ServerOptions{Logger: slog.New(slog.DiscardHandler)}})
-	web := httptest.NewServer(endpoint)
+	paths := http.NewServeMux()
+	paths.Handle("/", endpoint)
+	paths.HandleFunc(recordPath, func(w http.ResponseWriter, r *http.Request) { takeRecord(w, r, h) })
+	web := httptest.NewServer(paths)
 	t.Cleanup(func() { web.CloseClientConnections(); web.Close(); s.Close() })
-	return web.URL
+	return web.URL, v
 }
 
 // resultOf returns the result of a job without a question.

@@ -2,6 +2,7 @@ package history
 
 import (
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -21,7 +22,7 @@ func (v Violation) String() string {
 func (h *History) Check() (all []Violation) {
 	for _, check := range []func(*History) []Violation{
 		checkEnds, checkCauses, checkKilled, checkSessions, checkTasks, checkResults, checkHandlers, checkAnswers, checkCancelled, checkStreams,
-		checkStrangers, checkOrphans,
+		checkStrangers, checkOrphans, checkReruns, checkTakeovers, checkHeard, checkFollowed, checkTold, checkWrites, checkChanges, checkSharedCalls, checkSharedOwner,
 	} {
 		all = append(all, check(h)...)
 	}
@@ -66,6 +67,14 @@ func (h *History) disturbed(from, until time.Duration, matches func(*Fault) bool
 	return false
 }
 
+// hadFault reports whether a fault of a kind had an effect in a time on what a healthy cluster
+// promises.
+func (h *History) hadFault(from, until time.Duration, matches func(*Fault) bool) bool {
+	return slices.ContainsFunc(h.faults, func(f *Fault) bool {
+		return f.From <= until && (f.Until == 0 || f.Until+h.Limits.Recovery >= from) && matches(f)
+	})
+}
+
 // checkKilled is I1: the operations of a killed replica end at once.
 func checkKilled(h *History) (all []Violation) {
 	for _, f := range h.faults {
@@ -73,7 +82,7 @@ func checkKilled(h *History) (all []Violation) {
 			continue
 		}
 		for _, o := range h.ops {
-			if o.Owner == f.Target && o.Call < f.From && o.Return > f.From+h.Limits.AfterKill {
+			if o.Kind != Listen && o.Owner == f.Target && o.Call < f.From && o.Return > f.From+h.Limits.AfterKill+h.excused(f, o.Return) {
 				all = append(all, violation("I1", o, "%s was killed at %.3fs, and the operation %s ended %.3f s later", f.Target, f.From.Seconds(), o.Kind, (o.Return-f.From).Seconds()))
 			}
 		}
@@ -81,12 +90,37 @@ func checkKilled(h *History) (all []Violation) {
 	return all
 }
 
-// LongestAfterKill returns the longest time from the end of a replica to the end of one of its operations.
+// withoutLeader returns how much of a time JetStream may have had no leader: what is promised needs
+// one.
+func (h *History) withoutLeader(from, until time.Duration) (sum time.Duration) {
+	for _, f := range h.faults {
+		if f.Kind == KillStore {
+			sum += max(0, min(until, max(f.Until, f.From+h.Limits.Election))-max(from, f.From))
+		}
+	}
+	return sum
+}
+
+// excused returns how much of the time after a kill does not count for the operations of the killed
+// process: JetStream may have no leader, and a client that turns to another process may reach a
+// stopped one.
+func (h *History) excused(kill *Fault, until time.Duration) time.Duration {
+	sum := h.withoutLeader(kill.From, until)
+	for _, f := range h.faults {
+		if (f.Kind == Stop || f.Kind == Freeze) && f.Target != kill.Target {
+			sum += max(0, min(until, f.Until)-max(kill.From, f.From))
+		}
+	}
+	return sum
+}
+
+// LongestAfterKill returns the longest time from the end of a replica to the end of one of its
+// operations, without the time that is excused.
 func (h *History) LongestAfterKill() (longest time.Duration) {
 	for _, f := range h.faults {
 		for _, o := range h.ops {
-			if f.Kind == Kill && o.Owner == f.Target && o.Call < f.From && o.Return > f.From {
-				longest = max(longest, o.Return-f.From)
+			if f.Kind == Kill && o.Kind != Listen && o.Owner == f.Target && o.Call < f.From && o.Return > f.From {
+				longest = max(longest, o.Return-f.From-h.excused(f, o.Return))
 			}
 		}
 	}
@@ -99,7 +133,7 @@ func checkResults(h *History) (all []Violation) {
 		if o.Outcome != OK || o.Want == "" || o.Kind == Create {
 			continue
 		}
-		if o.Kind == Get && o.Status != "completed" {
+		if (o.Kind == Get || o.Kind == Hear || o.Kind == Result) && o.Status != "completed" {
 			continue
 		}
 		if o.Got != o.Want {
@@ -109,19 +143,19 @@ func checkResults(h *History) (all []Violation) {
 	return all
 }
 
-// checkHandlers is I6: the handler of a job starts once. Each start stands for one request that has arrived: a
-// question runs the handler again, but not the step that records the start.
+// checkHandlers is I6: the handler of a job starts once. Each start stands for one request that has
+// arrived: a question runs the handler again, but not the step that records the start.
 func checkHandlers(h *History) (all []Violation) {
-	starts := map[string]int{}
+	starts, rerun := map[string]int{}, h.reruns()
 	for _, s := range h.steps {
 		if s.What == "start" {
-			if starts[s.Job]++; starts[s.Job] == 2 {
+			if starts[s.Job]++; starts[s.Job] == 2 && !rerun[s.Job] {
 				all = append(all, Violation{"I6", s.Job, s.At, "its handler has started twice"})
 			}
 		}
 	}
 	for _, o := range h.ops {
-		if o.Outcome == OK && o.Job != "" && starts[o.Job] == 0 && (o.Kind == Call || o.Kind == Ask || o.Kind == Steps || o.Kind == Create) {
+		if o.Outcome == OK && o.Job != "" && starts[o.Job] == 0 && (o.Kind == Call || o.Kind == Ask || o.Kind == Steps || o.Kind == Create || o.Kind == Shared) && !h.endedEarly(o) {
 			all = append(all, violation("I6", o, "the call was answered, and its handler never started"))
 		}
 	}
@@ -130,12 +164,12 @@ func checkHandlers(h *History) (all []Violation) {
 
 // checkAnswers is I5: an answer reaches its handler once, as it was sent.
 func checkAnswers(h *History) (all []Violation) {
-	answers := map[string]int{}
+	answers, rerun := map[string]int{}, h.reruns()
 	for _, s := range h.steps {
 		if s.What != "answer" {
 			continue
 		}
-		if answers[s.Job]++; answers[s.Job] == 2 {
+		if answers[s.Job]++; answers[s.Job] == 2 && !rerun[s.Job] {
 			all = append(all, Violation{"I5", s.Job, s.At, "its answer was delivered twice"})
 		}
 		if s.Value != AnswerOf(s.Job) {
@@ -170,6 +204,10 @@ func checkCancelled(h *History) (all []Violation) {
 				all = append(all, violation("I8", o, "cancelled at %.3fs, and still %s", c.Return.Seconds(), o.Status))
 				break
 			}
+			limit := c.Return + h.Limits.Cancel
+			if o.Kind == Await && o.Key == c.Key && o.Return > limit && !h.hadFault(c.Return, limit, func(*Fault) bool { return true }) {
+				all = append(all, violation("I8", o, "cancelled at %.3fs, and its listener has heard of the end at %.3fs", c.Return.Seconds(), o.Return.Seconds()))
+			}
 		}
 	}
 	return all
@@ -179,8 +217,8 @@ func isTerminal(status string) bool {
 	return status == "completed" || status == "failed" || status == "cancelled"
 }
 
-// checkStreams is I9: the events of a call arrive in order, without a gap and without a double, over all
-// connections. A call fails only if its replica or the store had a fault.
+// checkStreams is I9: the events of a call arrive in order, without a gap and without a double,
+// over all connections. A call fails only if its replica or the store had a fault.
 func checkStreams(h *History) (all []Violation) {
 	for _, o := range h.ops {
 		if o.Kind != Steps {
@@ -214,36 +252,11 @@ func checkStrangers(h *History) (all []Violation) {
 	return all
 }
 
-// checkOrphans is I11: the task of a killed replica ends in time, or another replica takes it over. A job
-// with its handler elsewhere is no orphan.
-func checkOrphans(h *History) (all []Violation) {
-	for _, c := range h.ops {
-		if c.Kind != Create || c.Outcome != OK || c.Status != Hosted {
-			continue
-		}
-		for _, f := range h.faults {
-			if f.Kind != Kill || f.Target != c.Owner || f.From < c.Return {
-				continue
-			}
-			all = append(all, h.checkOrphan(c, f)...)
-			break
-		}
-	}
-	return all
-}
-
-// Hosted is the Status of a Create whose task lives and dies with its replica.
-const Hosted = "hosted"
-
-func (h *History) checkOrphan(c *Op, f *Fault) []Violation {
-	limit := f.From + h.Limits.Orphan
-	if h.disturbed(f.From, limit, func(f *Fault) bool { return f.Kind == KillStore || f.Kind == CutStore || f.Kind == SlowStore }) {
-		return nil // the promise needs a cluster with a leader
-	}
-	for _, o := range h.ops {
-		if o.Kind == Get && o.Key == c.Key && o.Outcome == OK && !isTerminal(o.Status) && o.Call > limit {
-			return []Violation{violation("I11", o, "%s was killed at %.3fs, and its task is still %s", f.Target, f.From.Seconds(), o.Status)}
-		}
-	}
-	return nil
-}
+// What becomes of the task of a Create when the process that runs it ends: the Status of the
+// operation.
+const (
+	Elsewhere = ""       // nothing: its function runs in the server behind the replicas
+	Hosted    = "hosted" // it fails; its questions are not stored
+	Once      = "once"   // it fails; its questions are stored
+	Rerun     = "rerun"  // its function runs again in another process
+)

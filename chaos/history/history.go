@@ -1,5 +1,5 @@
-// Package history records what the clients of a cluster did and saw, and checks that against what the
-// cluster promises. README.md of the module lists the promises, I1 to I11.
+// Package history records what the clients of a cluster did and saw, and checks that against what
+// the cluster promises. README.md of the module lists the promises, I1 to I11.
 package history
 
 import (
@@ -26,8 +26,14 @@ const (
 	Create      Kind = "create" // a call that becomes the task Key
 	Get         Kind = "get"    // the state of the task Key
 	Answer      Kind = "answer" // an answer to the question of the task Key
-	Cancel      Kind = "cancel" // of the task Key
+	Cancel      Kind = "cancel" // of the task Key; Status is that of a refusal or of the cancelled task in 2025-11-25
+	Result      Kind = "result" // the result of the task Key in 2025-11-25: Status is "" if it is an error
 	Steal       Kind = "steal"  // an attempt of another user to reach Key
+	Shared      Kind = "shared" // a call of the server that runs once in the cluster
+	Listen      Kind = "listen" // a subscription, from its acknowledgement to its end
+	Follow      Kind = "follow" // a subscription to the task Key
+	Hear        Kind = "hear"   // a state of the task Key, which the subscription Within has told
+	Await       Kind = "await"  // a client that only listens, from the creation of the task Key to the end that it hears
 )
 
 // Outcome is how an operation ended.
@@ -39,6 +45,7 @@ const (
 	Missing Outcome = "missing" // the server does not know the session or the task
 	Failed  Outcome = "failed"  // with an error; whether there was an effect is unknown
 	Hung    Outcome = "hung"    // not before the limit
+	Sent    Outcome = "sent"    // as planned; its effect is not acknowledged
 )
 
 // An Op is one operation of a client.
@@ -54,8 +61,12 @@ type Op struct {
 	Status       string // of a task
 	Got          string // the result, or what a task asks
 	Err          string
-	Events       []int  // the numbers of the events, in their order of arrival
-	Owner        string // the replica that got the request
+	Events       []int // the numbers of the events, in their order of arrival
+	EventIDs     []string
+	Owner        string        // the replica that got the request
+	NoResult     bool          // a Get or Hear shows the Status only
+	Within       *Op           // the subscription of a Hear
+	Updated      time.Duration // when the state of a Hear began
 }
 
 func (o *Op) String() string {
@@ -84,6 +95,7 @@ type Fault struct {
 const (
 	Kill      = "kill"       // SIGKILL of a replica, which is started again
 	Stop      = "stop"       // SIGSTOP of a replica, and SIGCONT
+	Freeze    = "freeze"     // Stop for longer than a lease
 	CutCalls  = "cut"        // connections of clients are reset
 	SlowCalls = "slow"       // connections of clients are delayed
 	CutStore  = "cut-store"  // a replica cannot reach NATS
@@ -99,8 +111,20 @@ func (f Fault) String() string {
 type Step struct {
 	At    time.Duration
 	Job   string
-	What  string // start, answer or end
+	What  string // start, answer, change or notice
 	Value string
+	By    string // the process that did it; "" for the test
+}
+
+// A Write is a version of the record of a task that the store has accepted.
+type Write struct {
+	Key           string
+	Prev, Version uint64
+	Epoch         int
+	Runner        string // the process that runs the task by this version
+	By            string // the process that has written it
+	Process       string // the name of that process; a new process after a kill has the same one
+	Status        string
 }
 
 // Limits bound the times of a history.
@@ -109,6 +133,9 @@ type Limits struct {
 	AfterKill time.Duration // from the end of a replica to the end of its calls
 	Cancel    time.Duration // from the acknowledgement to the end of the task
 	Grace     time.Duration // after a fault is healed, until errors need another cause
+	Election  time.Duration // after the kill of a NATS server, until JetStream has a leader
+	Recovery  time.Duration // after a fault is healed, until the store and the processes do what they promise
+	Notice    time.Duration // from a change to its notification
 }
 
 // A History has what happened in a cluster. The methods may be called concurrently until Check.
@@ -118,6 +145,7 @@ type History struct {
 	ops    []*Op
 	faults []*Fault
 	steps  []Step
+	writes []Write
 	Limits Limits
 }
 
@@ -143,6 +171,21 @@ func (h *History) End(o *Op, outcome Outcome) {
 	o.Return, o.Outcome = h.Now(), outcome
 }
 
+// AddHeard records a state that a subscription has told. The server has read it since the
+// subscription began.
+func (h *History) AddHeard(o *Op) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	o.Call, o.Return, o.Outcome = o.Within.Call, h.Now(), OK
+	h.ops = append(h.ops, o)
+}
+
+// TimeOf returns the time of the wire since the beginning.
+func (h *History) TimeOf(wire string) (time.Duration, error) {
+	at, err := time.Parse(time.RFC3339, wire)
+	return at.Sub(h.begin), err
+}
+
 // BeginFault records a fault. EndFault records that it is healed.
 func (h *History) BeginFault(kind, target string) *Fault {
 	h.mu.Lock()
@@ -159,11 +202,18 @@ func (h *History) EndFault(f *Fault) {
 	f.Until = h.Now()
 }
 
-// AddStep records what a handler did.
-func (h *History) AddStep(job, what, value string) {
+// AddStep records what a handler of a process did.
+func (h *History) AddStep(job, what, value, by string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.steps = append(h.steps, Step{h.Now(), job, what, value})
+	h.steps = append(h.steps, Step{h.Now(), job, what, value, by})
+}
+
+// AddWrite records a version of a task.
+func (h *History) AddWrite(w Write) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.writes = append(h.writes, w)
 }
 
 // Summary returns how many operations of each kind there were, and how they ended.
@@ -177,6 +227,24 @@ func (h *History) Summary() string {
 	for _, f := range h.faults {
 		counts["fault "+f.Kind]++
 	}
+	for _, s := range h.steps {
+		if s.What == "change" || s.What == "notice" || s.What == "start" && s.By != "" {
+			counts["step "+s.What]++
+		}
+	}
+	for _, w := range h.writes {
+		counts["write of a task"]++
+		if w.Epoch > 0 && w.Status == "working" && w.Runner == w.By {
+			counts["run begun again"]++
+		}
+	}
+	counts["await of an orphan"] = len(h.orphanedAwaits())
+	for _, c := range h.orphans() {
+		counts["orphan "+c.Status]++
+		if h.isLeftAlone(c.kill, c.kill.From+h.Limits.Orphan) {
+			counts["orphan left alone"]++
+		}
+	}
 	var lines []string
 	for name, n := range counts {
 		lines = append(lines, fmt.Sprintf("%s %d", name, n))
@@ -185,13 +253,14 @@ func (h *History) Summary() string {
 	return strings.Join(lines, ", ")
 }
 
-// Failures returns the texts of the errors, with how often each came. Numbers and ids count as equal.
+// Failures returns the texts of the errors, with how often each came. Numbers and ids count as
+// equal.
 func (h *History) Failures() string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	counts := map[string]int{}
 	for _, o := range h.ops {
-		if o.Outcome != OK {
+		if o.Outcome != OK && o.Outcome != Sent {
 			counts[fmt.Sprintf("%s %s: %.200s", o.Kind, o.Outcome, digits.ReplaceAllString(o.Err, "N"))]++
 		}
 	}
@@ -204,6 +273,11 @@ func (h *History) Failures() string {
 }
 
 var digits = regexp.MustCompile(`[\w-]{30,}|[\d.]*\d`)
+
+// isLong reports whether an operation lasts for much of the history.
+func isLong(o *Op) bool {
+	return o.Kind == Listen || o.Kind == Follow || o.Kind == Hear || o.Kind == Await
+}
 
 // Near returns the operations of a key and of others at the same time, and the faults before.
 func (h *History) Near(v Violation) string {
@@ -220,13 +294,13 @@ func (h *History) Near(v Violation) string {
 	}
 	related := func(o *Op) bool { return v.Key != "" && (o.Key == v.Key || o.Job == v.Key) }
 	for _, o := range h.ops {
-		if related(o) || o.Call < v.At+around/20 && o.Return > v.At-around/20 {
+		if o.Kind != Listen && related(o) || !isLong(o) && o.Call < v.At+around/20 && o.Return > v.At-around/20 {
 			lines = append(lines, line{o.Call, o.String()})
 		}
 	}
 	for _, s := range h.steps {
-		if s.Job == v.Key {
-			lines = append(lines, line{s.At, fmt.Sprintf("%9.3fs  handler of %s: %s %s", s.At.Seconds(), s.Job, s.What, s.Value)})
+		if s.Job == v.Key || s.By == v.Key && s.What == "notice" && s.At > v.At-around && s.At < v.At+5*around {
+			lines = append(lines, line{s.At, fmt.Sprintf("%9.3fs  handler of %s: %s %s %s", s.At.Seconds(), s.Job, s.What, s.Value, s.By)})
 		}
 	}
 	slices.SortStableFunc(lines, func(a, b line) int { return cmp.Compare(a.at, b.at) })

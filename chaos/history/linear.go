@@ -13,25 +13,28 @@ import (
 // checkTime bounds the search for an order of the operations of one task or session.
 const checkTime = 20 * time.Second
 
-// checkTasks is I2, I3 and I4: for each task there is one order of all operations, in agreement with their times,
-// in which the task is known from its creation on, moves only along the diagram of states, and keeps one end. It
-// checks each task by itself, since tasks are independent of each other.
+// checkTasks is I2, I3 and I4: for each task there is one order of all operations, in agreement
+// with their times, in which the task is known from its creation on, moves only along the diagram
+// of states, and keeps one end. It checks each task by itself, since tasks are independent of each
+// other.
 func checkTasks(h *History) []Violation {
 	return h.checkEach("I3", taskModel, func(o *Op) bool {
 		switch o.Kind {
 		case Create:
 			return o.Outcome == OK
-		case Get:
+		case Get, Hear:
 			return o.Outcome == OK || o.Outcome == Missing
 		case Answer, Cancel:
 			return o.Outcome != Missing
+		case Result:
+			return o.Outcome == OK
 		}
 		return false
 	})
 }
 
-// checkSessions is I2 for sessions: from the answer to initialize on, every replica knows the session until it is
-// ended, and none after that.
+// checkSessions is I2 for sessions: from the answer to initialize on, every replica knows the
+// session until it is ended, and none after that.
 func checkSessions(h *History) []Violation {
 	return h.checkEach("I2", sessionModel, func(o *Op) bool {
 		switch o.Kind {
@@ -67,13 +70,14 @@ func (h *History) checkEach(promise string, model porcupine.Model, counts func(*
 	return all
 }
 
-// firstBad returns the index of the first operation, in the order of returns, with which the history is illegal.
+// firstBad returns the index of the first operation, in the order of returns, with which the
+// history is illegal.
 func (h *History) firstBad(model porcupine.Model, ops []*Op) int {
 	slices.SortFunc(ops, func(a, b *Op) int { return cmp.Compare(a.Return, b.Return) })
 	for i, last := range ops {
 		known := slices.Clone(ops[:i+1])
 		for _, o := range ops[i+1:] { // may have had its effect before it returned
-			if o.Call < last.Return && o.Kind != Get && o.Kind != UseSession {
+			if o.Call < last.Return && o.Kind != Get && o.Kind != Hear && o.Kind != Result && o.Kind != UseSession {
 				pending := *o
 				pending.Outcome = Failed
 				known = append(known, &pending)
@@ -86,11 +90,12 @@ func (h *History) firstBad(model porcupine.Model, ops []*Op) int {
 	return len(ops) - 1
 }
 
-// operations returns operations for porcupine. One whose effect is unknown may have it at any later time, or never.
+// operations returns operations for porcupine. One whose effect is unknown may have it at any later
+// time, or never.
 func operations(ops []*Op) (all []porcupine.Operation) {
 	for i, o := range ops {
 		end := int64(o.Return)
-		if o.Outcome == Failed || o.Outcome == Hung {
+		if o.Outcome == Failed || o.Outcome == Hung || o.Outcome == Sent {
 			end = math.MaxInt64
 		}
 		all = append(all, porcupine.Operation{ClientId: i, Input: o, Output: o, Call: int64(o.Call), Return: end})
@@ -102,6 +107,7 @@ func operations(ops []*Op) (all []porcupine.Operation) {
 type taskState struct {
 	Status    string // "" before the creation
 	Job       string // what the handler does: plain, asks or waits
+	Hosted    bool   // replicas that cannot reach its owner do not know its questions
 	Answered  bool
 	Cancelled bool // a cancellation has arrived
 	Final     string
@@ -125,11 +131,11 @@ func stepTask(s taskState, o *Op) (next []taskState) {
 		if s.Status != "" {
 			return nil
 		}
-		return []taskState{{Status: "working", Job: o.Got}}
+		return []taskState{{Status: "working", Job: o.Got, Hosted: o.Status == Hosted}}
 	}
 	for _, now := range reachable(s) {
 		switch after := now; o.Kind {
-		case Get:
+		case Get, Hear, Result:
 			if ok := observe(&after, o); ok {
 				next = append(next, after)
 			}
@@ -142,6 +148,9 @@ func stepTask(s taskState, o *Op) (next []taskState) {
 		case Cancel:
 			if !isTerminal(now.Status) {
 				after.Cancelled = true
+			}
+			if o.Outcome == OK && o.Status != "" && !observe(&after, &Op{Status: o.Status, NoResult: true}) {
+				continue
 			}
 			next = append(next, after)
 		}
@@ -162,7 +171,8 @@ func reachable(s taskState) (all []taskState) {
 	return all
 }
 
-// observe reports whether a client may see what it saw of a task. A task that is first seen at its end keeps that.
+// observe reports whether a client may see what it saw of a task. A task that is first seen at its
+// end keeps that.
 func observe(s *taskState, o *Op) bool {
 	if o.Outcome == Missing {
 		return s.Status == ""
@@ -170,14 +180,22 @@ func observe(s *taskState, o *Op) bool {
 	if s.Status == "" {
 		return false
 	}
+	if s.Hosted && s.Status == "input_required" && o.Status == "working" {
+		return true
+	}
 	if isTerminal(s.Status) || !isTerminal(o.Status) {
-		return s.Status == o.Status && (s.Final == "" || s.Final == end(o))
+		if s.Final == "" && isTerminal(s.Status) && !o.NoResult {
+			s.Final = end(o)
+		}
+		return s.Status == o.Status && (o.NoResult || s.Final == "" || s.Final == end(o))
 	}
 	switch {
 	case o.Status == "cancelled" && !s.Cancelled, o.Status == "completed" && s.Job == "asks" && !s.Answered:
 		return false
 	}
-	s.Status, s.Final = o.Status, end(o)
+	if s.Status = o.Status; !o.NoResult {
+		s.Final = end(o)
+	}
 	return true
 }
 
