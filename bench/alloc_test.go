@@ -60,8 +60,9 @@ func TestAllocations(t *testing.T) {
 }
 
 // counted measures an item several times, without garbage collections, which would empty the pools,
-// and returns the smallest counts. It tries more often, each time twice as long, while they exceed the
-// bound: on a busy machine a short attempt has few operations, which share the allocations of its start.
+// and returns the smallest counts. It tries more often, each time twice as long, while they exceed
+// the bound: on a busy machine a short attempt has few operations, which share the allocations of
+// its start.
 func counted(t *testing.T, item work.Item, allowed allocations) allocations {
 	defer debug.SetMemoryLimit(debug.SetMemoryLimit(1 << 30))
 	defer debug.SetGCPercent(debug.SetGCPercent(-1))

@@ -72,7 +72,7 @@ func bench(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := report.Check(l.o); err != nil {
+	if err := report.Check(l.o, "bench"); err != nil {
 		return err
 	}
 	result, err := l.samples(ctx, items)
@@ -128,5 +128,5 @@ func (l line) write(result rounds.Run, items []work.Item) error {
 		link, err = filepath.Rel(filepath.Dir(l.o), l.plot)
 		errs = append(errs, err)
 	}
-	return errors.Join(append(errs, report.WriteFile(l.o, report.Markdown(result, items, filepath.ToSlash(link))))...)
+	return errors.Join(append(errs, report.WriteFile(l.o, "bench", report.Markdown(result, items, filepath.ToSlash(link))))...)
 }

@@ -25,7 +25,11 @@ func (Peer) Dial(ctx context.Context, t peer.Target, era peer.Era) (peer.Session
 	if t.OnChange == nil {
 		return s, nil
 	}
-	return s, s.watch(t.OnChange)
+	filter := mcp.SubscriptionFilter{ToolsListChanged: true}
+	if t.Updates {
+		filter = mcp.SubscriptionFilter{ResourceSubscriptions: []string{peer.Watched}}
+	}
+	return s, s.watch(filter, t.OnChange)
 }
 
 func target(t peer.Target) any {
@@ -40,8 +44,8 @@ func target(t peer.Target) any {
 	return t.URL
 }
 
-func (s *session) watch(changed func()) error {
-	w, err := s.Watch(context.Background(), mcp.SubscriptionFilter{ToolsListChanged: true})
+func (s *session) watch(filter mcp.SubscriptionFilter, changed func()) error {
+	w, err := s.Watch(context.Background(), filter)
 	if err != nil {
 		return errors.Join(err, s.Client.Close())
 	}

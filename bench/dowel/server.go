@@ -10,6 +10,7 @@ import (
 	"github.com/dowel-mcp/dowel/bench/peer"
 	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/dowel-mcp/dowel/server"
+	"github.com/dowel-mcp/dowel/transport"
 	"github.com/dowel-mcp/dowel/transport/stdio"
 	"github.com/dowel-mcp/dowel/transport/streamable"
 )
@@ -35,6 +36,7 @@ func newServer(tools int) *Server {
 		server.Tool(s, fmt.Sprintf(peer.SearchName, i), peer.SearchDescription,
 			func(context.Context, search) (string, error) { return "", nil }, server.ToolOptions{Annotations: mcp.ReadOnly})
 	}
+	server.Resource(s, peer.Watched, "A resource that changes.", func(context.Context, struct{}) (string, error) { return "", nil })
 	return &Server{s}
 }
 
@@ -48,7 +50,8 @@ func (s *Server) Serve(ctx context.Context, rwc io.ReadWriteCloser) error {
 
 // Handler implements peer.Server.
 func (s *Server) Handler(_ peer.Era, stream bool) (http.Handler, error) {
-	endpoint := streamable.Handler(s.Server, nil)
+	many := transport.Limits{ClientSessions: 10_000, ClientStreams: 10_000} // one client has all sessions of a measurement
+	endpoint := streamable.Handler(s.Server, &streamable.Options{ServerOptions: transport.ServerOptions{Quota: transport.NewQuota(many)}})
 	if !stream {
 		return endpoint, nil
 	}
@@ -64,3 +67,6 @@ var streamAlone = []string{"text/event-stream"}
 
 // Change implements peer.Server.
 func (s *Server) Change() { s.ListChanged(server.KindTool) }
+
+// Update implements peer.Updater.
+func (s *Server) Update() { s.Updated(peer.Watched) }

@@ -153,7 +153,8 @@ func (s *oneHopServer) Serve(_ context.Context, rwc io.ReadWriteCloser) error {
 	}
 }
 
-// oneHopStream is a client on a stream, whose caller reads the answer itself. It makes one call at a time.
+// oneHopStream is a client on a stream, whose caller reads the answer itself. It makes one call at
+// a time.
 type oneHopStream struct{ link floor.Link }
 
 // Call implements peer.Session.
@@ -190,8 +191,14 @@ func (s *oneHopServer) listen(changed func()) peer.Session {
 }
 
 // Change implements peer.Server.
-func (s *oneHopServer) Change() {
-	frame := []byte(change)
+func (s *oneHopServer) Change() { s.send([]byte(change)) }
+
+// Update implements peer.Updater.
+func (s *oneHopServer) Update() { s.send([]byte(update)) }
+
+const update = `{"jsonrpc":"2.0","method":"notifications/resources/updated","params":{"_meta":{"io.modelcontextprotocol/subscriptionId":1},"uri":"` + peer.Watched + `"}}`
+
+func (s *oneHopServer) send(frame []byte) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, l := range s.listeners {

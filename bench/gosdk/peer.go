@@ -22,3 +22,6 @@ func (Peer) Remarks() []string {
 
 // NewServer implements peer.Peer.
 func (Peer) NewServer(tools int) peer.Server { return newServer(tools) }
+
+// NewTypedServer implements peer.Typed.
+func (Peer) NewTypedServer() peer.Server { return newTypedServer() }

@@ -56,7 +56,12 @@ type Target struct {
 
 	HTTP     *http.Client // for URL
 	OnChange func()       // called for every change that the client receives; nil: no subscription
+	Updates  bool         // the changes are updates of Watched, by an [Updater]; OnChange is set
 }
+
+// Updater is a server that can announce an update of [Watched] to every client that subscribed to
+// it.
+type Updater interface{ Update() }
 
 // Session is a client that is connected. It is safe for concurrent use.
 type Session interface {

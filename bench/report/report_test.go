@@ -105,6 +105,7 @@ func TestPlot(t *testing.T) {
 
 func TestWriteFile(t *testing.T) {
 	const page = "the page\n"
+	begin, end := marks("bench")
 	marked := begin + "\n" + page + "\n" + end
 	for _, tt := range []struct {
 		name, old, want string
@@ -123,10 +124,10 @@ func TestWriteFile(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			if err := Check(file); (err != nil) != tt.err {
+			if err := Check(file, "bench"); (err != nil) != tt.err {
 				t.Errorf("Check: %v", err)
 			}
-			if err := WriteFile(file, []byte(page)); (err != nil) != tt.err {
+			if err := WriteFile(file, "bench", []byte(page)); (err != nil) != tt.err {
 				t.Errorf("WriteFile: %v", err)
 			}
 			if got, err := os.ReadFile(file); err != nil || string(got) != tt.want {

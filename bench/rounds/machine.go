@@ -10,8 +10,8 @@ import (
 	"github.com/dowel-mcp/dowel/bench/peers"
 )
 
-// machine describes the machine: its system, Go version, cores and processor.
-func machine() string {
+// Machine describes the machine: its system, Go version, cores and processor.
+func Machine() string {
 	words := fmt.Sprintf("%s/%s, %s, %d cores", runtime.GOOS, runtime.GOARCH, runtime.Version(), runtime.NumCPU())
 	info, err := os.ReadFile("/proc/cpuinfo")
 	if err != nil {

@@ -30,7 +30,7 @@ const maxFailures = 2
 // Do measures the items in rounds and writes its progress. A failed measurement is a sample, not an
 // error. The error is the cause of ctx's end, or says why this machine cannot measure.
 func Do(ctx context.Context, items []work.Item, rounds int, o work.Options, progress io.Writer) (Run, error) {
-	run := Run{Date: time.Now(), Machine: machine(), Load: load(), Versions: versions(), Rounds: rounds, Time: o.Time}
+	run := Run{Date: time.Now(), Machine: Machine(), Load: load(), Versions: versions(), Rounds: rounds, Time: o.Time}
 	folder, err := os.MkdirTemp("", "bench")
 	if err != nil {
 		return run, err

@@ -54,8 +54,10 @@ func callBound(wire string, era peer.Era, width int) Bound {
 		return Bound{Base: 1.4, Rivals: 1}
 	case wire == child.name:
 		return Bound{Rivals: 3}
+	case wire == web.name && width == 1:
+		return Bound{Base: 1.2, Rivals: overHTTP}
 	case wire == web.name:
-		return Bound{Base: 1.4, Rivals: overHTTP}
+		return Bound{Base: 1.15, Rivals: overHTTP}
 	}
 	return Bound{Rivals: overHTTP}
 }

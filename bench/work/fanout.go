@@ -28,6 +28,12 @@ func fanOuts() []Item {
 }
 
 func fanOutMemory(ctx context.Context, contestant string, o Options) (Result, error) {
+	return changeMemory(ctx, contestant, peer.Modern, false, o)
+}
+
+// changeMemory measures one change for clients in memory: of a list, or of a resource if isUpdate
+// is set.
+func changeMemory(ctx context.Context, contestant string, era peer.Era, isUpdate bool, o Options) (Result, error) {
 	p, err := peers.Named(contestant)
 	if err != nil {
 		return nil, err
@@ -41,14 +47,18 @@ func fanOutMemory(ctx context.Context, contestant string, o Options) (Result, er
 		}
 	}()
 	for range o.Clients {
-		c, err := p.Dial(ctx, peer.Target{Server: s, OnChange: func() { heard <- struct{}{} }}, peer.Modern)
+		c, err := p.Dial(ctx, peer.Target{Server: s, OnChange: func() { heard <- struct{}{} }, Updates: isUpdate}, era)
 		if err != nil {
 			return nil, err
 		}
 		clients = append(clients, c)
 	}
+	change := s.Change
+	if isUpdate {
+		change = s.(peer.Updater).Update
+	}
 	return o.repeat(1, here, func() error {
-		s.Change()
+		change()
 		return count(heard, o.Clients)
 	})
 }

@@ -27,28 +27,38 @@ const (
 	through = "gateway"
 )
 
-// gateways measures a call through dowel's gateway to a server in the same process, and the same
-// call without the gateway. A call through httputil.ReverseProxy shows the least that a hop costs:
-// like the gateway, it adds a second exchange over HTTP.
-func gateways() (items []Item) {
+// gateways measures a call through dowel's gateway to a server in the same process, as a built-in
+// one, and the same call without the gateway. A call through httputil.ReverseProxy shows the least
+// that a hop costs: like the gateway, it adds a second exchange over HTTP.
+func gateways() []Item {
+	var overHTTP, inMemory []Item // each fills a table of its own
 	for _, era := range []peer.Era{peer.Modern, peer.Legacy} {
 		for _, width := range []int{1, 64} {
 			flight := "one at a time"
 			if width > 1 {
 				flight = fmt.Sprintf("%d in flight", width)
 			}
-			items = append(items, Item{
+			overHTTP = append(overHTTP, Item{
 				Name:        fmt.Sprintf("gateway/%s/%d", era, width),
 				Table:       "A small call over HTTP through dowel's gateway",
-				Rows:        []Row{{string(era) + ", " + flight, Time, Bound{Base: 1.3}}},
+				Rows:        []Row{{string(era) + ", " + flight, Time, Bound{Base: 1.1}}},
 				Contestants: []string{direct, proxy, through},
 				Measure: func(ctx context.Context, contestant string, o Options) (Result, error) {
 					return measureGateway(ctx, contestant, era, width, o.withDefaults())
 				},
 			})
+			inMemory = append(inMemory, Item{
+				Name:        fmt.Sprintf("gateway/memory/%s/%d", era, width),
+				Table:       "A small call in the process, to a built-in server through dowel's gateway",
+				Rows:        []Row{{string(era) + ", " + flight, Time, Bound{}}},
+				Contestants: []string{direct, through},
+				Measure: func(ctx context.Context, contestant string, o Options) (Result, error) {
+					return measureBuiltIn(ctx, contestant, era, width, o.withDefaults())
+				},
+			})
 		}
 	}
-	return items
+	return append(overHTTP, inMemory...)
 }
 
 // measureGateway measures echo calls through the contestant's handler, width of them in flight.
@@ -63,7 +73,28 @@ func measureGateway(ctx context.Context, contestant string, era peer.Era, width 
 	defer served.Close()
 	own := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: conns}}
 	defer own.CloseIdleConnections()
-	c, err := client.Dial(ctx, served.URL+"/mcp", &client.Options{HTTP: client.HTTP{Client: own}, Wire: client.Wire{Revision: mcp.Revision(era)}, NoCache: true})
+	return repeatEcho(ctx, served.URL+"/mcp", tool, width, o, &client.Options{HTTP: client.HTTP{Client: own}, Wire: client.Wire{Revision: mcp.Revision(era)}, NoCache: true})
+}
+
+// measureBuiltIn measures echo calls in this process, to the server or through a gateway over it.
+func measureBuiltIn(ctx context.Context, contestant string, era peer.Era, width int, o Options) (Result, error) {
+	s := dowel.Peer{}.NewServer(1).(*dowel.Server)
+	var target any = s.Server
+	tool := "echo"
+	if contestant == through {
+		g, end, err := newGateway(ctx, s)
+		if err != nil {
+			return nil, err
+		}
+		defer end()
+		target, tool = g, "s__echo"
+	}
+	return repeatEcho(ctx, target, tool, width, o, &client.Options{Wire: client.Wire{Revision: mcp.Revision(era)}, NoCache: true})
+}
+
+// repeatEcho measures echo calls to a target of [client.Dial], width of them in flight.
+func repeatEcho(ctx context.Context, target any, tool string, width int, o Options, options *client.Options) (Result, error) {
+	c, err := client.Dial(ctx, target, options)
 	if err != nil {
 		return nil, err
 	}
@@ -82,7 +113,7 @@ func measureGateway(ctx context.Context, contestant string, era peer.Era, width 
 func newHop(ctx context.Context, contestant string, s *dowel.Server) (h http.Handler, tool string, end func(), err error) {
 	if contestant == through {
 		g, end, err := newGateway(ctx, s)
-		return g, "s__echo", end, err
+		return streamable.Handler(g, nil), "s__echo", end, err
 	}
 	h, err = s.Handler(peer.Modern, false)
 	if contestant == direct || err != nil {
@@ -95,8 +126,8 @@ func newHop(ctx context.Context, contestant string, s *dowel.Server) (h http.Han
 	return p, "echo", behind.Close, err
 }
 
-// newGateway returns the handler of a gateway over s, and a function that stops it.
-func newGateway(ctx context.Context, s *dowel.Server) (http.Handler, func(), error) {
+// newGateway returns a gateway over s, and a function that stops it.
+func newGateway(ctx context.Context, s *dowel.Server) (*gateway.Gateway, func(), error) {
 	quiet := slog.New(slog.DiscardHandler)
 	all := hub.New(&hub.Options{Logger: quiet})
 	all.Apply([]hub.Definition{{Name: "s", Target: s.Server}}, "the measurement begins")
@@ -106,5 +137,5 @@ func newGateway(ctx context.Context, s *dowel.Server) (http.Handler, func(), err
 		end()
 		return nil, nil, errors.New("the server behind the gateway is not ready")
 	}
-	return streamable.Handler(g, nil), end, nil
+	return g, end, nil
 }

@@ -1,6 +1,7 @@
 package work
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -13,8 +14,8 @@ import (
 	"github.com/dowel-mcp/dowel/bench/peer"
 )
 
-// hops measures dowel beside two stricter floors: one with a single goroutine hop per direction, and
-// one without any. The server's processor time is compared with the floor of encoding/json.
+// hops measures dowel beside two stricter floors: one with a single goroutine hop per direction,
+// and one without any. The server's processor time is compared with the floor of encoding/json.
 func hops() (items []Item) {
 	oneHop, direct := floor.OneHop{}.Name(), floor.Direct{}.Name()
 	rivals := []string{dowel.Peer{}.Name(), gosdk.Peer{}.Name(), mcpgo.Peer{}.Name()}
@@ -45,5 +46,22 @@ func hops() (items []Item) {
 			add(item, item.Name, "processor time of the server, "+item.Rows[0].Title, []string{jsonfloor.Peer{}.Name()}, CPU, Bound{Base: 1.4, Rivals: 1})
 		}
 	}
+	for _, era := range []peer.Era{peer.Modern, peer.Legacy} {
+		items = append(items, hopFanOut(era, "list", false), hopFanOut(era, "resource", true))
+	}
 	return items
+}
+
+// hopFanOut is a change in each form that a client can subscribe to, for dowel and the floor alone:
+// the rivals are measured with one form each.
+func hopFanOut(era peer.Era, changed string, isUpdate bool) Item {
+	return Item{
+		Name:        fmt.Sprintf("hop/fanout/%s/%s", changed, era),
+		Table:       "One change to 1,000 clients in memory, beside one hop",
+		Rows:        []Row{{"of a " + changed + ", " + string(era), Time, Bound{Base: 2.5}}},
+		Contestants: []string{floor.OneHop{}.Name(), dowel.Peer{}.Name()},
+		Measure: func(ctx context.Context, contestant string, o Options) (Result, error) {
+			return changeMemory(ctx, contestant, era, isUpdate, o)
+		},
+	}
 }

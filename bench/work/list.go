@@ -22,6 +22,13 @@ func lists() []Item {
 			Contestants: contestants(),
 			Measure:     register,
 		},
+		{
+			Name:        "list/register/types",
+			Table:       listTable,
+			Rows:        []Row{{"registering them, each with a type of its own", Time, Bound{Rivals: 1}}},
+			Contestants: contestants(),
+			Measure:     registerTypes,
+		},
 	}
 }
 
@@ -51,6 +58,24 @@ func register(_ context.Context, contestant string, o Options) (Result, error) {
 	o = o.withDefaults()
 	return o.repeat(1, here, func() error {
 		made = p.NewServer(o.Tools)
+		return nil
+	})
+}
+
+// registerTypes measures how 1,000 tools of different Go types are registered for the first time. A
+// floor has finished descriptions, whatever the types.
+func registerTypes(_ context.Context, contestant string, o Options) (Result, error) {
+	p, err := peers.Named(contestant)
+	if err != nil {
+		return nil, err
+	}
+	o = o.withDefaults()
+	return once(func() error {
+		if typed, ok := p.(peer.Typed); ok {
+			made = typed.NewTypedServer()
+		} else {
+			made = p.NewServer(o.Tools)
+		}
 		return nil
 	})
 }

@@ -64,5 +64,17 @@ func inFlight(width, n int, operation func() error) error {
 	return errors.Join(errs...)
 }
 
+// once runs an operation that is only the same work when it is done for the first time in a
+// process.
+func once(operation func() error) (Result, error) {
+	runtime.GC()
+	before := side.Used(false)
+	start := time.Now()
+	err := operation()
+	elapsed := time.Since(start)
+	spent := side.Used(false).Since(before)
+	return Result{Time: float64(elapsed), CPU: float64(spent.CPU), Allocs: spent.Mallocs, Bytes: spent.Allocated}, err
+}
+
 // here returns the usage of this process. It is for clients and servers in one process.
 func here() (side.Usage, error) { return side.Used(false), nil }
