@@ -7,12 +7,12 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"os"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/dowel-mcp/dowel/internal/polltest"
+	"github.com/dowel-mcp/dowel/internal/programtest"
 )
 
 // newLimitedVictim returns a victim with limits for clients, and a client ci, the attacker.
@@ -34,12 +34,11 @@ func (v *victim) attackerHead(line string, more ...string) string {
 // peakMemory returns the most resident memory that the victim's dowel had, in bytes.
 func (v *victim) peakMemory() (peak int64) {
 	v.t.Helper()
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", v.cmd.Process.Pid))
-	_, rest, found := strings.Cut(string(text), "VmHWM:")
-	if _, scanned := fmt.Sscan(rest, &peak); err != nil || !found || scanned != nil {
-		v.t.Fatalf("no peak memory: %v", err)
+	peak, err := programtest.PeakMemory(v.cmd.Process.Pid)
+	if err != nil {
+		v.t.Fatal(err)
 	}
-	return peak << 10
+	return peak
 }
 
 // openRequests sends a request over n connections at once. It returns the connections and the

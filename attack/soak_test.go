@@ -23,6 +23,7 @@ import (
 
 	"github.com/dowel-mcp/dowel/client"
 	"github.com/dowel-mcp/dowel/internal/polltest"
+	"github.com/dowel-mcp/dowel/internal/programtest"
 	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/dowel-mcp/dowel/transport/stdio"
 )
@@ -58,13 +59,10 @@ func (v *victim) measure() (f figures) {
 		v.t.Fatalf("the status has no figures: %d %s %v", code, text, err)
 	}
 	f.files = countDescriptors(v.cmd.Process.Pid)
-	statm, err := os.ReadFile(fmt.Sprintf("/proc/%d/statm", v.cmd.Process.Pid))
-	if err != nil {
+	var err error
+	if f.rss, err = programtest.ResidentMemory(v.cmd.Process.Pid); err != nil {
 		v.t.Fatal(err)
 	}
-	_, rest, _ := strings.Cut(string(statm), " ")
-	_, _ = fmt.Sscan(rest, &f.rss)
-	f.rss *= int64(os.Getpagesize())
 	return f
 }
 

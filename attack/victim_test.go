@@ -291,8 +291,8 @@ func (v *victim) echoFields(more ...string) []string {
 		"MCP-Protocol-Version", "2026-07-28", "Mcp-Method", "tools/call", "Mcp-Name", "every__echo"}, more...)
 }
 
-// head returns the head of a raw request with the fields of echoBody. A field replaces the one of
-// the same name.
+// head returns the head of a raw request with the fields of echoBody. A field replaces the echoBody
+// field with the same name.
 func (v *victim) head(line string, more ...string) string {
 	fields := append([]string{"Host", v.address()}, v.echoFields()...)
 	text := line + "\r\n"

@@ -37,7 +37,8 @@ func (u *user) chat(script, lines string, words ...string) {
 	}
 }
 
-// chats has two conversations: a long one with calls that work, fail and are refused, and a short one.
+// chats has two conversations: a long one with calls that work, fail and are refused, and a short
+// one.
 func (u *user) chats() {
 	u.t.Helper()
 	u.chat(`{"turns": [{"text": "It is **sunny** in Lisbon, says `+"`weather`"+`.", "usage": {"input": 812, "output": 14}}]}`, "What is the weather in Lisbon?\n", "--server", "everything")
@@ -50,8 +51,8 @@ func (u *user) chats() {
 
 const hostileWords = `<img src=x onerror=owned()> ‮evil [31mred`
 
-// The conversations are read with the mouse: one is chosen, a call unfolds, and the exact request is
-// shown with its tools. A conversation continues while it is shown.
+// The conversations are read with the mouse: one is chosen, a call unfolds, and the exact request
+// is shown with its tools. A conversation continues while it is shown.
 func TestChatByMouse(t *testing.T) {
 	u := newUser(t)
 	u.configureServers(nil)
@@ -107,7 +108,8 @@ func TestChatByKeyboard(t *testing.T) {
 	p.checkQuiet()
 }
 
-// A conversation that is hostile in each text, with 1 MiB in a result, runs nothing and is shown soon.
+// A conversation that is hostile in each text, with 1 MiB in a result, runs nothing and is shown
+// soon.
 func TestHostileChat(t *testing.T) {
 	u := newUser(t)
 	u.configureServers(nil)

@@ -66,8 +66,8 @@ func (p *tab) typeIn(selector, text string) {
 	eval[chromedp.Void](p, `(e => { e.focus(); e.value = `+string(quoted)+`; e.dispatchEvent(new Event("input", {bubbles: true})); })(document.querySelector(`+strconv.Quote(selector)+`))`)
 }
 
-// The browser and an editor change the same file: single values, the whole text and new entries. The
-// smallest span changes, secrets stay where they are, and of two changes at once none is lost.
+// The browser and an editor change the same file: single values, the whole text and new entries.
+// The smallest span changes, secrets stay where they are, and of two changes at once none is lost.
 func TestConfigEdit(t *testing.T) {
 	u := newUser(t)
 	path := filepath.Join(u.home, "dowel", "dowel.json")
@@ -169,9 +169,22 @@ func TestConfigEdit(t *testing.T) {
 	p.state("notes", "ready")
 	p.click("#rail a", "Config")
 	p.click("a.name", "notes")
+	secret := filepath.Join(u.home, "dowel", "secrets", "notes", "KEY")
+	u.write(secret, "canary\n")
+	p.click("#inspector button", "Set a value…")
+	p.typeIn("#ask-field", "env.KEY")
+	p.typeIn("#ask-value", "${file:"+secret+"}")
+	p.click("#dialog button", "Next…")
+	p.click("#dialog button", "Save")
+	p.until(`document.querySelector("#inspector").textContent.includes("env.KEY")`)
 	p.click("#inspector button", "Remove…")
 	p.sees("Removed: notes")
+	p.sees("The secrets would be removed too")
 	p.click("#dialog button", "Save")
 	expect(text)
+	p.until(`document.querySelector("#toast").textContent.includes("Removed the secrets")`)
+	if _, err := os.Stat(secret); err == nil {
+		t.Error("the secrets have outlived their server")
+	}
 	p.checkQuiet()
 }

@@ -32,9 +32,9 @@ func npmServer(t *testing.T, folder, program string, words ...string) json.RawMe
 	return text
 }
 
-// Two clients of the TypeScript SDKs, one of each era, and an agent use five servers of npm at once,
-// while two consoles follow. Each result belongs to its call, and both consoles have each operation
-// once, under its client and its server.
+// Two clients of the TypeScript SDKs, one of each era, and an agent use five servers of npm at
+// once, while two consoles follow. Each result belongs to its call, and both consoles have each
+// operation once, under its client and its server.
 func TestCrowd(t *testing.T) {
 	const rounds = 25
 	u := newUser(t)

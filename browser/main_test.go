@@ -37,7 +37,7 @@ func buildAndRun(m *testing.M) int {
 		return 1
 	}
 	defer os.RemoveAll(folder)
-	if dowelPath, err = programtest.Build(folder); err != nil {
+	if dowelPath, err = programtest.Build(folder, ".."); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}

@@ -70,7 +70,8 @@ func (p *tab) checkAccessibility(where string, l look) {
 	}
 }
 
-// checkLooks checks in every look that the page is accessible and fits into the window, and captures it.
+// checkLooks checks in every look that the page is accessible and fits into the window, and
+// captures it.
 func (p *tab) checkLooks(where string) {
 	p.t.Helper()
 	for _, l := range looks {

@@ -162,8 +162,8 @@ func isNear(a, b color.RGBA, distance int) bool {
 	return !far(a.R, b.R) && !far(a.G, b.G) && !far(a.B, b.B)
 }
 
-// reduceColors returns a picture with n of its colours: the most frequent ones that differ clearly,
-// and then those that differ less. Every other colour becomes the nearest of them.
+// reduceColors returns a picture with n of its colours. It chooses the most frequent colours that
+// differ clearly, then colours that differ less. Every other colour becomes the nearest chosen one.
 func reduceColors(full image.Image, n int) image.Image {
 	counts := map[color.RGBA]int{}
 	bounds := full.Bounds()

@@ -16,8 +16,8 @@ import (
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
-// A page that cannot run for some seconds slows nobody, and catches up: it has every message then, or
-// shows the gap. A dowel that was stopped goes on, too.
+// A page that cannot run for some seconds delays no other client. Afterwards it has every message
+// or shows the gap. A dowel that was stopped continues, too.
 func TestSleep(t *testing.T) {
 	u := newUser(t)
 	u.configureServers(map[string]json.RawMessage{"everything": json.RawMessage(`"everything"`)})

@@ -8,15 +8,15 @@ import (
 	"strings"
 )
 
-// expectations lists the scenarios of one revision that are known to be red, the checks that are
-// known to be skipped, and the scenarios in which the client is right to end with an error. Each
-// has a reason.
+// expectations lists the scenarios of one revision that are known to be red, the scenarios and the
+// checks that the suite is known to skip, and the scenarios in which the client is right to end
+// with an error. Each has a reason.
 type expectations struct {
 	rules []*rule
 }
 
 type rule struct {
-	kind     string // red, skipped or error
+	kind     string // red, unchecked, skipped or error
 	role     string
 	scenario string // may end in *
 	check    string // the name of a skipped check
@@ -31,6 +31,7 @@ func (r *rule) String() string {
 // readExpectations reads lines of the form
 //
 //	red ROLE SCENARIO: reason              it is not green yet; SCENARIO may end in *
+//	unchecked ROLE SCENARIO: reason        the suite skips each check of the scenario
 //	skipped ROLE SCENARIO CHECK: reason    CHECK is a check's name, since several share an id
 //	error client SCENARIO: reason          the client fixture is right to end with an error
 func readExpectations(path string) (*expectations, error) {
@@ -66,10 +67,10 @@ func parseRule(text string) (*rule, error) {
 	}
 	r := &rule{kind: words[0], role: words[1], scenario: words[2], check: strings.Join(words[3:], " "), reason: reason}
 	switch {
-	case r.kind == "red" && r.check == "", r.kind == "skipped" && r.check != "", r.kind == "error" && r.check == "" && r.role == "client":
+	case r.kind == "red" && r.check == "", r.kind == "unchecked" && r.check == "", r.kind == "skipped" && r.check != "", r.kind == "error" && r.check == "" && r.role == "client":
 		return r, nil
 	}
-	return nil, fmt.Errorf(`write "red ROLE SCENARIO", "skipped ROLE SCENARIO CHECK" or "error client SCENARIO" before the colon`)
+	return nil, fmt.Errorf(`write "red ROLE SCENARIO", "unchecked ROLE SCENARIO", "skipped ROLE SCENARIO CHECK" or "error client SCENARIO" before the colon`)
 }
 
 // expectedReason returns the reason of the rule that matches, or "" if none does.

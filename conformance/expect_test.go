@@ -32,11 +32,12 @@ func TestStaleRules(t *testing.T) {
 
 func TestMalformedRules(t *testing.T) {
 	for _, text := range []string{
-		"red server x",               // no reason
-		"red server x: ",             // an empty one
-		"red server: y",              // no scenario
-		"red cleint x: y",            // an unknown role
-		"red server x check: y",      // only a scenario can be red
+		"red server x",          // no reason
+		"red server x: ",        // an empty one
+		"red server: y",         // no scenario
+		"red cleint x: y",       // an unknown role
+		"red server x check: y", // only a scenario can be red
+		"unchecked server x check: y",
 		"skipped server x: y",        // no check
 		"error server x: y",          // only the client ends in a scenario
 		"error client x check: y",    // only a scenario can end with an error

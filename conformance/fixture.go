@@ -78,9 +78,9 @@ func (f *serverFixture) checkAlive() error {
 	}
 }
 
-// close ends the server as Ctrl-C does. It returns an error if the server had ended before, or if
-// its exit status is not 0.
-func (f *serverFixture) close() error {
+// stopServer ends the server as Ctrl-C does. It returns an error if the server had ended before, or
+// if its exit status is not 0.
+func (f *serverFixture) stopServer() error {
 	f.stop()
 	<-f.ended
 	if errors.Is(f.err, context.Canceled) { // the server was interrupted, and its exit status is 0

@@ -11,6 +11,8 @@ func TestJudge(t *testing.T) {
 # a comment
 red client auth/*: later
 red server whole: later too
+unchecked server empty: the suite cannot subscribe
+unchecked client alone: the suite cannot subscribe
 skipped server partly one check: it cannot happen
 error client refusing: to refuse is right
 `
@@ -34,6 +36,11 @@ error client refusing: to refuse is right
 		{"skipped, with a reason for another role", "client", "partly", ran(ok, skipped), true, false, "SKIPPED shared"},
 		{"a reason to skip excuses no failure", "server", "partly", ran(ok, check{ID: "shared", Name: "one check", Status: "FAILURE"}), true, false, "FAILURE shared"},
 		{"nothing but skipped", "server", "partly", ran(skipped), true, false, "no check succeeded"},
+		{"nothing but skipped, as listed", "server", "empty", ran(skipped, skipped), false, false, ""},
+		{"listed as unchecked, and a check runs", "server", "empty", ran(ok, skipped), true, false, "SKIPPED shared"},
+		{"listed as unchecked, and no check is there", "server", "empty", ran(), true, false, "no check succeeded"},
+		{"listed as unchecked of the other role", "client", "empty", ran(skipped), true, false, "SKIPPED shared"},
+		{"listed as unchecked, and the client failed", "client", "alone", &outcome{checks: []check{skipped}, failure: "lost"}, true, false, "SKIPPED shared"},
 		{"nothing but information", "server", "s", ran(check{Status: "INFO"}), true, false, "no check succeeded"},
 		{"no checks", "server", "s", ran(), true, false, "no check succeeded"},
 		{"did not run", "server", "s", nil, true, false, "it did not run"},

@@ -28,12 +28,14 @@ const usage = `Run the official conformance suite against dowel. It needs Go, an
   go run ./conformance -only tools_call -keep checks      one scenario, and keep the suite's results in ./checks
   go run ./conformance -json | jq -c 'select(.red)'       one JSON object per line
 
-A scenario is red if a check is a FAILURE or a WARNING, or SKIPPED without a listed reason; if no check is a SUCCESS; if it
-did not run; or if the client ended with an error or did not end. If any scenario is red, the exit status is 1.
+A scenario is red if a check is a FAILURE or a WARNING, or SKIPPED without a listed reason; if no check is a SUCCESS and
+it is not listed as unchecked; if it did not run; or if the client ended with an error or did not end. If any scenario
+is red, the exit status is 1.
 
 The file conformance/expected/REVISION.txt lists the known exceptions, one per line:
 
   red ROLE SCENARIO: reason              the scenario is not green yet; SCENARIO may end in *
+  unchecked ROLE SCENARIO: reason        the suite skips each check of the scenario
   skipped ROLE SCENARIO CHECK: reason    CHECK is the check's name, which a red line shows in parentheses
   error client SCENARIO: reason          the client is right to end with an error
 
@@ -130,7 +132,7 @@ func runAll(ctx context.Context, o options, out, progress io.Writer) (err error)
 		return err
 	}
 	if r.server != nil {
-		defer func() { err = errors.Join(err, r.server.close()) }()
+		defer func() { err = errors.Join(err, r.server.stopServer()) }()
 	}
 	var all []verdict
 	for _, role := range o.roles {

@@ -97,7 +97,7 @@ func TestServerFixture(t *testing.T) {
 	if err != nil || f.url != "http://127.0.0.1:1/mcp" || f.checkAlive() != nil {
 		t.Fatalf("%v, %v", f, err)
 	}
-	if err := f.close(); err != nil {
+	if err := f.stopServer(); err != nil {
 		t.Error(err)
 	}
 	if said, err := os.ReadFile(output); err != nil || len(said) < 200_000 {

@@ -21,7 +21,7 @@ func reportVerdicts(out io.Writer, p plan, verdicts []verdict, took time.Duratio
 		}
 		return
 	}
-	green, expected := 0, 0
+	green, expected, unchecked := 0, 0, 0
 	for _, v := range verdicts {
 		switch {
 		case v.Red:
@@ -29,14 +29,16 @@ func reportVerdicts(out io.Writer, p plan, verdicts []verdict, took time.Duratio
 			for _, reason := range v.Reasons {
 				fmt.Fprintf(out, "         %s\n", reason)
 			}
+		case v.Unchecked != "":
+			unchecked++
 		case v.Expected != "":
 			expected++
 		default:
 			green++
 		}
 	}
-	fmt.Fprintf(out, "%-6s %s: %d green, %d expected red, %d red (%.1f s)\n", p.role, p.revision, green, expected,
-		len(verdicts)-green-expected, took.Seconds())
+	fmt.Fprintf(out, "%-6s %s: %d green, %d skipped by the suite, %d expected red, %d red (%.1f s)\n", p.role, p.revision, green,
+		unchecked, expected, len(verdicts)-green-unchecked-expected, took.Seconds())
 }
 
 // reportTotal writes the table or compares it, if everything ran and nothing is red. Its error is

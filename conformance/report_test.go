@@ -13,17 +13,18 @@ func TestTable(t *testing.T) {
 		{Role: "server", Revision: "2025-11-25", Scenario: "ping", Passed: 3, Skipped: []string{"no such thing"}},
 		{Role: "server", Revision: "2026-07-28", Scenario: "ping", Passed: 4},
 		{Role: "client", Revision: "2026-07-28", Scenario: "auth/x", Passed: 1, Expected: "later", Reasons: []string{"failed"}},
+		{Role: "client", Revision: "2026-07-28", Scenario: "s", Unchecked: "it cannot subscribe"},
 	}))
 	for _, want := range []string{
-		" 1.2.3) ", "| server ping |  |  | ✓ 3 | ✓ 4 |\n", "| client auth/x |  |  |  | ○ |\n", "| server, 2025-11-25 | 1 | 0 |\n",
-		"| client, 2026-07-28 | 0 | 1 |\n", "- later (1)\n", "- no such thing (1)\n",
+		" 1.2.3) ", "| server ping |  |  | ✓ 3 | ✓ 4 |\n", "| client auth/x |  |  |  | ○ |\n", "| server, 2025-11-25 | 1 | 0 | 0 |\n",
+		"| client, 2026-07-28 | 0 | 1 | 1 |\n", "| client s |  |  |  | – |\n", "- s: it cannot subscribe (1)\n", "- later (1)\n", "- no such thing (1)\n",
 	} {
 		if !strings.Contains(table, want) {
 			t.Errorf("%q is not in the table:\n%s", want, table)
 		}
 	}
-	if got := string(tableOf("1", nil)); strings.Count(got, "- none\n") != 2 {
-		t.Errorf("want \"- none\" under both headings:\n%s", got)
+	if got := string(tableOf("1", nil)); strings.Count(got, "- none\n") != 3 {
+		t.Errorf("want \"- none\" under all headings:\n%s", got)
 	}
 }
 
@@ -62,11 +63,12 @@ func TestReport(t *testing.T) {
 		{Role: "client", Revision: "2025-11-25", Scenario: "a", Passed: 1},
 		{Role: "client", Revision: "2025-11-25", Scenario: "b", Red: true, Reasons: []string{"broken", "twice"}},
 		{Role: "client", Revision: "2025-11-25", Scenario: "c", Expected: "later", Reasons: []string{"broken"}},
+		{Role: "client", Revision: "2025-11-25", Scenario: "d", Unchecked: "it cannot subscribe"},
 	}
 	var text, lines strings.Builder
 	p := plan{role: "client", revision: "2025-11-25"}
 	reportVerdicts(&text, p, all, 1500*time.Millisecond, false)
-	const want = "  RED  b\n         broken\n         twice\nclient 2025-11-25: 1 green, 1 expected red, 1 red (1.5 s)\n"
+	const want = "  RED  b\n         broken\n         twice\nclient 2025-11-25: 1 green, 1 skipped by the suite, 1 expected red, 1 red (1.5 s)\n"
 	if text.String() != want {
 		t.Errorf("%s", text.String())
 	}
@@ -74,6 +76,7 @@ func TestReport(t *testing.T) {
 	const wantLines = `{"role":"client","revision":"2025-11-25","scenario":"a","red":false,"passed":1}
 {"role":"client","revision":"2025-11-25","scenario":"b","red":true,"passed":0,"reasons":["broken","twice"]}
 {"role":"client","revision":"2025-11-25","scenario":"c","red":false,"passed":0,"expected":"later","reasons":["broken"]}
+{"role":"client","revision":"2025-11-25","scenario":"d","red":false,"passed":0,"unchecked":"it cannot subscribe"}
 `
 	if lines.String() != wantLines {
 		t.Errorf("%s", lines.String())

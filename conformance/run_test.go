@@ -13,7 +13,7 @@ import (
 	"go.uber.org/goleak"
 )
 
-// TestMain lets the test program stand in for Node with the suite, and for the server fixture.
+// TestMain lets the test program take the place of Node with the suite, and of the server fixture.
 func TestMain(m *testing.M) {
 	if as := os.Getenv("CONFORMANCE_STAND_IN"); as != "" {
 		os.Exit(standIn(as))

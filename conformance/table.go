@@ -32,28 +32,37 @@ wire: to a server, nearly all of them offer 2025-11-25.
 		}
 		return []string{v.Expected}
 	})
+	b.WriteString("\nScenarios of which the suite skips each check:\n\n")
+	writeGrouped(&b, all, func(v verdict) []string {
+		if v.Unchecked == "" {
+			return nil
+		}
+		return []string{v.Scenario + ": " + v.Unchecked}
+	})
 	b.WriteString("\nSkipped checks:\n\n")
 	writeGrouped(&b, all, func(v verdict) []string { return v.Skipped })
-	b.WriteString("\n✓ passed, with the number of checks; ○ not yet; empty if the revision does not have the scenario.\n\n")
+	b.WriteString("\n✓ passed, with the number of checks; ○ not yet; – skipped by the suite; empty if the revision does not have the scenario.\n\n")
 	writeCells(&b, all)
 	return b.Bytes()
 }
 
 func writeCounts(b *bytes.Buffer, all []verdict) {
-	b.WriteString("| scenarios | passed | not yet |\n|---|---|---|\n")
+	b.WriteString("| scenarios | passed | not yet | skipped by the suite |\n|---|---|---|---|\n")
 	for _, role := range roles {
 		for _, revision := range revisions {
-			green, expected := 0, 0
+			green, expected, unchecked := 0, 0, 0
 			for _, v := range all {
 				switch {
 				case v.Role != role || v.Revision != revision:
+				case v.Unchecked != "":
+					unchecked++
 				case v.Expected == "":
 					green++
 				default:
 					expected++
 				}
 			}
-			fmt.Fprintf(b, "| %s, %s | %d | %d |\n", role, revision, green, expected)
+			fmt.Fprintf(b, "| %s, %s | %d | %d | %d |\n", role, revision, green, expected, unchecked)
 		}
 	}
 }
@@ -81,7 +90,12 @@ func writeCells(b *bytes.Buffer, all []verdict) {
 		if rows[name] == nil {
 			rows[name] = map[string]string{}
 		}
-		if rows[name][v.Revision] = "○"; v.Expected == "" {
+		switch {
+		case v.Unchecked != "":
+			rows[name][v.Revision] = "–"
+		case v.Expected != "":
+			rows[name][v.Revision] = "○"
+		default:
 			rows[name][v.Revision] = fmt.Sprintf("✓ %d", v.Passed)
 		}
 	}

@@ -106,8 +106,8 @@ func (c *chatTerminal) typeText(text string) {
 	}
 }
 
-// Every server becomes ready and is called in one conversation, with an approval, a form and a stop,
-// at three sizes and in both themes.
+// Every server becomes ready and is called in one conversation, with an approval, a form and a
+// stop, at three sizes and in both themes.
 func TestChatWithFiveServers(t *testing.T) {
 	for _, tt := range []struct {
 		width, lines int

@@ -17,8 +17,8 @@ import (
 	"github.com/dowel-mcp/dowel/internal/npxcache"
 )
 
-// popularServers are servers from npm that many people use, with what they need to list their tools.
-// None of them needs an account for that. The versions are those of the day, as for a user.
+// popularServers are servers from npm that many people use, with what they need to list their
+// tools. None of them needs an account for that. The newest versions run, as for a user.
 var popularServers = map[string]struct {
 	args []string
 	env  map[string]string
@@ -48,8 +48,8 @@ var popularServers = map[string]struct {
 // coldLimit bounds the installs of all servers.
 const coldLimit = 15 * time.Minute
 
-// TestColdServers starts 20 popular servers at once with one dowel up and an empty npm cache. All of
-// them list their tools, and no install leaves a broken folder in the cache.
+// TestColdServers starts 20 popular servers at once with one dowel up and an empty npm cache. All
+// of them list their tools, and no install leaves a broken folder in the cache.
 func TestColdServers(t *testing.T) {
 	folder := t.TempDir()
 	cache := filepath.Join(folder, "npm")

@@ -23,6 +23,8 @@ var binaries = map[string]*binary{
 	"dowel":        {folder: "..", pkg: "./cmd/dowel"},
 	"gosdk-server": {folder: ".", pkg: "./peers/gosdk-server"},
 	"gosdk-client": {folder: ".", pkg: "./peers/gosdk-client"},
+	"gosdk-resume": {folder: ".", pkg: "./peers/gosdk-resume"},
+	"gosdk-tasks":  {folder: ".", pkg: "./peers/gosdk-tasks"},
 	"mcpgo-server": {folder: ".", pkg: "./peers/mcpgo-server"},
 	"mcpgo-client": {folder: ".", pkg: "./peers/mcpgo-client"},
 	"dowel-client": {folder: ".", pkg: "./peers/dowel-client"},

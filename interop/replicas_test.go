@@ -11,12 +11,14 @@ import (
 	"time"
 
 	"github.com/dowel-mcp/dowel/client"
+	"github.com/dowel-mcp/dowel/cluster"
 	"github.com/dowel-mcp/dowel/internal/natstest"
 	"github.com/dowel-mcp/dowel/internal/polltest"
+	"github.com/dowel-mcp/dowel/server"
 )
 
-// nginxConfig has nginx's default settings for streams, which give each request to the next replica. It adds the
-// token, because the clients have none, and names the replica in each answer.
+// nginxConfig has nginx's default settings for streams, which give each request to the next
+// replica. It adds the token, because the clients have none, and names the replica in each answer.
 const nginxConfig = `daemon off;
 master_process off;
 pid DIR/pid;
@@ -43,13 +45,13 @@ http {
 }
 `
 
-// startReplicas starts three processes of dowel up --cluster in front of one server with all features and one with
-// tasks, and nginx in front of the three. It returns the URL of nginx.
+// startReplicas starts three processes of dowel up --cluster in front of one server with all
+// features and one with tasks, and nginx in front of the three. It returns the URL of nginx.
 func startReplicas(t *testing.T) string {
 	t.Helper()
 	nats := natstest.Start(t, nil).ClientURL() + "/nginx"
 	every := startService(t, dowelService(t)).urlOf("/mcp")
-	tasks := serveHTTP(t, tasksServer(t))
+	tasks := serveHTTP(t, tasksServer(t, nil))
 	var servers []string
 	for range 3 {
 		home := t.TempDir()
@@ -67,20 +69,29 @@ func startReplicas(t *testing.T) string {
 			}
 			return append(words, binaryPath(t, "dowel"), "up", "--http", port, "--cluster", nats)
 		})
-		servers = append(servers, "server 127.0.0.1:"+r.port+";")
+		servers = append(servers, "127.0.0.1:"+r.port)
 	}
-	front := startService(t, func(port string) []string {
-		dir := t.TempDir()
-		text := strings.NewReplacer("DIR", dir, "PORT", port, "SERVERS", strings.Join(servers, " ")).Replace(nginxConfig)
+	front := startNginx(t, servers)
+	for range 3 {
+		awaitReplica(t, front+"/mcp/every")
+	}
+	return front
+}
+
+// startNginx starts nginx in front of servers at addresses, and returns its URL.
+func startNginx(t *testing.T, addresses []string) string {
+	t.Helper()
+	return startService(t, func(port string) []string {
+		dir, servers := t.TempDir(), ""
+		for _, address := range addresses {
+			servers += "server " + address + "; "
+		}
+		text := strings.NewReplacer("DIR", dir, "PORT", port, "SERVERS", servers).Replace(nginxConfig)
 		if err := os.WriteFile(dir+"/nginx.conf", []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
 		return []string{nginxPath(t), "-c", dir + "/nginx.conf", "-p", dir}
-	})
-	for range 3 {
-		awaitReplica(t, front.urlOf("/mcp/every"))
-	}
-	return front.urlOf("")
+	}).urlOf("")
 }
 
 func nginxPath(t *testing.T) string {
@@ -110,9 +121,9 @@ func awaitReplica(t *testing.T, url string) {
 	})
 }
 
-// The clients of the SDKs do everything through nginx that they do with one server: they answer questions,
-// subscribe and use tasks, and each request may reach another replica. They run one after the other, because they
-// share a server.
+// The clients of the SDKs do everything through nginx that they do with one server: they answer
+// questions, subscribe and use tasks, and each request may reach another replica. They run one
+// after the other, because they share a server.
 func TestReplicasBehindNginx(t *testing.T) {
 	t.Parallel()
 	began := time.Now()
@@ -125,8 +136,35 @@ func TestReplicasBehindNginx(t *testing.T) {
 		t.Run(name, func(t *testing.T) { runClient(t, append(words, url+"/mcp/every")...) })
 	}
 	t.Run("tasks", func(t *testing.T) { runClient(t, "node", scriptPath(t, "tasks-client.mjs"), url+"/mcp", "tasks__") })
+	t.Run("tasks v2", func(t *testing.T) { runClient(t, "node", scriptPath(t, "tasks-client-v2.mjs"), url+"/mcp", "tasks__") })
 	for _, sdk := range []string{"v1", "v2"} {
 		t.Run("resume "+sdk, func(t *testing.T) { runClient(t, "node", scriptPath(t, "resume.mjs"), sdk, url+"/mcp/every") })
 	}
+	t.Run("resume Go SDK", func(t *testing.T) { runClient(t, binaryPath(t, "gosdk-resume"), url+"/mcp/every") })
+	for _, revision := range []string{modernRevision, "2025-11-25"} {
+		t.Run("tasks Go SDK "+revision, func(t *testing.T) { runClient(t, binaryPath(t, "gosdk-tasks"), revision, url+"/mcp", "tasks__") })
+	}
 	t.Logf("all clients took %v", time.Since(began))
+}
+
+// The servers of a library user are replicas too: three of them behind nginx have the same tasks.
+func TestLibraryReplicasBehindNginx(t *testing.T) {
+	t.Parallel()
+	nats := natstest.Start(t, nil).ClientURL() + "/library"
+	var addresses []string
+	for range 3 {
+		c, err := cluster.Open(t.Context(), nats, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { c.Close() })
+		at := serveHTTP(t, tasksServer(t, &server.Options{Keys: c.Keys()}))
+		addresses = append(addresses, strings.TrimPrefix(at, "http://"))
+	}
+	url := startNginx(t, addresses)
+	t.Run("tasks", func(t *testing.T) { runClient(t, "node", scriptPath(t, "tasks-client.mjs"), url+"/mcp") })
+	t.Run("tasks v2", func(t *testing.T) { runClient(t, "node", scriptPath(t, "tasks-client-v2.mjs"), url+"/mcp") })
+	for _, revision := range []string{modernRevision, "2025-11-25"} {
+		t.Run("tasks Go SDK "+revision, func(t *testing.T) { runClient(t, binaryPath(t, "gosdk-tasks"), revision, url+"/mcp") })
+	}
 }

@@ -18,8 +18,8 @@ import (
 )
 
 // tasksServer has the tools of node/tasks-server.mjs.
-func tasksServer(t *testing.T) *server.Server {
-	s := server.New("tasks", "1", nil)
+func tasksServer(t *testing.T, opts *server.Options) *server.Server {
+	s := server.New("tasks", "1", opts)
 	t.Cleanup(func() { s.Close() })
 	must := server.ToolOptions{Task: server.TaskOptions{Mode: server.TaskMust, Poll: 50 * time.Millisecond}}
 	server.Tool(s, "slow", "", func(ctx context.Context, _ struct{}) (string, error) {
@@ -49,7 +49,7 @@ func serveHTTP(t *testing.T, h mcp.Handler) (url string) {
 // The TypeScript SDK v1 uses the experimental tasks of a dowel server.
 func TestTasksClientOfDowel(t *testing.T) {
 	t.Parallel()
-	runClient(t, "node", scriptPath(t, "tasks-client.mjs"), serveHTTP(t, tasksServer(t)))
+	runClient(t, "node", scriptPath(t, "tasks-client.mjs"), serveHTTP(t, tasksServer(t, nil)))
 }
 
 // The TypeScript SDK v1 uses tasks of upstreams of both eras through the gateway.
@@ -60,7 +60,7 @@ func TestTasksClientOfGateway(t *testing.T) {
 			t.Parallel()
 			h := hub.New(nil)
 			t.Cleanup(func() { h.Close() })
-			up := hub.Definition{Name: "up", Target: tasksServer(t), Options: client.Options{Wire: client.Wire{Revision: revision}}}
+			up := hub.Definition{Name: "up", Target: tasksServer(t, nil), Options: client.Options{Wire: client.Wire{Revision: revision}}}
 			h.Apply([]hub.Definition{up}, "the test begins")
 			g := gateway.New(h, nil)
 			t.Cleanup(func() { g.Close() })

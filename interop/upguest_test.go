@@ -111,6 +111,22 @@ func (g *guest) callWith(ctx context.Context, c toolCall, progress func(float64)
 	return string(text), err
 }
 
+// unclearAsker is in the refusal of a question that several clients of a legacy server may have
+// caused. All clients of these tests cancel a call, and on a busy machine another call of the
+// server may ask at that moment. Then a client calls again, as a user would.
+const unclearAsker = "it is not clear which client to ask"
+
+// ask makes a call that asks.
+func (g *guest) ask(c toolCall) (got string, err error) {
+	for until := time.Now().Add(runLimit); time.Now().Before(until); {
+		if got, err = g.call(c, nil); !strings.Contains(got, unclearAsker) {
+			break
+		}
+		g.t.Logf("%s: %s", c.Tool, got)
+	}
+	return got, err
+}
+
 // checkLists checks that the lists contain all wanted items.
 func (g *guest) checkLists(want expected) {
 	g.t.Helper()
@@ -176,7 +192,7 @@ func useResident(t *testing.T, url, revision string, want expected) {
 		cancel()
 	}
 	for _, c := range want.Asks {
-		if got, err := g.call(c, nil); err != nil || !strings.Contains(got, g.name) {
+		if got, err := g.ask(c); err != nil || !strings.Contains(got, g.name) {
 			t.Errorf("%s: %s, %v, want the answer of %s in it", c.Tool, got, err, g.name)
 		}
 	}

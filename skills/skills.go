@@ -15,9 +15,9 @@
 //	text, err := skill.Read(ctx, c, "SKILL.md")
 //	form, err := skill.Read(ctx, c, "references/FORMS.md")
 //
-// Each file is compared with the digest and the size in the skill's entry, and SKILL.md with its
-// frontmatter. The entry comes from the server that sends the files. So a verified file is the one
-// that the entry describes, and still text of a stranger.
+// A read compares each file with the digest and the size in the skill's entry, and SKILL.md with
+// the entry's frontmatter. The server that sends the files also sends the entry. So a verified file
+// is what the server has announced, but its text may be malicious.
 package skills
 
 import (
@@ -32,10 +32,10 @@ import (
 	"github.com/dowel-mcp/dowel/server"
 )
 
-// Serve serves the skills in a folder on s: each folder in it, in any depth, with a valid SKILL.md
-// and the name that SKILL.md says. s then declares the extension. The folder must exist. It is read
-// anew for each request, so changes count at once; while clients listen, s tells them about
-// changes.
+// Serve serves the skills in a folder on s: each folder in it, in any depth, that has a
+// valid SKILL.md and the name in SKILL.md. s then declares the extension. The folder must
+// exist. Each request reads it again, so changes count at once. While clients listen, s
+// tells them about changes.
 //
 // A skill has at most 512 files with together 16 MiB. Names that begin with a dot, symbolic links,
 // pipes and devices are left out, and no path leads out of the folder. The default logger of
@@ -52,7 +52,7 @@ func Serve(s *server.Server, dir string) (stop func(), err error) {
 	return func() { _ = folder.Close() }, nil
 }
 
-// ErrUnverified is the error for a file that is not the one in the entry of its skill, and for an
+// ErrUnverified is the error for a file that differs from the entry of its skill, and for an
 // invalid entry. If the skill may have changed since the entry was sent, [Get] returns the new one.
 var ErrUnverified = skills.ErrUnverified
 

@@ -90,7 +90,7 @@ export async function refused(promise, codes, what) {
 export async function until(probe, limit, what) {
     const end = Date.now() + limit;
     for (;;) {
-        const value = probe();
+        const value = await probe();
         if (value) return value;
         if (Date.now() > end) throw new Error(`${what}: did not arrive within ${limit} ms`);
         await pause(10);

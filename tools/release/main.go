@@ -4,8 +4,8 @@
 //     completions and man pages
 //   - a software bill of materials (CycloneDX) for each binary
 //   - the programs of the module servers, in the same archives
-//   - npm packages: dowel and @dowel-mcp/servers, and for each of both one package with the binaries of
-//     each platform
+//   - npm packages: dowel and @dowel-mcp/servers, and for each of both one package with the
+//     binaries of each platform
 //   - checksums.txt with the SHA-256 of each file above
 //
 // It publishes nothing. Two builds of the same commit with the same Go produce the same archives.

@@ -75,6 +75,9 @@ func (r *release) build(ctx context.Context, platforms []string) error {
 			return fmt.Errorf("%s: %w", t, err)
 		}
 	}
+	if err := r.checkEngine(ctx, targets[0], scratch); err != nil {
+		return err
+	}
 	if err := r.writeNPM(ctx, targets, filepath.Join(scratch, "npm")); err != nil {
 		return fmt.Errorf("npm packages: %w", err)
 	}
@@ -161,13 +164,15 @@ const maxBinary = 46_000_000
 
 func megabytes(info os.FileInfo) float64 { return float64(info.Size()) / 1e6 }
 
-func (r *release) compile(ctx context.Context, t target) error {
+// compile builds the stripped binary of a platform. flags are more flags of go build.
+func (r *release) compile(ctx context.Context, t target, flags ...string) error {
 	binary, err := filepath.Abs(t.binary)
 	if err != nil {
 		return err
 	}
 	env := []string{"GOOS=" + t.goos, "GOARCH=" + t.goarch, "CGO_ENABLED=0"}
-	_, err = r.output(ctx, env, "go", "build", "-trimpath", "-ldflags", "-s -w -X github.com/dowel-mcp/dowel/internal/version.release="+r.version, "-o", binary, "./cmd/dowel")
+	args := append([]string{"build", "-trimpath", "-ldflags", "-s -w -X github.com/dowel-mcp/dowel/internal/version.release=" + r.version, "-o", binary}, flags...)
+	_, err = r.output(ctx, env, "go", append(args, "./cmd/dowel")...)
 	return err
 }
 
