@@ -7,13 +7,15 @@ MAKEFLAGS += --no-print-directory
 
 # A count, not a time: the fuzzer's own deadline is now and then reported as a failure of the target.
 FUZZTIME ?= 40000x
-# A release has a binary for each platform. The archives stage of make test builds all of them.
+# A release has a binary for each platform. The archives stage of make test builds one for each system, so that each
+# architecture occurs once: no file of the module is for one architecture only.
 PLATFORMS := linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64
+TEST_PLATFORMS := linux/amd64 darwin/arm64 windows/amd64
 # The packages of the unit stages: make unit PACKAGES=./hub
 PACKAGES ?= ./...
 STAGES := check vet unit allocations mutate-sample fuzz archives attack chaos-short browser interop servers conformance
 
-.PHONY: test long check vet unit unit-busy unit-single allocations mutate mutate-sample fuzz archives release attack attack-long chaos chaos-short chat-long task-kills browser browser-deps console-shots refused interop interop-deps windows cold servers conformance conformance-deps redis nginx postgres xvfb bubblewrap keyring bench floor build clean help
+.PHONY: test long check vet unit unit-busy unit-single allocations mutate mutate-sample fuzz archives release attack attack-long chaos chaos-short chat-long task-kills browser browser-deps console-shots refused interop interop-deps windows cold servers conformance conformance-deps redis nginx postgres xvfb bubblewrap keyring bench scale floor build clean help
 
 test: ## everything: all stages run, also after a failure
 	@go run ./internal/testall $(STAGES)
@@ -40,7 +42,7 @@ check: bin/golangci-lint ## formatting, tidy modules and lint
 	bin/golangci-lint run
 
 # go vet type-checks whole packages. On other systems only the packages that have files of their own for a system differ;
-# the archives stage compiles the program for every platform.
+# the archives stage compiles the program for each system.
 vet: ## go vet: everything on Linux, and what differs on macOS and Windows
 	@go vet ./...
 	for system in darwin windows; do
@@ -112,9 +114,11 @@ fuzz: ## each fuzz target for $(FUZZTIME)
 	done < <(grep -roE '^func Fuzz\w+' --include='*_test.go' . | grep -vE '^./(attack|chaos|browser|interop|bench|servers)/' | sed -E 's#/[^/]*:func # #' | sort -u)
 	[ -z "$$failed" ]
 
-# The servers need minutes for each platform. make release builds them for all.
+# Each platform takes minutes, most of them for the servers. make release builds everything for all platforms.
 archives: bin/gotestsum ## what a release ships, in dist/: archives, checksums, SBOM, completions, man pages, npm packages; npx is tried
-	@cd tools && go run ./release -platforms "$(PLATFORMS)" -servers "$$(go env GOOS)/$$(go env GOARCH)" ../dist
+	@host=$$(go env GOOS)/$$(go env GOARCH)
+	platforms=$$(printf '%s\n' $$host $(TEST_PLATFORMS) | awk '!seen[$$0]++' | xargs)
+	cd tools && go run ./release -platforms "$$platforms" -servers $$host ../dist
 	../bin/gotestsum --format testname --jsonfile "$${DOWEL_TEST_EVENTS:-$$(mktemp -d)}/archives.json" -- ./release
 
 release: bin/gotestsum ## the same, and how long the first go run takes with empty caches
@@ -137,12 +141,12 @@ chaos-short: bin/gotestsum
 	@cd chaos && ../bin/gotestsum --format testname --jsonfile "$${DOWEL_TEST_EVENTS:-$$(mktemp -d)}/chaos.json" -- -count=1 -timeout 10m ./...
 
 chaos: ## 30 minutes of faults of three replicas, with one NATS server and with three; the histories are checked. CHAOS='-seed 7 -nodes 3' for another run
-	@cd chaos && go test -v -count=1 -timeout 2h -run TestReplicasUnderFaults . -for 15m -nodes 1,3 -strict -faults kill,kill,stop,cut,slow,cut-store,slow-store,kill-store $(CHAOS)
+	@cd chaos && go test -v -count=1 -timeout 2h -run TestReplicasUnderFaults . -for 15m -strict $(CHAOS)
 
-# Random keys on the full screen of dowel chat. DOWEL_RANDOM_KEYS changes the time.
 task-kills: ## a process with stored tasks is killed 200 times under load
 	@DOWEL_TASK_KILLS=$${DOWEL_TASK_KILLS:-200} go test -v -timeout 2h -count=1 -run TestKilledProcessLosesNothing ./internal/taskengine
 
+# Random keys on the full screen of dowel chat. DOWEL_RANDOM_KEYS changes the time.
 chat-long: bin/gotestsum ## 30 minutes of random keys in the chat; goroutines and heap are compared at the end
 	@export DOWEL_RANDOM_KEYS=$${DOWEL_RANDOM_KEYS:-30m}
 	bin/gotestsum --format testname --jsonfile "$${DOWEL_TEST_EVENTS:-$$(mktemp -d)}/chat-long.json" -- -v -timeout 1h -count=1 -run TestScreenRandomKeys ./internal/tui/screen
@@ -234,6 +238,9 @@ bubblewrap:
 bench: browser-deps ## dowel compared with other implementations and a floor, and the console's budgets: writes docs/performance.md in about half an hour. BENCH='-only ^call/memory' for less
 	@cd bench && go run . -o ../docs/performance.md -svg ../docs/performance.svg $(BENCH)
 	[ -n "$(BENCH)" ] || (cd ../browser && go test -count=1 -tags budgets -run TestBudgets . -budgets ../docs/performance.md)
+
+scale: ## what sessions, subscriptions, tasks and replicas cost: writes docs/scale.md in about ten minutes, on a machine that does nothing else. SCALE='-sizes 0.1' for less
+	@cd bench && go run ./scale -o ../docs/scale.md $(SCALE)
 
 floor: ## dowel beside its floor alone, as ratios
 	@go test -run '^$$' -bench . -benchmem ./mcptest/... ./auth/...

@@ -5,14 +5,20 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/dowel-mcp/dowel/client"
+	"github.com/dowel-mcp/dowel/internal/natstest"
 	"github.com/dowel-mcp/dowel/mcp"
 )
 
@@ -38,9 +44,9 @@ func testContext(t *testing.T) context.Context {
 }
 
 // startWeb starts an example that serves HTTP and returns the URL that it prints.
-func startWeb(t *testing.T, ctx context.Context, name string) string {
+func startWeb(t *testing.T, ctx context.Context, name string, args ...string) string {
 	t.Helper()
-	program := exec.CommandContext(ctx, buildExample(t, name), "-http", "127.0.0.1:0")
+	program := exec.CommandContext(ctx, buildExample(t, name), append(args, "-http", "127.0.0.1:0")...)
 	stdout, err := program.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -157,5 +163,40 @@ func TestOnegate(t *testing.T) {
 		t.Error(err)
 	} else if _, err := time.Parse(time.RFC3339, now); err != nil {
 		t.Error(err)
+	}
+}
+
+// Two processes behind a balancer, which gives each request to the other one than the request
+// before.
+func TestReplicas(t *testing.T) {
+	ctx := testContext(t)
+	nats := natstest.Start(t, nil).ClientURL() + "/coffee"
+	one, two := startWeb(t, ctx, "replicas", "-nats", nats), startWeb(t, ctx, "replicas", "-nats", nats)
+	var turn atomic.Int64
+	front := httptest.NewServer(&httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) {
+		to, err := url.Parse(one)
+		if turn.Add(1)%2 == 0 {
+			to, err = url.Parse(two)
+		}
+		if err != nil {
+			panic(err)
+		}
+		r.Out.URL.Scheme, r.Out.URL.Host = to.Scheme, to.Host
+	}})
+	t.Cleanup(func() { front.CloseClientConnections(); front.Close(); http.DefaultClient.CloseIdleConnections() })
+	for _, revision := range []mcp.Revision{mcp.Revision20251125, mcp.LatestRevision} {
+		c := dialServer(t, ctx, front.URL+"/mcp", &client.Options{Wire: client.Wire{Revision: revision}, Answers: client.Answers{
+			Elicit: func(context.Context, *client.ElicitRequest) (*mcp.ElicitResult, error) {
+				return &mcp.ElicitResult{Action: mcp.ElicitAccept, Content: json.RawMessage(`{"value":"large"}`)}, nil
+			},
+		}})
+		for range 3 {
+			if text, err := client.Call[string](ctx, c, "order", nil); err != nil || !strings.HasPrefix(text, "A large coffee from process ") {
+				t.Errorf("%s: order: %q, %v", revision, text, err)
+			}
+		}
+		if text, err := client.Call[string](ctx, c, "brew", nil); err != nil || text != "The coffee is ready." {
+			t.Errorf("%s: brew: %q, %v", revision, text, err)
+		}
 	}
 }
