@@ -4,6 +4,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 )
 
 // Set is the user's whole configuration: dowel's own files and the project's .mcp.json.
@@ -31,6 +32,8 @@ type Set struct {
 	// Variables are used by [Set.Explain] and [Set.Check]. They come from the options; the caller
 	// may replace its functions.
 	Variables Variables
+	// LoadedAt is when Load had read the files.
+	LoadedAt time.Time
 }
 
 // Shadow is an entry that does not count. By is the entry that wins.
@@ -48,6 +51,7 @@ func Load(o Options) *Set {
 		set.addFile(readFile(p.Place, p.dialect, o))
 	}
 	set.chooseDefaultModel()
+	set.LoadedAt = time.Now()
 	return set
 }
 

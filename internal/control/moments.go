@@ -69,7 +69,8 @@ func (m *Moments) Follow(ctx context.Context, d Running) {
 			if d.configSet() == loaded {
 				continue
 			}
-			loaded, since = d.configSet(), time.Now().Add(-configInterval)
+			loaded = d.configSet()
+			since = loaded.LoadedAt
 		}
 		m.keep(d, since)
 		select {

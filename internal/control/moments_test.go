@@ -3,6 +3,7 @@ package control_test
 import (
 	"context"
 	"net/url"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -10,10 +11,25 @@ import (
 	"github.com/dowel-mcp/dowel/gateway"
 	"github.com/dowel-mcp/dowel/hub"
 	"github.com/dowel-mcp/dowel/internal/builtin/everything"
+	"github.com/dowel-mcp/dowel/internal/config"
 	"github.com/dowel-mcp/dowel/internal/control"
 	"github.com/dowel-mcp/dowel/internal/polltest"
 	"github.com/dowel-mcp/dowel/mcp"
 )
+
+// followMoments keeps the moments of running until end is called, or until running.Life ends.
+func followMoments(running control.Running) (end func()) {
+	ctx, cancel := context.WithCancel(running.Life)
+	followed := make(chan struct{})
+	go func() {
+		defer close(followed)
+		running.Moments.Follow(ctx, running)
+	}()
+	return func() {
+		cancel()
+		<-followed
+	}
+}
 
 // The API shows servers, items and questions as of an earlier moment, also after they have changed.
 func TestMoments(t *testing.T) {
@@ -26,14 +42,10 @@ func TestMoments(t *testing.T) {
 	})
 	running := control.Running{Life: life, Controller: &controller{h, nil}, Hub: h, Calls: calls, Moments: &control.Moments{}}
 	api := control.ConsoleAPI(running)
-	followed := make(chan struct{})
-	go func() {
-		defer close(followed)
-		running.Moments.Follow(life, running)
-	}()
+	endFollowing := followMoments(running)
 	t.Cleanup(func() {
 		end()
-		<-followed
+		endFollowing()
 		calls.Close()
 		g.Close()
 		h.Close()
@@ -95,5 +107,35 @@ func TestMoments(t *testing.T) {
 		if answer := askAPI[map[string]any](t, api, "GET", wrong, ""); answer["error"] == nil {
 			t.Errorf("%s: %v", wrong, answer)
 		}
+	}
+}
+
+// A configuration counts from when it was loaded, so an earlier moment does not show it.
+func TestMomentOfNewConfiguration(t *testing.T) {
+	t.Parallel()
+	h := hub.New(nil)
+	var loaded atomic.Pointer[config.Set]
+	loaded.Store(&config.Set{LoadedAt: time.Now()})
+	running := control.Running{Life: t.Context(), Controller: &controller{h, nil}, Hub: h, Config: loaded.Load, Moments: &control.Moments{}}
+	api := control.ConsoleAPI(running)
+	endFollowing := followMoments(running)
+	t.Cleanup(func() {
+		endFollowing()
+		h.Close()
+	})
+	var times []time.Time
+	awaitMoments := func(n int) {
+		t.Helper()
+		polltest.Until(t, "a moment more", func() bool {
+			times = askAPI[struct{ Times []time.Time }](t, api, "GET", "/v1/moments", "").Times
+			return len(times) >= n
+		})
+	}
+	awaitMoments(1)
+	next := &config.Set{LoadedAt: time.Now()}
+	loaded.Store(next)
+	awaitMoments(2)
+	if got := times[1]; !got.Equal(next.LoadedAt) {
+		t.Errorf("the moment begins %v before the configuration was loaded", next.LoadedAt.Sub(got))
 	}
 }
