@@ -3,6 +3,7 @@ package doctor
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -104,6 +105,25 @@ func TestServerThatDies(t *testing.T) {
 			checkContains(t, s.Detail, test.summary)
 			checkContains(t, s.Advice, test.advice)
 		})
+	}
+}
+
+// A process that ends before the first frame is sent has ended within its first second.
+func TestServerThatDiesBeforeFirstFrame(t *testing.T) {
+	var all []Step
+	w := newExamination(t.Context(), Server{Target: stdio.Command{Path: "server"}}, func(s Step) bool {
+		all = append(all, s)
+		return true
+	})
+	w.startWatch = time.Minute
+	d := &pendingDial{done: make(chan struct{}), err: fmt.Errorf("dial server: %w", &stdio.ExitError{Command: "server"})}
+	close(d.done)
+	if !w.watchStart(d) {
+		t.Fatal("the examination stops before it reports the failure")
+	}
+	w.reportFailure(d.err)
+	if got, want := joinNames(all), "start > first second(failed)"; got != want {
+		t.Errorf("the steps are %s, want %s", got, want)
 	}
 }
 
