@@ -24,9 +24,10 @@ import (
 // opLimit bounds each operation. None that the cluster handles well comes near it.
 const opLimit = time.Minute
 
-// afterOrphan is how long a client asks for its task after the limit for an orphan. Then it cancels
-// the task.
-const afterOrphan = 5 * time.Second
+// patience is how long a client asks for its task before it cancels it: 5 s longer than decision 30
+// allows for the takeover of a task. A longer wait would keep a call at the legacy server open, and
+// its questions would hold up those of other clients until their operations time out.
+const patience = leaseLife + 10*time.Second
 
 var jobs atomic.Int64
 
@@ -339,7 +340,7 @@ func (c *cluster) useTask(ctx context.Context, one, thief *client.Client, url, n
 		if wait(ctx, time.Duration(20+random.IntN(150))*time.Millisecond) != nil {
 			return
 		}
-		if cancelAfter < 0 && time.Since(begun) > c.h.Limits.Orphan+afterOrphan || until() && kind == "waits" && polls > cancelAfter {
+		if cancelAfter < 0 && time.Since(begun) > patience || until() && kind == "waits" && polls > cancelAfter {
 			cancelAfter = polls + 1
 		}
 	}

@@ -84,7 +84,7 @@ func (c *cluster) useLegacyTask(ctx context.Context, one *legacyClient, tool tas
 		if wait(ctx, time.Duration(50+random.IntN(150))*time.Millisecond) != nil {
 			return ctx.Err()
 		}
-		if cancelAfter < 0 && time.Since(begun) > c.h.Limits.Orphan+afterOrphan || until() && kind == "waits" && polls > cancelAfter {
+		if cancelAfter < 0 && time.Since(begun) > patience || until() && kind == "waits" && polls > cancelAfter {
 			cancelAfter = polls + 1
 		}
 	}
