@@ -106,7 +106,7 @@ func (ss *session) serveTask(c *call) (*mcp.Result, error) {
 	if !ok {
 		return nil, mcp.InvalidParams("%s needs params.taskId, a string", c.req.Method)
 	}
-	task, err := ss.getTask(c, id)
+	task, err := ss.getTask(c.ctx, c, id)
 	if err != nil {
 		return nil, err
 	}
@@ -122,15 +122,15 @@ func (ss *session) serveTask(c *call) (*mcp.Result, error) {
 }
 
 // callTaskMethod calls a method of the extension at the handler.
-func (ss *session) callTaskMethod(c *call, method, id string, answers json.RawMessage) (*mcp.Result, error) {
+func (ss *session) callTaskMethod(ctx context.Context, c *call, method, id string, answers json.RawMessage) (*mcp.Result, error) {
 	req := c.req
 	req.Method, req.Params, req.Meta, req.ProgressToken = method, mcpwire.TaskParams(id, answers), nil, nil
 	req.ClientCapabilities = mcpwire.WithTasksCapability(req.ClientCapabilities)
-	return c.edge.callHandler(c.ctx, &req)
+	return c.edge.callHandler(ctx, &req)
 }
 
-func (ss *session) getTask(c *call, id string) (*mcpwire.Task, error) {
-	res, err := ss.callTaskMethod(c, mcpwire.MethodGetTask, id, nil)
+func (ss *session) getTask(ctx context.Context, c *call, id string) (*mcpwire.Task, error) {
+	res, err := ss.callTaskMethod(ctx, c, mcpwire.MethodGetTask, id, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -141,14 +141,14 @@ func (ss *session) getTask(c *call, id string) (*mcpwire.Task, error) {
 // otherwise.
 func (ss *session) cancelTask(c *call, task *mcpwire.Task) (*mcpwire.Task, error) {
 	if !task.HasEnded() {
-		if _, err := ss.callTaskMethod(c, mcpwire.MethodCancelTask, task.TaskID, nil); err != nil {
+		if _, err := ss.callTaskMethod(c.ctx, c, mcpwire.MethodCancelTask, task.TaskID, nil); err != nil {
 			return nil, err
 		}
 		changed, stop := ss.listenToTask(c, task.TaskID)
 		defer stop()
 		var err error
 		for {
-			if task, err = ss.getTask(c, task.TaskID); err != nil || task.Status == mcpwire.TaskCancelled {
+			if task, err = ss.getTask(c.ctx, c, task.TaskID); err != nil || task.Status == mcpwire.TaskCancelled {
 				return task, err
 			}
 			if task.HasEnded() {
@@ -171,13 +171,13 @@ func (ss *session) awaitTask(c *call, task *mcpwire.Task) (res *mcp.Result, err 
 	changed, stop := ss.listenToTask(c, task.TaskID)
 	defer stop()
 	for {
-		if task, err = ss.getTask(c, task.TaskID); err != nil {
+		if task, err = ss.getTask(c.ctx, c, task.TaskID); err != nil {
 			return nil, err
 		}
 		if task.HasEnded() {
 			return ss.taskResult(task)
 		}
-		asked, err := ss.askForTask(c, task)
+		asked, err := ss.askForTask(c, task, changed)
 		if err != nil {
 			return nil, err
 		}
@@ -216,9 +216,34 @@ func (ss *session) taskResult(task *mcpwire.Task) (*mcp.Result, error) {
 	return nil, mcp.Errorf(jsonrpc.CodeInternal, "the task was cancelled and has no result")
 }
 
+// errTaskOver ends the questions of a task that has ended.
+var errTaskOver = errors.New("the task has ended")
+
+// untilTaskEnds returns a context that also ends when the task has ended or has expired, with
+// errTaskOver as its cause. changed is ready after each change of the task. stop waits for the
+// goroutine that watches the task.
+func (ss *session) untilTaskEnds(c *call, id string, changed <-chan struct{}) (ctx context.Context, stop func()) {
+	ctx, cancel := context.WithCancelCause(c.ctx)
+	var watching sync.WaitGroup
+	watching.Go(func() {
+		for waitForTask(ctx, changed) == nil {
+			task, err := ss.getTask(ctx, c, id)
+			e, refused := errors.AsType[*mcp.Error](err)
+			if err == nil && task.HasEnded() || refused && e.Code == jsonrpc.CodeInvalidParams { // the latter is an unknown task
+				cancel(errTaskOver)
+			}
+		}
+	})
+	return ctx, func() {
+		cancel(nil)
+		watching.Wait()
+	}
+}
+
 // askForTask asks the client the open questions of a task that no other request asks now, and
-// passes on the answers. It returns false if there are none.
-func (ss *session) askForTask(c *call, task *mcpwire.Task) (asked bool, err error) {
+// passes on the answers. It withdraws them if the task ends meanwhile. It returns false if there
+// are none.
+func (ss *session) askForTask(c *call, task *mcpwire.Task, changed <-chan struct{}) (asked bool, err error) {
 	questions := map[string]mcp.InputRequest{}
 	for key, q := range task.InputRequests {
 		if name := task.TaskID + " " + key; ss.claimQuestion(name) {
@@ -231,7 +256,12 @@ func (ss *session) askForTask(c *call, task *mcpwire.Task) (asked bool, err erro
 	}
 	var answers map[string]json.RawMessage
 	if err = checkAskable(c, &mcp.InputRequiredResult{InputRequests: questions}); err == nil {
-		answers, err = ss.askQuestions(c.ctx, c, questions)
+		ctx, stop := ss.untilTaskEnds(c, task.TaskID, changed)
+		answers, err = ss.askQuestions(ctx, c, questions)
+		stop()
+	}
+	if errors.Is(err, errTaskOver) {
+		return true, nil
 	}
 	if err != nil {
 		if _, isRefused := errors.AsType[*refusedQuestionError](err); isRefused {
@@ -241,7 +271,7 @@ func (ss *session) askForTask(c *call, task *mcpwire.Task) (asked bool, err erro
 	}
 	raw, err := mcp.Encode(answers)
 	if err == nil {
-		_, err = ss.callTaskMethod(c, mcpwire.MethodUpdateTask, task.TaskID, raw)
+		_, err = ss.callTaskMethod(c.ctx, c, mcpwire.MethodUpdateTask, task.TaskID, raw)
 	}
 	return true, err
 }
@@ -253,7 +283,7 @@ func (ss *session) endRefused(c *call, id string) {
 	if c.ctx.Err() != nil {
 		return
 	}
-	if _, err := ss.callTaskMethod(c, mcpwire.MethodCancelTask, id, nil); err != nil {
+	if _, err := ss.callTaskMethod(c.ctx, c, mcpwire.MethodCancelTask, id, nil); err != nil {
 		ss.edge.logger.Debug("cannot cancel a task", "err", err)
 	}
 }

@@ -261,8 +261,12 @@ func (ss *session) askClient(ctx context.Context, c *call, q mcp.InputRequest) (
 		}
 		return mcpwire.AdaptAnswer(ss.Revision, q, msg.Result), nil
 	case <-ctx.Done():
-		ss.withdrawQuestion(c, id, "the request that asked is over")
-		return nil, context.Cause(ctx)
+		cause, reason := context.Cause(ctx), "the request that asked is over"
+		if errors.Is(cause, errTaskOver) {
+			reason = cause.Error()
+		}
+		ss.withdrawQuestion(c, id, reason)
+		return nil, cause
 	case <-timer.C:
 		ss.withdrawQuestion(c, id, "nobody answered in time")
 		return nil, &unansweredError{fmt.Sprintf("the client did not answer %s within %v", q.Method, ss.edge.opts.AskTimeout)}
