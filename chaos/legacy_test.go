@@ -261,9 +261,9 @@ func (c *legacyClient) take(ctx context.Context, text []byte, e *exchange) error
 			defer func() { c.h.End(o, history.Sent) }()
 		}
 		// A lost connection may have taken the acknowledgement: an answer that is sent again does
-		// no harm.
+		// no harm. Nothing asks again, so the client tries until it is acknowledged.
 		body := fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":{"action":"accept","content":{"text":%q}}}`, m.ID, history.AnswerOf(e.job.Job))
-		for range 5 {
+		for {
 			if err := c.post(ctx, body); err == nil || isRefused(err) || wait(ctx, 50*time.Millisecond) != nil {
 				break
 			}
