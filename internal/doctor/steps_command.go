@@ -175,8 +175,8 @@ func (w *examination) watchStart(d *pendingDial) bool {
 		select {
 		case <-w.firstFrame: // the frame and the dial's end came together
 		default:
-			// A process may end before the first frame is written to it. Any other error without a frame
-			// means that no process was started.
+			// A process may end before the first frame is written to it. Any other error without a
+			// frame means that no process was started.
 			if _, hasEnded := errors.AsType[*stdio.ExitError](d.err); !hasEnded {
 				return true
 			}

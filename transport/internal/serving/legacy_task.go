@@ -219,25 +219,24 @@ func (ss *session) taskResult(task *mcpwire.Task) (*mcp.Result, error) {
 // errTaskOver ends the questions of a task that has ended.
 var errTaskOver = errors.New("the task has ended")
 
-// untilTaskEnds returns a context that also ends when the task has ended or has expired, with
-// errTaskOver as its cause. changed is ready after each change of the task. stop waits for the
-// goroutine that watches the task.
-func (ss *session) untilTaskEnds(c *call, id string, changed <-chan struct{}) (ctx context.Context, stop func()) {
+// askUntilTaskEnds asks the questions of a task. It withdraws them with the error errTaskOver when
+// the task has ended or has expired. changed is ready after each change of the task.
+func (ss *session) askUntilTaskEnds(c *call, id string, questions map[string]mcp.InputRequest, changed <-chan struct{}) (map[string]json.RawMessage, error) {
 	ctx, cancel := context.WithCancelCause(c.ctx)
 	var watching sync.WaitGroup
 	watching.Go(func() {
 		for waitForTask(ctx, changed) == nil {
 			task, err := ss.getTask(ctx, c, id)
-			e, refused := errors.AsType[*mcp.Error](err)
-			if err == nil && task.HasEnded() || refused && e.Code == jsonrpc.CodeInvalidParams { // the latter is an unknown task
+			refusal, _ := errors.AsType[*mcp.Error](err)
+			isUnknown := refusal != nil && refusal.Code == jsonrpc.CodeInvalidParams
+			if isUnknown || err == nil && task.HasEnded() {
 				cancel(errTaskOver)
 			}
 		}
 	})
-	return ctx, func() {
-		cancel(nil)
-		watching.Wait()
-	}
+	defer watching.Wait()
+	defer cancel(nil)
+	return ss.askQuestions(ctx, c, questions)
 }
 
 // askForTask asks the client the open questions of a task that no other request asks now, and
@@ -256,9 +255,7 @@ func (ss *session) askForTask(c *call, task *mcpwire.Task, changed <-chan struct
 	}
 	var answers map[string]json.RawMessage
 	if err = checkAskable(c, &mcp.InputRequiredResult{InputRequests: questions}); err == nil {
-		ctx, stop := ss.untilTaskEnds(c, task.TaskID, changed)
-		answers, err = ss.askQuestions(ctx, c, questions)
-		stop()
+		answers, err = ss.askUntilTaskEnds(c, task.TaskID, questions, changed)
 	}
 	if errors.Is(err, errTaskOver) {
 		return true, nil
