@@ -239,7 +239,7 @@ bench: browser-deps ## dowel compared with other implementations and a floor, an
 	@cd bench && go run . -o ../docs/performance.md -svg ../docs/performance.svg $(BENCH)
 	[ -n "$(BENCH)" ] || (cd ../browser && go test -count=1 -tags budgets -run TestBudgets . -budgets ../docs/performance.md)
 
-scale: ## what sessions, subscriptions, tasks and replicas cost: writes docs/scale.md in about ten minutes, on a machine that does nothing else. SCALE='-sizes 0.1' for less
+scale: ## what sessions, subscriptions, tasks and replicas cost: writes docs/scale.md in about twelve minutes, on a machine that does nothing else. SCALE='-sizes 0.1' for less
 	@cd bench && go run ./scale -o ../docs/scale.md $(SCALE)
 
 floor: ## dowel beside its floor alone, as ratios

@@ -58,6 +58,7 @@ type times struct {
 	idle   time.Duration // idle replicas are watched; all leases are renewed several times
 	rate   time.Duration // a rate is measured
 	rounds int           // of measurements that are compared; within a round each is measured in turn
+	many   int           // rounds for a difference of a few per cent
 }
 
 func run(ctx context.Context) error {
@@ -72,7 +73,7 @@ func run(ctx context.Context) error {
 	if err := report.Check(*out, tool); err != nil {
 		return err
 	}
-	s := &setting{factor: *factor, times: times{settle: 5 * time.Second, idle: 20 * time.Second, rate: 2 * time.Second, rounds: 9}}
+	s := &setting{factor: *factor, times: times{settle: 5 * time.Second, idle: 20 * time.Second, rate: 2 * time.Second, rounds: 9, many: 48}}
 	if s.folder, err = os.MkdirTemp("", "dowel-scale-"); err != nil {
 		return err
 	}

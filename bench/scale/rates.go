@@ -106,16 +106,24 @@ func measureClusterCost(ctx context.Context, s *setting) (text string, err error
 	}
 	defer func() { err = errors.Join(err, alone.stop()) }()
 	var rates, times []float64
-	for range s.times.rounds {
-		with, withTime, err1 := s.rate(ctx, c.replicas, callEcho, callers)
-		without, withoutTime, err2 := s.rate(ctx, []*replica{alone}, callEcho, callers)
-		if err := errors.Join(err1, err2); err != nil {
-			return "", err
+	for i := range s.times.many {
+		order := [2][]*replica{c.replicas, {alone}}
+		with, without := i%2, 1-i%2 // each is first in every second round
+		if with == 1 {
+			slices.Reverse(order[:])
 		}
-		rates, times = append(rates, with/without), append(times, float64(withTime)/float64(withoutTime))
+		var perSecond [2]float64
+		var busy [2]time.Duration
+		for j, replicas := range order {
+			if perSecond[j], busy[j], err = s.rate(ctx, replicas, callEcho, callers); err != nil {
+				return "", err
+			}
+		}
+		rates = append(rates, perSecond[with]/perSecond[without])
+		times = append(times, float64(busy[with])/float64(busy[without]))
 	}
 	return fmt.Sprintf("### A call with `--cluster` beside one without\n\nA call of 2026-07-28, %d in flight, %d rounds of both in turn: %s × the calls a second, %s × the "+
-		"processor time of dowel.\n", callers, s.times.rounds, spreadText(rates), spreadText(times)), nil
+		"processor time of dowel.\n", callers, len(rates), spreadText(rates), spreadText(times)), nil
 }
 
 // spreadText writes the median and the range.

@@ -21,7 +21,7 @@ func TestMain(m *testing.M) {
 
 // All sections work, at sizes that say nothing.
 func TestSections(t *testing.T) {
-	s := &setting{folder: t.TempDir(), factor: 0.001, times: times{settle: time.Millisecond, idle: 100 * time.Millisecond, rate: 50 * time.Millisecond, rounds: 1}}
+	s := &setting{folder: t.TempDir(), factor: 0.001, times: times{settle: time.Millisecond, idle: 100 * time.Millisecond, rate: 50 * time.Millisecond, rounds: 1, many: 2}}
 	var err error
 	if s.dowel, err = programtest.Build(s.folder, "../.."); err != nil {
 		t.Fatal(err)
