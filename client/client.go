@@ -3,10 +3,13 @@ package client
 import (
 	"context"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"net/http"
 	"sync"
 
 	"github.com/dowel-mcp/dowel/mcp"
+	"github.com/dowel-mcp/dowel/transport"
 )
 
 // Client calls one server. [Dial] makes one. All methods may be called concurrently.
@@ -33,11 +36,14 @@ var (
 )
 
 // RoundTrip sends a raw request and returns the raw response: an input_required result is not
-// answered, nothing is cached, and of [Limits] only Connect applies. It makes a Client an
-// [mcp.Transport] that reconnects.
+// answered, nothing is cached, and of [Limits] only Connect applies. After Close its error wraps
+// [mcp.ErrClosed] and [transport.ErrUnsent]. It makes a Client an [mcp.Transport] that reconnects.
 func (c *Client) RoundTrip(ctx context.Context, req *mcp.Request) (*mcp.Response, error) {
 	l, err := c.conn.acquireLink(ctx, 0)
-	if err != nil {
+	switch {
+	case errors.Is(err, mcp.ErrClosed):
+		return nil, fmt.Errorf("%w: %w", transport.ErrUnsent, err)
+	case err != nil:
 		return nil, err
 	}
 	return l.roundTrip(ctx, req)

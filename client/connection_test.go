@@ -271,6 +271,9 @@ func TestCloseEndsEverything(t *testing.T) {
 				}
 				_, err := client.Call[string](t.Context(), c, "t", nil)
 				mustBe(t, err, mcp.ErrClosed)
+				_, err = c.RoundTrip(t.Context(), &mcp.Request{Method: mcp.MethodListTools})
+				mustBe(t, err, mcp.ErrClosed)
+				mustBe(t, err, transport.ErrUnsent)
 				_, err = c.Watch(t.Context(), mcp.SubscriptionFilter{ToolsListChanged: true})
 				mustBe(t, err, mcp.ErrClosed)
 				mustBe(t, c.Reconnect(t.Context()), mcp.ErrClosed)

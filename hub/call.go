@@ -4,12 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"time"
 
+	"github.com/dowel-mcp/dowel/client"
 	"github.com/dowel-mcp/dowel/internal/mcpwire"
 	"github.com/dowel-mcp/dowel/internal/timeout"
 	"github.com/dowel-mcp/dowel/jsonrpc"
 	"github.com/dowel-mcp/dowel/mcp"
+	"github.com/dowel-mcp/dowel/transport"
 )
 
 // Caller identifies the client that makes a call.
@@ -21,14 +24,30 @@ type Caller struct {
 
 // RoundTrip sends a request and returns the response, both unchanged. If the server is starting or
 // stopped, RoundTrip waits until it is ready, at most as long as the definition's Options.Start or
-// Connect allow. It fails with a [*DownError] if the server cannot become ready by waiting. The
-// limits of the definition's [Policy] apply to the call.
+// Connect allow. If the connection ends before the request is sent, the next one takes it.
+// RoundTrip fails with a [*DownError] if the server cannot become ready by waiting. The limits of
+// the definition's [Policy] apply to the call.
 func (u *Upstream) RoundTrip(ctx context.Context, caller Caller, req *mcp.Request) (*mcp.Response, error) {
-	conn, err := u.acquireConn(ctx, caller)
-	if err != nil {
-		return nil, err
+	for {
+		conn, err := u.acquireConn(ctx, caller)
+		if err != nil {
+			return nil, err
+		}
+		resp, err := conn.makeCall(ctx, caller, req)
+		if !conn.wasClosedBefore(err) {
+			return resp, err
+		}
 	}
-	conn.startCall()
+}
+
+// wasClosedBefore reports whether a call failed because the hub had closed the connection before
+// the call was sent. No further call gets that connection.
+func (conn *connection) wasClosedBefore(err error) bool {
+	return errors.Is(err, transport.ErrUnsent) && conn.client.State().Status == client.Closed
+}
+
+// makeCall makes a call that acquireConn has counted, and ends it.
+func (conn *connection) makeCall(ctx context.Context, caller Caller, req *mcp.Request) (*mcp.Response, error) {
 	defer conn.endCall()
 	if conn.isCluster {
 		own := *req
@@ -134,30 +153,57 @@ const defaultStartTimeout = 60 * time.Second
 // result.
 const failureDelay = 10 * time.Second
 
-// acquireConn returns the connection that a caller uses under the definition's sharing.
+// acquireConn returns the connection that a caller uses under the definition's sharing, and counts
+// a call on it. The caller calls endCall when the call has returned.
 func (u *Upstream) acquireConn(ctx context.Context, caller Caller) (*connection, error) {
 	u.mu.Lock()
-	conn, sharing, loginFor := u.sharedConn, u.def.Sharing, u.def.LoginFor
+	key, loginFor := connectionKey(u.def.Sharing, caller), u.def.LoginFor
 	u.lastUsed = time.Now()
 	u.mu.Unlock()
-	if conn == nil {
-		var err error
-		if conn, err = u.awaitSharedConn(ctx); err != nil {
+	var login *http.Client
+	if loginFor != nil {
+		if err := u.awaitReady(ctx); err != nil {
 			return nil, err
 		}
-	}
-	if loginFor != nil {
-		own, login, err := loginFor(ctx, caller)
+		name, own, err := loginFor(ctx, caller)
 		if err != nil {
 			return nil, err
 		}
-		if own != "" {
-			return u.clientConn(ctx, "login "+own+"\x00"+connectionKey(sharing, caller), login)
+		if name != "" {
+			key, login = "login "+name+"\x00"+key, own
 		}
 	}
-	if key := connectionKey(sharing, caller); key != "" {
-		return u.clientConn(ctx, key, nil)
+	for {
+		conn, err := u.reserveConn(key, login)
+		switch {
+		case err != nil:
+			return nil, err
+		case conn != nil:
+			return conn, conn.awaitOpen(ctx)
+		}
+		if err := u.awaitReady(ctx); err != nil {
+			return nil, err
+		}
 	}
+}
+
+// reserveConn returns the connection of a key, and counts a call on it while u.mu is held: from
+// then on the connection is not idle. An empty key means the shared connection, a nil login the one
+// of the definition. reserveConn returns nil if the upstream is not ready.
+func (u *Upstream) reserveConn(key string, login *http.Client) (*connection, error) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	conn := u.sharedConn
+	if conn == nil {
+		return nil, nil
+	}
+	if key != "" {
+		var err error
+		if conn, err = u.clientConn(key, login); err != nil {
+			return nil, err
+		}
+	}
+	conn.startCall()
 	return conn, nil
 }
 
@@ -174,31 +220,31 @@ func connectionKey(sharing Sharing, caller Caller) string {
 	return ""
 }
 
-// awaitSharedConn waits until the upstream is ready. It starts a stopped server.
-func (u *Upstream) awaitSharedConn(ctx context.Context) (*connection, error) {
+// awaitReady waits until the upstream is ready. It starts a stopped server.
+func (u *Upstream) awaitReady(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, u.startTimeout()+failureDelay)
 	defer cancel()
 	for {
 		u.mu.Lock()
-		conn, state, changed := u.sharedConn, u.state, u.changed
+		isReady, state, changed := u.sharedConn != nil, u.state, u.changed
 		if state.Status == Stopped && !u.neededByCall {
 			u.neededByCall = true
 			u.requestRestart("a call needs it")
 		}
 		u.mu.Unlock()
 		switch {
-		case conn != nil:
-			return conn, nil
-		case state.Status != Starting && state.Status != Stopped && state.Status != Ready: // Ready without a connection: it is ending
-			return nil, &DownError{u.name, state}
+		case isReady:
+			return nil
+		case state.Status != Starting && state.Status != Stopped && state.Status != Ready: // if Ready, the connection is ending
+			return &DownError{u.name, state}
 		}
 		select {
 		case <-changed:
 		case <-ctx.Done():
 			if errors.Is(ctx.Err(), context.DeadlineExceeded) {
-				return nil, &DownError{u.name, state}
+				return &DownError{u.name, state}
 			}
-			return nil, context.Cause(ctx)
+			return context.Cause(ctx)
 		}
 	}
 }

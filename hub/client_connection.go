@@ -12,40 +12,38 @@ import (
 // maxClientConns limits the connections to one upstream that belong to a single client each.
 const maxClientConns = 64
 
-// clientConn returns the connection of one client. It opens one if the client has none, and waits
-// for it. A nil login means the login of the definition.
-func (u *Upstream) clientConn(ctx context.Context, key string, login *http.Client) (*connection, error) {
-	conn, err := u.reserveClientConn(key, login)
-	if err != nil {
-		return nil, err
-	}
-	select {
-	case <-conn.opened:
-		return conn, conn.openErr
-	case <-ctx.Done():
-		return nil, context.Cause(ctx)
-	}
-}
-
-// reserveClientConn returns the connection of a key. If it is new, it is still opening.
-func (u *Upstream) reserveClientConn(key string, login *http.Client) (*connection, error) {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	conn := u.clientConns[key]
-	switch {
-	case u.sharedConn == nil:
-		return nil, &DownError{u.name, u.state}
-	case conn != nil:
+// clientConn returns the connection of one client. It opens one if the client has none: see
+// [connection.awaitOpen]. A nil login means the login of the definition. u.mu is held.
+func (u *Upstream) clientConn(key string, login *http.Client) (*connection, error) {
+	if conn := u.clientConns[key]; conn != nil {
 		return conn, nil
-	case len(u.clientConns) >= maxClientConns && !u.evictIdlest():
+	}
+	if len(u.clientConns) >= maxClientConns && !u.evictIdlest() {
 		return nil, fmt.Errorf("%s already has %d client connections, which is the maximum: try again after a client has left", u.name, maxClientConns)
 	}
-	conn = newConnection()
+	conn := newConnection()
 	conn.opened, conn.evicted = make(chan struct{}), make(chan struct{})
 	u.clientConns[key] = conn
 	down := u.changed
 	u.connWork.Go(func() { u.runClientConn(key, login, conn, down) }) // the connection outlives the call that opens it
 	return conn, nil
+}
+
+// awaitOpen waits until the connection is open. It ends the counted call if it fails.
+func (conn *connection) awaitOpen(ctx context.Context) (err error) {
+	if conn.opened == nil {
+		return nil // the shared connection
+	}
+	select {
+	case <-conn.opened:
+		err = conn.openErr
+	case <-ctx.Done():
+		err = context.Cause(ctx)
+	}
+	if err != nil {
+		conn.endCall()
+	}
+	return err
 }
 
 // evictIdlest ends the connection that has been idle longest. It reports false if all are in use.
@@ -97,14 +95,14 @@ func (u *Upstream) runClientConn(key string, login *http.Client, conn *connectio
 	conn.upstream, conn.client, conn.router, conn.lost, conn.lastUsed = u, opened.client, opened.router, opened.lost, time.Now()
 	conn.mu.Unlock()
 	close(conn.opened)
-	u.watchClientConn(conn, down)
+	u.watchClientConn(key, conn, down)
 	u.removeClientConn(key, conn)
 	conn.markReplaced()
 	conn.client.Close()
 }
 
 // watchClientConn waits until the connection must end.
-func (u *Upstream) watchClientConn(conn *connection, down <-chan struct{}) {
+func (u *Upstream) watchClientConn(key string, conn *connection, down <-chan struct{}) {
 	idle := u.hub.opts.ClientIdle
 	check := time.NewTicker(max(idle/4, time.Millisecond))
 	defer check.Stop()
@@ -117,7 +115,7 @@ func (u *Upstream) watchClientConn(conn *connection, down <-chan struct{}) {
 		case <-conn.evicted:
 			return
 		case <-check.C:
-			if conn.idleTime() >= idle {
+			if u.removeIdleConn(key, conn) {
 				return
 			}
 		}
@@ -133,11 +131,23 @@ func (u *Upstream) removeClientConn(key string, conn *connection) {
 	}
 }
 
-// clientConnsIdle reports whether all connections of single clients, and the upstream itself, have
-// been without a call for at least limit.
-func (u *Upstream) clientConnsIdle(limit time.Duration) bool {
+// removeIdleConn removes a connection if it is idle, so that no call gets it any more, and reports
+// whether it is.
+func (u *Upstream) removeIdleConn(key string, conn *connection) bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()
+	if conn.idleTime() < u.hub.opts.ClientIdle {
+		return false
+	}
+	if u.clientConns[key] == conn {
+		delete(u.clientConns, key)
+	}
+	return true
+}
+
+// areClientConnsIdle reports whether all connections of single clients, and the upstream itself,
+// have been without a call for at least limit. u.mu is held.
+func (u *Upstream) areClientConnsIdle(limit time.Duration) bool {
 	for _, conn := range u.clientConns {
 		if conn.idleTime() < limit {
 			return false

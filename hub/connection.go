@@ -173,7 +173,8 @@ func (conn *connection) handleState(s client.State) {
 	}
 }
 
-// startCall counts a call in flight. The caller calls endCall when the call has returned.
+// startCall counts a call in flight. The caller calls endCall when the call has returned. u.mu is
+// held, so that nothing ends the connection as idle between its choice and the call.
 func (conn *connection) startCall() {
 	conn.mu.Lock()
 	defer conn.mu.Unlock()
@@ -285,6 +286,19 @@ func (u *Upstream) withdrawSharedConn() {
 	u.sharedConn = nil
 }
 
+// withdrawIdleConn is withdrawSharedConn if the upstream has been idle for IdleStop. It reports
+// whether it has.
+func (u *Upstream) withdrawIdleConn(conn *connection) bool {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	limit := u.def.IdleStop
+	if limit <= 0 || conn.idleTime() < limit || !u.areClientConnsIdle(limit) {
+		return false
+	}
+	u.sharedConn = nil
+	return true
+}
+
 // enterReady makes conn the shared connection and enters Ready, unless ctx has ended.
 func (u *Upstream) enterReady(ctx context.Context, conn *connection, took time.Duration) {
 	server := conn.client.Server()
@@ -317,7 +331,7 @@ func (u *Upstream) watchSharedConn(ctx context.Context, conn *connection) error 
 			return err
 		case <-check.C:
 		}
-		if limit := u.Definition().IdleStop; limit > 0 && conn.idleTime() >= limit && u.clientConnsIdle(limit) {
+		if u.withdrawIdleConn(conn) {
 			return errIdle
 		}
 		if err := u.pingConn(ctx, conn); err != nil {

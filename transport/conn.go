@@ -48,7 +48,7 @@ func (e *FrameError) Unwrap() error { return ErrFrame }
 var ErrProbe = errors.New("the connection ended during the probe")
 
 // ErrUnsent is wrapped by the error of a request that was never sent, because the connection had
-// been lost before.
+// been lost or closed before.
 var ErrUnsent = errors.New("not sent")
 
 // DefaultMaxMessage is the largest size in bytes of a message that transports receive, unless an
