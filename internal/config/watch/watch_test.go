@@ -194,8 +194,10 @@ func TestLinks(t *testing.T) {
 	d.expectNoOther("fence")
 	d.must(os.Symlink("circle", d.path("circle")))
 	d.watchFiles("circle", "fence")
-	d.must(os.Remove(d.path("circle")))
-	d.put("circle", "broken up")
+	d.atOnce(func() {
+		d.must(os.Remove(d.path("circle")))
+		d.put("circle", "broken up")
+	})
 	d.awaitChanges("modified circle") // it could not be read before
 }
 
