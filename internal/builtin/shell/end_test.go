@@ -15,7 +15,6 @@ import (
 	"testing"
 
 	"github.com/dowel-mcp/dowel/client"
-	"github.com/dowel-mcp/dowel/mcp"
 )
 
 func TestShellEnds(t *testing.T) {
@@ -136,14 +135,19 @@ func playParent(role string) {
 	if role == "sandbox" {
 		text = "exec 2>/dev/null; sleep 1000 & setsid sleep 1000 & echo up"
 	}
-	out, err := client.Call[*mcp.CallToolResult](context.Background(), c, "run", args{"command": text + "\nwait", "timeout": 1})
-	if err != nil {
-		panic(err)
+	output := ""
+	for call := (args{"command": text + "\nwait", "timeout": 1}); !strings.Contains(output, "up\n"); {
+		r, err := client.Call[Result](context.Background(), c, "run", call)
+		if err != nil {
+			panic(err)
+		}
+		output += r.Output
+		call = args{"shell": r.Shell, "timeout": 1}
 	}
 	for _, sh := range s.shells {
 		fmt.Println(sh.child.PID())
 	}
-	fmt.Println(out.Content[0].Text)
+	fmt.Println(output)
 	fmt.Println("over")
 	select {}
 }

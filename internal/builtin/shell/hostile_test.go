@@ -71,7 +71,7 @@ func TestShellIsDeaf(t *testing.T) {
 		"eval() { :; }; command() { :; }",
 		"shopt -s extdebug; trap false DEBUG",
 		"ulimit -n 3",
-		"(sleep 0.02; kill -STOP $$) & sleep 0.1",
+		"(sleep 0.02; kill -STOP $$) & wait",
 	} {
 		s := open(t, Options{}).session()
 		s.call(args{"shell": s.handle, "command": command, "timeout": 0.2})
