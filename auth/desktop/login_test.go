@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/dowel-mcp/dowel/auth"
+	"github.com/dowel-mcp/dowel/internal/polltest"
 )
 
 // testLogin is a login in progress.
@@ -36,6 +37,15 @@ type loginResult struct {
 // URI once it waits.
 func startLogin(t *testing.T, l *Login, r auth.LoginRequest, state string) (*testLogin, string) {
 	t.Helper()
+	c, uri, err := tryLogin(t, l, r, state)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c, uri
+}
+
+// tryLogin is startLogin for a login that may fail before it shows a page.
+func tryLogin(t *testing.T, l *Login, r auth.LoginRequest, state string) (*testLogin, string, error) {
 	c := &testLogin{t: t, pages: make(chan Page, 1), result: make(chan loginResult, 1)}
 	c.client = &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 	l.Show, l.OpenBrowser = func(p Page) { c.pages <- p }, NoBrowser
@@ -53,11 +63,11 @@ func startLogin(t *testing.T, l *Login, r auth.LoginRequest, state string) (*tes
 	case <-c.pages:
 	case result := <-c.result: // a pasted line may have ended the login already
 		if len(c.pages) == 0 {
-			t.Fatal(result.err)
+			return nil, "", result.err
 		}
 		c.result <- result
 	}
-	return c, <-uris
+	return c, <-uris, nil
 }
 
 // send sends a request to the listener, and returns the status, the header and the page.
@@ -234,6 +244,13 @@ func TestFiveLoginsShareOneListener(t *testing.T) {
 
 func TestPortOfRegistrationIsUsedAgain(t *testing.T) {
 	t.Parallel()
+	polltest.UntilNil(t, func() error { return useRegisteredPort(t) })
+}
+
+// useRegisteredPort logs in with the redirect URI of an earlier registration, while its port is
+// taken and while it is free. It returns an error if another program took the port after the test
+// had freed it.
+func useRegisteredPort(t *testing.T) error {
 	state := rand.Text()
 	free, err := net.Listen("tcp4", "127.0.0.1:0")
 	if err != nil {
@@ -249,18 +266,38 @@ func TestPortOfRegistrationIsUsedAgain(t *testing.T) {
 	c.wait()
 	exact := taken
 	exact.Exact = true
-	if _, err := (&Login{}).Login(t.Context(), exact); err == nil || !strings.Contains(err.Error(), "another program uses the port") {
+	if _, err := (&Login{}).Login(t.Context(), exact); !isPortTaken(err) {
 		t.Errorf("the error is %v", err)
 	}
 	if err := free.Close(); err != nil {
 		t.Fatal(err)
 	}
-	c, uri = startLogin(t, &Login{}, exact, state)
+	c, uri, err = tryLogin(t, &Login{}, exact, state)
+	if isPortTaken(err) && cannotListen(free.Addr()) {
+		return err
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
 	if uri != known {
 		t.Errorf("the redirect URI is %s, want %s", uri, known)
 	}
 	c.send(http.MethodGet, uri+"?code=1&state="+state, nil)
 	c.wait()
+	return nil
+}
+
+// cannotListen reports whether a program listens at addr.
+func cannotListen(addr net.Addr) bool {
+	l, err := net.Listen(addr.Network()+"4", addr.String())
+	if err == nil {
+		_ = l.Close()
+	}
+	return err != nil
+}
+
+func isPortTaken(err error) bool {
+	return err != nil && strings.Contains(err.Error(), "another program uses the port")
 }
 
 func TestLocalhostIsServedOnBothAddresses(t *testing.T) {
