@@ -88,10 +88,10 @@ func startTour(t *testing.T, columns, rows uint16) (*pty, *testUser) {
 }
 
 var (
-	tourDuration = regexp.MustCompile(`\b\d+(\.\d+)(ms|s)\b`)
-	tourAge      = regexp.MustCompile(`\b\d+s {2,}`)
-	tourWait     = regexp.MustCompile(`waiting for you \d+s`)
-	tourRunning  = regexp.MustCompile(`(?m)^(● ▸ .*) · \d+s *$`)
+	tourDuration = regexp.MustCompile(`\b(\d+\.\d+(ms|s)|\d+m\d\ds)\b`)
+	tourAge      = regexp.MustCompile(`\b\d+[smh] {2,}`)
+	tourWait     = regexp.MustCompile(`waiting for you (\d+m)?\d+s`)
+	tourRunning  = regexp.MustCompile(`(?m)^(● ▸ .*) · (\d+m)?\d+s *$`)
 	tourSession  = regexp.MustCompile(`\b\d{8}-\d{6}-[0-9a-f]{4}  \d{4}-\d\d-\d\d \d\d:\d\d`)
 	tourAddress  = regexp.MustCompile(`127\.0\.0\.1:\d+`)
 )
@@ -125,7 +125,7 @@ func TestChatTour(t *testing.T) {
 		terminal.awaitScreen(step.shows...)
 		tape.rest()
 		if step.name != "" {
-			compareScreen(t, "chat-"+step.name, 80, maskTour(terminal.screen(), p))
+			compareScreenOnceSettled(t, "chat-"+step.name, 80, func() []string { return maskTour(terminal.screen(), p) })
 		}
 	}
 	terminal.expectExit(0)
