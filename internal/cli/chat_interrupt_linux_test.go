@@ -5,6 +5,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/dowel-mcp/dowel/internal/cli/exit"
 	"github.com/dowel-mcp/dowel/internal/polltest"
@@ -89,8 +90,11 @@ func TestChatKeysDuringReply(t *testing.T) {
 	p.endChat()
 }
 
+// pressedOnce ends the answer to a first Ctrl-C at the prompt.
+const pressedOnce = "and so does Ctrl-C twice"
+
 func TestChatInterruptTwice(t *testing.T) {
-	for _, test := range []struct{ name, said string }{{"at the prompt", ""}, {"in a call", "go\r"}} {
+	for _, test := range []struct{ name, said, answer string }{{"at the prompt", "", pressedOnce}, {"in a call", "go\r", "stopped"}} {
 		t.Run(test.name, func(t *testing.T) {
 			ownState(t)
 			script := `{"turns": []}`
@@ -102,19 +106,35 @@ func TestChatInterruptTwice(t *testing.T) {
 				p.typeText("some words\x03")
 				p.expect("some words") // the prompt before it does not count
 				p.expect(prompt)
-				p.typeText("\x03")
-				p.expect("and so does Ctrl-C twice")
-				p.expect(prompt)
 			} else {
 				p.typeText(test.said)
 				p.expect("1/100 waiting")
-				p.typeText("\x03")
-				p.expect("stopped")
-				p.expect(prompt)
 			}
+			first := time.Now()
 			p.typeText("\x03")
+			p.expect(test.answer)
+			p.expect(prompt)
+			p.pressUntilEnd(first)
 			p.expectExit(exit.Interrupted)
 		})
+	}
+}
+
+// pressUntilEnd presses Ctrl-C at the prompt until the chat ends. A press counts as a first one if
+// the chat sees it more than two seconds after the last one, which was typed after last.
+func (p *pty) pressUntilEnd(last time.Time) {
+	p.t.Helper()
+	for {
+		typed := time.Now()
+		p.typeText("\x03")
+		if !p.expectOrEnd(pressedOnce) {
+			return
+		}
+		if apart := time.Since(last); apart < 2*time.Second {
+			p.t.Fatalf("Ctrl-C twice within %v does not end the chat", apart)
+		}
+		p.expect(prompt)
+		last = typed
 	}
 }
 
@@ -126,7 +146,7 @@ func TestChatInterruptApart(t *testing.T) {
 	p.expect("1/100 waiting")
 	p.typeText("\x03")
 	p.expect("stopped")
-	p.converse(prompt, "/approve\r", "all: every tool runs", "", prompt, "\x03", "and so does Ctrl-C twice", "")
+	p.converse(prompt, "/approve\r", "all: every tool runs", "", prompt, "\x03", pressedOnce, "")
 	p.expect(prompt)
 	p.typeText("and now\r")
 	p.expect("we go on\r\n")

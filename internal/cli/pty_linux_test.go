@@ -98,6 +98,16 @@ func (p *pty) readOutput() {
 // expect waits for text after the end of the last expected text.
 func (p *pty) expect(text string) {
 	p.t.Helper()
+	if !p.expectOrEnd(text) {
+		out := p.output()
+		p.t.Fatalf("%q did not come; behind %q came %q", text, out[:p.seen], out[p.seen:])
+	}
+}
+
+// expectOrEnd is expect for a text that may not come, and reports whether it came. It returns at
+// the end of the output, and fails the test after [polltest.Limit].
+func (p *pty) expectOrEnd(text string) bool {
+	p.t.Helper()
 	deadline := time.NewTimer(polltest.Limit)
 	defer deadline.Stop()
 	for over := false; ; {
@@ -108,18 +118,15 @@ func (p *pty) expect(text string) {
 			p.seen += i + len(text)
 		}
 		p.mu.Unlock()
-		if i >= 0 {
-			return
-		}
-		if over {
-			p.t.Fatalf("%q did not come; behind %q came %q", text, said[:from], said[from:])
+		if i >= 0 || over {
+			return i >= 0
 		}
 		select {
 		case <-p.more:
 		case <-p.ended:
 			over = true
 		case <-deadline.C:
-			over = true
+			p.t.Fatalf("after %v, %q has not come; behind %q came %q", polltest.Limit, text, said[:from], said[from:])
 		}
 	}
 }
