@@ -150,11 +150,24 @@ func (u *testUser) requestSession(method, gateway, session, message string) int 
 // sendInSession sends a request to the gateway. An empty session opens one.
 func (u *testUser) sendInSession(method, gateway, session, message string) (resp *http.Response, text string) {
 	u.t.Helper()
+	name, token := u.readTokenHeader()
+	return u.sendWithHeader(name, token, method, gateway, session, message)
+}
+
+// readTokenHeader returns the header that authorizes requests to the gateway. It runs dowel.
+func (u *testUser) readTokenHeader() (name, token string) {
+	u.t.Helper()
+	name, token, _ = strings.Cut(strings.TrimSpace(u.expectSuccess("", "status", "--token")), ": ")
+	return name, token
+}
+
+// sendWithHeader is sendInSession with a header of readTokenHeader.
+func (u *testUser) sendWithHeader(name, token, method, gateway, session, message string) (resp *http.Response, text string) {
+	u.t.Helper()
 	req, err := http.NewRequestWithContext(u.t.Context(), method, gateway+"/mcp", strings.NewReader(message))
 	if err != nil {
 		u.t.Fatal(err)
 	}
-	name, token, _ := strings.Cut(strings.TrimSpace(u.expectSuccess("", "status", "--token")), ": ")
 	for key, value := range map[string]string{"Content-Type": "application/json", "Accept": "application/json, text/event-stream", name: token, "Mcp-Session-Id": session} {
 		if value != "" {
 			req.Header.Set(key, value)
