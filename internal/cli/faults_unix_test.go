@@ -118,9 +118,10 @@ func (u *testUser) rewrite(text string, way int) {
 }
 
 // writeFamilies configures two servers with three processes each. One of them only ends with
-// SIGKILL.
+// SIGKILL. The ids of the three are written at once, because dowel may end a family that is
+// starting.
 func (u *testUser) writeFamilies() (ready map[string]hub.Status) {
-	const family = `echo $$ >> "$LOG"; sleep 600 & echo $! >> "$LOG"; sh -c 'echo $$ >> "$LOG"; exec "$SERVER" $WORD'; exit $?`
+	const family = `sleep 600 & sh -c 'printf "%s\n" $1 $2 $$ >> "$LOG"; exec "$SERVER" $WORD' sh $$ $!; exit $?`
 	u.writeFile(u.userFile(), fmt.Sprintf(`{"mcpServers": {"family": %s, "stubborn": %s}}`, u.scriptEntry("family", family), u.scriptEntry("stubborn", `trap '' TERM; `+family)))
 	return map[string]hub.Status{"family": hub.Ready, "stubborn": hub.Ready}
 }
@@ -132,12 +133,16 @@ func (u *testUser) familyProcesses() []int {
 	all := descendants(u.cmd.Process.Pid)
 	for _, name := range []string{"family", "stubborn"} {
 		pids, _ := u.readLog(name)
-		if n := len(pids); n%3 != 0 || slices.ContainsFunc(pids[n-3:], func(pid int) bool { return !isRunning(pid) }) {
-			u.t.Fatalf("the processes of %s are %v, and not all of the last three live", name, pids)
+		if len(pids)%3 != 0 || !slices.ContainsFunc(slices.Collect(slices.Chunk(pids, 3)), allRun) {
+			u.t.Fatalf("the processes of %s are %v, and of no start all three live", name, pids)
 		}
 		all = append(all, pids...)
 	}
 	return all
+}
+
+func allRun(pids []int) bool {
+	return !slices.ContainsFunc(pids, func(pid int) bool { return !isRunning(pid) })
 }
 
 // startUnderLoad starts dowel with the two servers and clients that call all the time. Each client
