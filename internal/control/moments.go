@@ -51,7 +51,7 @@ func (m *Moments) Follow(ctx context.Context, d Running) {
 	_, asked := d.asks().countOpen()
 	poll := time.NewTicker(configInterval)
 	defer poll.Stop()
-	m.keep(d, time.Now())
+	last := m.keep(d, time.Time{})
 	for {
 		since := time.Time{}
 		select {
@@ -72,7 +72,10 @@ func (m *Moments) Follow(ctx context.Context, d Running) {
 			loaded = d.configSet()
 			since = loaded.LoadedAt
 		}
-		m.keep(d, since)
+		if !since.IsZero() && since.Before(last) { // the moment before shows the change
+			since = last
+		}
+		last = m.keep(d, since)
 		select {
 		case <-time.After(momentInterval):
 		case <-ctx.Done():
@@ -80,10 +83,12 @@ func (m *Moments) Follow(ctx context.Context, d Running) {
 	}
 }
 
-// keep adds the present state, which is one since a time; a zero time means now.
-func (m *Moments) keep(d Running, since time.Time) {
+// keep adds the present state, which is one since a time; a zero time means now. It returns the
+// time before which the state shows every change.
+func (m *Moments) keep(d Running, since time.Time) (taken time.Time) {
+	taken = time.Now()
 	if since.IsZero() {
-		since = time.Now()
+		since = taken
 	}
 	now := &moment{since: since, status: d.Controller.Status(), catalog: d.Hub.Catalog(), config: d.configSet()}
 	if asks := d.asks(); asks != nil {
@@ -96,6 +101,7 @@ func (m *Moments) keep(d Running, since time.Time) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.addMoment(now)
+	return taken
 }
 
 // addMoment adds a moment, and drops the oldest ones down to the limits. m.mu is held.

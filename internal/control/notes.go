@@ -15,8 +15,8 @@ type notes struct {
 
 	mu      sync.Mutex
 	waiting bool      // a timer is going to fill due
-	first   time.Time // of the first event since the last take
-	changed bool
+	changed bool      // the status has changed
+	first   time.Time // when it changed first since the last take
 	logged  []string
 }
 
@@ -34,20 +34,20 @@ func followHub(events iter.Seq[hub.Event]) *notes {
 func (n *notes) addEvent(e hub.Event) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if e.Kind != hub.StderrWritten {
-		n.changed = true
+	if e.Kind != hub.StderrWritten && !n.changed {
+		n.changed, n.first = true, time.Now()
 	}
 	if e.Kind != hub.CatalogChanged && !slices.Contains(n.logged, e.Upstream) {
 		n.logged = append(n.logged, e.Upstream)
 	}
 	if !n.waiting {
-		n.waiting, n.first = true, time.Now()
+		n.waiting = true
 		time.AfterFunc(statusInterval, func() { n.due <- struct{}{} })
 	}
 }
 
 // take returns the changes since its last call: whether the status has changed, the servers with
-// new logs, and the time of the first event.
+// new logs, and the time of the first change of the status.
 func (n *notes) take() (changed bool, logged []string, first time.Time) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
