@@ -4,6 +4,7 @@ package browser
 
 import (
 	"encoding/json"
+	"fmt"
 	"testing"
 
 	"github.com/chromedp/chromedp"
@@ -46,7 +47,9 @@ func TestMoment(t *testing.T) {
 	p.click("#rail a", "Config")
 	p.until(`[...document.querySelectorAll("a.name")].some(e => e.textContent === "everything")`)
 	p.click("#rail a", "Audit")
+	search := eval[string](p, "location.search")
 	p.click("#moment button", "later")
+	p.until(fmt.Sprintf("location.search !== %q", search))
 	p.click("#moment button", "Back to now")
 	p.until(`document.querySelector("#moment").hidden && !location.search.includes("at=")`)
 	p.click("#rail a", "Servers")

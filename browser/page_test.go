@@ -177,13 +177,34 @@ func (p *tab) sees(text string) {
 	p.until(fmt.Sprintf("document.body.textContent.includes(%q)", text))
 }
 
-// click clicks the first visible element with a selector and a text.
+// click clicks the first visible element with a selector and a text. It clicks again if the element
+// has moved meanwhile, so that something else was hit.
 func (p *tab) click(selector, text string) {
 	p.t.Helper()
 	find := fmt.Sprintf("[...document.querySelectorAll(%q)].find(e => e.innerText.includes(%q) && e.checkVisibility())", selector, text)
-	p.until("!!" + find)
-	at := eval[[]float64](p, "(e => { e.scrollIntoView({block: 'nearest'}); const r = e.getBoundingClientRect(); return [r.x + r.width / 2, r.y + r.height / 2] })("+find+")")
-	p.do(chromedp.MouseClickXY(at[0], at[1]))
+	listen := fmt.Sprintf("window.wasHit = false; document.addEventListener('click', e => { window.wasHit = !!e.target.closest(%q)?.innerText.includes(%q) }, {capture: true, once: true})", selector, text)
+	for end := time.Now().Add(limit); ; {
+		p.until("!!" + find)
+		at := eval[[]float64](p, "(e => { if (!e) return []; e.scrollIntoView({block: 'nearest'}); const r = e.getBoundingClientRect(); "+listen+"; return [r.x + r.width / 2, r.y + r.height / 2] })("+find+")")
+		if len(at) == 2 {
+			p.do(chromedp.MouseClickXY(at[0], at[1]))
+			if p.wasHit() {
+				return
+			}
+		}
+		if time.Now().After(end) {
+			p.t.Fatalf("no click hits %s with %q", selector, text)
+		}
+	}
+}
+
+// wasHit reports whether the last click has hit its element. A click that has led to another page
+// has.
+func (p *tab) wasHit() bool {
+	ctx, cancel := context.WithTimeout(p.ctx, limit)
+	defer cancel()
+	wasHit, err := chromedp.Run(ctx, chromedp.Evaluate[bool]("window.wasHit !== false"))
+	return err != nil || wasHit
 }
 
 // press types keys.

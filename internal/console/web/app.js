@@ -184,6 +184,7 @@ document.addEventListener("keydown", (e) => {
 });
 
 store.addEventListener("connection", onConnection);
+store.addEventListener("rate", drawTop);
 store.addEventListener("status", () => { drawTop(); drawRail(); });
 store.addEventListener("rows", drawTop);
 store.addEventListener("asks", drawRail);

@@ -39,6 +39,7 @@ export class AuditScreen extends Screen {
   connectedCallback() {
     this.build("Audit", this.#bar, el("div", { class: "wire" }, this.list.node, this.#empty));
     this.on("audit", () => this.#load());
+    this.on("connection", () => this.#load()); // a record may have come before the stream began
     this.#load();
   }
 

@@ -28,14 +28,31 @@ function flat(children) {
 
 /** Replaces the children of a node. */
 export function fill(node, ...children) {
+  waiting.delete(node);
   node.replaceChildren(...flat(children));
 }
 
 /** Focuses the first element of a selector. */
 export function focusOn(node, selector) { /** @type {HTMLElement|null} */ (node.querySelector(selector))?.focus(); }
 
-/** Replaces the children of a node. The focus stays on the element with the same key. */
+// A browser clicks an element that is both pressed and released. A redraw in between would replace it, and the click would be lost.
+let pressed = /** @type {Node|null} */ (null);
+const waiting = new Map(); // the children for nodes whose redraw waits
+addEventListener("pointerdown", (e) => { pressed = /** @type {Node} */ (e.target); }, true);
+addEventListener("click", () => { pressed = null; }, true); // what listens to the click may redraw
+for (const name of ["pointerup", "pointercancel"]) addEventListener(name, () => setTimeout(onRelease), true); // the click comes first
+
+function onRelease() {
+  pressed = null;
+  for (const [node, children] of waiting) redraw(node, ...children);
+}
+
+/** Replaces the children of a node, when nothing in it is pressed. The focus stays on the element with the same key. */
 export function redraw(node, ...children) {
+  if (pressed && node.contains(pressed)) {
+    waiting.set(node, children);
+    return;
+  }
   const key = /** @type {HTMLElement} */ (document.activeElement)?.dataset?.key;
   fill(node, ...children);
   if (key) focusOn(node, `[data-key="${CSS.escape(key)}"]`);

@@ -1,6 +1,6 @@
 // @ts-check
 // The panel at the right: one thing, whatever it is.
-import { at, el, fill } from "./dom.js";
+import { at, el, fill, redraw } from "./dom.js";
 
 const panel = at("inspector");
 let current = "";
@@ -9,9 +9,9 @@ let onClose = () => {};
 /** Shows a thing. @param {string} id of the thing */
 export function inspect(id, title, body, closed) {
   onClose = closed;
-  const scroll = current === id ? panel.scrollTop : 0;
+  const isNew = current !== id, scroll = isNew ? 0 : panel.scrollTop;
   current = id;
-  fill(panel, el("div", { class: "panel-head" }, el("h2", {}, title), el("button", { class: "quiet close", "aria-label": "Close", title: "Close (Esc)", click: () => close() }, "×")), body);
+  (isNew ? fill : redraw)(panel, el("div", { class: "panel-head" }, el("h2", {}, title), el("button", { class: "quiet close", "aria-label": "Close", title: "Close (Esc)", click: () => close() }, "×")), body);
   panel.hidden = false;
   document.body.classList.add("inspecting");
   panel.scrollTop = scroll;
@@ -23,7 +23,7 @@ export function dismiss() {
   panel.hidden = true;
   current = "";
   document.body.classList.remove("inspecting");
-  panel.replaceChildren();
+  fill(panel);
 }
 
 /** Closes the inspector. @returns {boolean} whether it was open */

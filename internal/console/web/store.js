@@ -230,7 +230,7 @@ class Store extends EventTarget {
     const rate = Math.round(this.#arrivals.length / 5);
     if (rate !== this.rate) {
       this.rate = rate;
-      this.emit("connection");
+      this.emit("rate");
     }
   }
 }
