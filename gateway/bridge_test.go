@@ -58,6 +58,7 @@ func asker() *server.Server {
 		Times int    `json:"times,omitzero"`
 		Tag   string `json:"tag,omitzero"`
 		Long  int    `json:"long,omitzero"` // the bytes of the answer at least
+		Rest  int    `json:"rest,omitzero"` // seconds before the answer
 	}) (string, error) {
 		said := in.Tag + strings.Repeat("x", in.Long)
 		for i := range max(in.Times, 1) {
@@ -67,6 +68,7 @@ func asker() *server.Server {
 			}
 			said += n.Name + "."
 		}
+		time.Sleep(time.Duration(in.Rest) * time.Second)
 		return said, nil
 	})
 	server.Tool(s, "other", "Asks too.", func(ctx context.Context, _ nothing) (string, error) {

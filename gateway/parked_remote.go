@@ -95,8 +95,13 @@ func (r *replicaCalls) splitName(name string) (owner, id string, isHere bool) {
 // the keys may outlive the process, and another one may give the same id to another call.
 func (r *replicaCalls) nameOf(id string) string { return r.instance + "/" + id }
 
-// checkInterval is the time between two questions to the owner of a retry.
-const checkInterval = time.Second
+const (
+	// checkInterval is the time between two questions to the owner of a retry.
+	checkInterval = time.Second
+	// silenceLimit is how long an owner whose process is there may answer nothing. A busy one
+	// answers late, and the network may be lost for a moment.
+	silenceLimit = 5 * time.Second
+)
 
 // runRemotely lets the owner of a parked call continue it, and returns the outcome.
 func (r *replicaCalls) runRemotely(ctx context.Context, owner string, u *hub.Upstream, req *mcp.Request) (*mcp.Result, error) {
@@ -111,25 +116,40 @@ func (r *replicaCalls) runRemotely(ctx context.Context, owner string, u *hub.Ups
 	}()
 	err := r.sendMessage(ctx, owner, replicaMessage{Kind: retryRun, Retry: retry, From: r.instance, Upstream: u.Name(), Method: req.Method,
 		Params: req.Params, Revision: req.Revision, Capabilities: req.ClientCapabilities, Principal: req.Principal})
-	if err != nil {
+	end, err := r.awaitRetry(ctx, owner, retry, outcome, err)
+	switch {
+	case ctx.Err() != nil && err != nil:
+		return nil, err
+	case err != nil:
 		return nil, ownerError(req, err)
 	}
+	return end.result()
+}
+
+// awaitRetry waits for the outcome of a retry, or for the end of its owner or of ctx. err is the
+// error of the message with the retry. The owner may run it although its answer was late or lost.
+func (r *replicaCalls) awaitRetry(ctx context.Context, owner, retry string, outcome <-chan callOutcome, err error) (*callOutcome, error) {
 	check := time.NewTicker(checkInterval)
 	defer check.Stop()
-	for {
+	for heard := time.Now(); ; {
+		switch {
+		case err == nil:
+			heard = time.Now()
+		case errors.Is(err, replica.ErrUnreachable) && time.Since(heard) < silenceLimit:
+		case len(outcome) == 0 && ctx.Err() == nil:
+			return nil, err
+		}
 		select {
 		case end := <-outcome:
-			return end.result()
+			return &end, nil
 		case <-ctx.Done():
 			_ = r.sendMessage(context.WithoutCancel(ctx), owner, replicaMessage{Kind: retryCancel, Retry: retry}) // the owner may have ended
 			return nil, context.Cause(ctx)
 		case <-check.C:
 		}
-		switch end, err := r.checkRetry(ctx, owner, retry); {
-		case err != nil && len(outcome) == 0:
-			return nil, ownerError(req, err)
-		case end != nil:
-			return end.result()
+		var end *callOutcome
+		if end, err = r.checkRetry(ctx, owner, retry); err == nil && end != nil {
+			return end, nil
 		}
 	}
 }
@@ -184,7 +204,7 @@ func (r *replicaCalls) receive(ctx context.Context, data []byte) ([]byte, error)
 		run := r.running[m.Retry]
 		switch {
 		case run == nil:
-			return nil, errors.New("the call has ended")
+			return nil, errors.New("it has not got this request, or has ended the call: call again")
 		case m.Kind == retryCancel:
 			run.cancel(errors.New("the client has gone"))
 		case run.outcome != nil:

@@ -1,14 +1,21 @@
 package gateway_test
 
 import (
+	"context"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/dowel-mcp/dowel/gateway"
 	"github.com/dowel-mcp/dowel/hub"
 	"github.com/dowel-mcp/dowel/internal/cluster"
 	"github.com/dowel-mcp/dowel/internal/natstest"
+	"github.com/dowel-mcp/dowel/internal/replica"
+	"github.com/dowel-mcp/dowel/internal/replicatest"
 	"github.com/dowel-mcp/dowel/jsonrpc"
+	"github.com/dowel-mcp/dowel/mcp"
 	natsserver "github.com/nats-io/nats-server/v2/server"
 )
 
@@ -70,5 +77,86 @@ func TestParkedCallTooLargeForCluster(t *testing.T) {
 		if code(err, jsonrpc.CodeInternal) != nil || !strings.Contains(err.Error(), "max_payload") {
 			t.Error(err)
 		}
+	}
+}
+
+// slowNet is a network on which answers are late or messages are lost, except outcomes.
+type slowNet struct {
+	*replicatest.Net
+	late atomic.Int32 // the answers to so many messages, more than the sender waits
+	lost atomic.Int32 // so many messages, after those
+}
+
+// Send implements [replica.Network].
+func (n *slowNet) Send(ctx context.Context, instance string, message []byte) ([]byte, error) {
+	isLate, isLost := false, false
+	if !strings.Contains(string(message), `"kind":"end"`) {
+		isLate = n.late.Add(-1) >= 0
+		isLost = !isLate && n.lost.Add(-1) >= 0
+	}
+	if isLost {
+		time.Sleep(time.Second)
+		return nil, replica.ErrUnreachable
+	}
+	answer, err := n.Net.Send(ctx, instance, message)
+	if isLate {
+		time.Sleep(time.Second)
+		return nil, replica.ErrUnreachable
+	}
+	return answer, err
+}
+
+// A retry at another replica gets its result although the owner answers late. If the owner never
+// gets it, or is silent for long, an error says so soon.
+func TestParkedCallOfSlowReplica(t *testing.T) {
+	for _, tt := range []struct {
+		name, arguments string
+		late, lost      int32
+		err             string
+		most            time.Duration
+	}{
+		{"late", `{}`, 1, 0, "", 2 * time.Second},
+		{"late, and the call takes longer", `{"rest":10}`, 1, 0, "", 10 * time.Second},
+		{"late three times", `{"rest":10}`, 3, 0, "", 10 * time.Second},
+		{"lost", `{}`, 0, 1, "call again", 2 * time.Second},
+		{"silent", `{"rest":60}`, 1, 1000, "cannot be reached", 7 * time.Second},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				n, keys := &slowNet{Net: replicatest.New()}, new(mcp.Keys)
+				replica.Attach(keys, n)
+				defer replica.Attach(keys, nil)
+				var replicas []*gateway.Gateway
+				for range 2 {
+					h := hubOf(t, hub.Options{}, older("a", new(wires)))
+					settle(t, h)
+					replicas = append(replicas, gatewayOf(t, h, gateway.Options{Keys: keys}))
+				}
+				req := request("ada", `{"name":"a__ask","arguments":`+tt.arguments+`}`)
+				asked, state := asks(t, replicas[0], req)
+				n.late.Store(tt.late)
+				n.lost.Store(tt.lost)
+				began := time.Now()
+				res, err := replicas[1].ServeMCP(t.Context(), answered(req, state, asked...))
+				if took := time.Since(began); took > tt.most {
+					t.Errorf("it took %v", took)
+				}
+				if tt.err != "" {
+					if err == nil || !strings.Contains(err.Error(), tt.err) {
+						t.Errorf("%+v, %v", res, err)
+					}
+				} else if got := text(t, res, err); got != "Ada." {
+					t.Error(got)
+				}
+				n.late.Store(0)
+				n.lost.Store(0)
+				if tt.lost == 1 { // the call still waits
+					res, err := replicas[1].ServeMCP(t.Context(), answered(req, state, asked...))
+					if got := text(t, res, err); got != "Ada." {
+						t.Error(got)
+					}
+				}
+			})
+		})
 	}
 }
