@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/dowel-mcp/dowel/agent"
@@ -276,7 +277,9 @@ func TestQuestionInterrupted(t *testing.T) {
 					if strings.HasPrefix(how, "left") {
 						t.Error("the user is asked, and nobody wants to know")
 					}
-					if how != "slow" {
+					if how == "slow" {
+						time.AfterFunc(50*time.Millisecond, cancel)
+					} else {
 						cancel()
 					}
 					<-ctx.Done()
@@ -289,9 +292,6 @@ func TestQuestionInterrupted(t *testing.T) {
 				box := dial(t, s, o)
 				a := newTrustingAgent(&script{t: t, replies: []reply{says("", calls...), says("done")}}, box, nil)
 				ended := false
-				if how == "slow" {
-					time.AfterFunc(50*time.Millisecond, cancel)
-				}
 				for e, err := range a.Run(ctx, mcp.Text("go")) {
 					_, asked := e.(agent.Asked)
 					state, _ := e.(agent.StateChanged)
@@ -312,16 +312,18 @@ func TestQuestionInterrupted(t *testing.T) {
 
 // A call that exceeds its time becomes an error that the model reads.
 func TestTimeout(t *testing.T) {
-	s := everything.New()
-	defer s.Close()
-	box := dial(t, s, client.Options{Limits: client.Limits{Total: 50 * time.Millisecond}})
-	a := newTrustingAgent(&script{t: t, replies: []reply{says("", `slow {"seconds":60}`), says("done")}}, box, &agent.Options{Mode: agent.ModeAll})
-	if got := strings.Join(story(t, a.Run(t.Context(), mcp.Text("go"))), "\n"); !strings.Contains(got, "answered") {
-		t.Error(got)
-	}
-	if res := a.Messages()[2].Content[0].ToolResult; !res.IsError || !strings.Contains(res.Content[0].Text, "50ms") {
-		t.Errorf("%+v", res)
-	}
+	synctest.Test(t, func(t *testing.T) { // the limit bounds the lists too
+		s := everything.New()
+		defer s.Close()
+		box := dial(t, s, client.Options{Limits: client.Limits{Total: 50 * time.Millisecond}})
+		a := newTrustingAgent(&script{t: t, replies: []reply{says("", `slow {"seconds":60}`), says("done")}}, box, &agent.Options{Mode: agent.ModeAll})
+		if got := strings.Join(story(t, a.Run(t.Context(), mcp.Text("go"))), "\n"); !strings.Contains(got, "answered") {
+			t.Error(got)
+		}
+		if res := a.Messages()[2].Content[0].ToolResult; !res.IsError || !strings.Contains(res.Content[0].Text, "50ms") {
+			t.Errorf("%+v", res)
+		}
+	})
 }
 
 // Approve may be called for a server's request, and its error ends the run.
