@@ -2,6 +2,7 @@ package gateway_test
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -85,10 +86,15 @@ type slowNet struct {
 	*replicatest.Net
 	late atomic.Int32 // the answers to so many messages, more than the sender waits
 	lost atomic.Int32 // so many messages, after those
+
+	cancels atomic.Int32 // the messages that the client has gone
 }
 
 // Send implements [replica.Network].
 func (n *slowNet) Send(ctx context.Context, instance string, message []byte) ([]byte, error) {
+	if strings.Contains(string(message), `"kind":"cancel"`) {
+		n.cancels.Add(1)
+	}
 	isLate, isLost := false, false
 	if !strings.Contains(string(message), `"kind":"end"`) {
 		isLate = n.late.Add(-1) >= 0
@@ -104,6 +110,38 @@ func (n *slowNet) Send(ctx context.Context, instance string, message []byte) ([]
 		return nil, replica.ErrUnreachable
 	}
 	return answer, err
+}
+
+// slowReplicas returns two replicas on a network.
+func slowReplicas(t *testing.T) (n *slowNet, replicas [2]*gateway.Gateway) {
+	n, keys := &slowNet{Net: replicatest.New()}, new(mcp.Keys)
+	replica.Attach(keys, n)
+	t.Cleanup(func() { replica.Attach(keys, nil) })
+	for i := range replicas {
+		h := hubOf(t, hub.Options{}, older("a", new(wires)))
+		settle(t, h)
+		replicas[i] = gatewayOf(t, h, gateway.Options{Keys: keys})
+	}
+	return n, replicas
+}
+
+// A client may leave before the owner of its call has acknowledged the retry. The owner hears of
+// it.
+func TestLeaveSlowReplica(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n, replicas := slowReplicas(t)
+		req := request("ada", `{"name":"a__ask","arguments":{"rest":10}}`)
+		asked, state := asks(t, replicas[0], req)
+		n.late.Store(1)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second/2)
+		defer cancel()
+		if res, err := replicas[1].ServeMCP(ctx, answered(req, state, asked...)); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("%+v, %v", res, err)
+		}
+		if got := n.cancels.Load(); got != 1 {
+			t.Errorf("the owner has heard of it %d times", got)
+		}
+	})
 }
 
 // A retry at another replica gets its result although the owner answers late. If the owner never
@@ -123,15 +161,7 @@ func TestParkedCallOfSlowReplica(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				n, keys := &slowNet{Net: replicatest.New()}, new(mcp.Keys)
-				replica.Attach(keys, n)
-				defer replica.Attach(keys, nil)
-				var replicas []*gateway.Gateway
-				for range 2 {
-					h := hubOf(t, hub.Options{}, older("a", new(wires)))
-					settle(t, h)
-					replicas = append(replicas, gatewayOf(t, h, gateway.Options{Keys: keys}))
-				}
+				n, replicas := slowReplicas(t)
 				req := request("ada", `{"name":"a__ask","arguments":`+tt.arguments+`}`)
 				asked, state := asks(t, replicas[0], req)
 				n.late.Store(tt.late)
