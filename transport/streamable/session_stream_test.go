@@ -148,8 +148,13 @@ func TestChangesWithoutEnd(t *testing.T) {
 	var all [3]*streamReader
 	for i := range all {
 		all[i] = newStreamReader(t, web.URL+"/mcp")
+		cut := all[i].open()
+		// A later connection is too short for more than the messages that it resumes, so the client
+		// must have read one before.
+		polltest.Until(t, fmt.Sprintf("a change for client %d", i), func() bool { return all[i].countMessages() > 0 })
 		clients.Go(func() {
-			for range 10 {
+			cut()
+			for range 9 {
 				cut := all[i].open()
 				time.Sleep(time.Duration(rand.Int64N(int64(60 * time.Millisecond))))
 				cut()
@@ -159,10 +164,7 @@ func TestChangesWithoutEnd(t *testing.T) {
 	clients.Wait()
 	close(end)
 	<-ended
-	for i, g := range all {
-		if g.countMessages() == 0 {
-			t.Errorf("client %d was told nothing", i)
-		}
+	for _, g := range all {
 		defer g.open()()
 	}
 	polltest.Until(t, "each session has one subscription", func() bool {
