@@ -59,19 +59,23 @@ func start(t *testing.T, http2 bool, deadline time.Duration, h http.Handler) *ht
 	return web
 }
 
-// Client and server together, with every message checked, over all kinds of connections.
+// Client and server together, with every message checked, over all kinds of connections. If the
+// server has a write timeout, the stream must outlast it. The timeout also bounds each POST, so it
+// is long.
 func TestBothEnds(t *testing.T) {
 	for _, c := range []carried{
 		{name: "HTTP1"}, {name: "HTTP2", back: true}, {name: "a proxy", proxy: true}, {name: "a proxy in front of HTTP2", proxy: true, back: true},
-		{name: "a proxy over HTTP2", proxy: true, front: true, back: true}, {name: "a server with a write timeout", writeDeadline: 100 * time.Millisecond},
+		{name: "a proxy over HTTP2", proxy: true, front: true, back: true}, {name: "a server with a write timeout", writeDeadline: 3 * time.Second},
 	} {
 		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
 			w := newTestServer()
 			s := sse.Handler(w, &streamable.Options{ServerOptions: transport.ServerOptions{Logger: quiet, Tap: mcptest.ServerTap(t)}})
 			web := c.serve(t, s)
 			t.Cleanup(func() { _ = s.Shutdown(within(t)) })
 			in := newInbound()
 			tr := dial(t, sse.URL{URL: web.URL, Client: web.Client()}, in, transport.ClientOptions{Capabilities: elicits, Tap: mcptest.ClientTap(t)})
+			time.Sleep(c.writeDeadline + c.writeDeadline/10)
 			ctx := within(t)
 			for tool, want := range map[string]string{"echo": "a\nb", "ask": "hello Ada", "progress": "done"} {
 				var notes []string
@@ -84,7 +88,7 @@ func TestBothEnds(t *testing.T) {
 				}
 			}
 			if got, err := call(ctx, tr, "big", `{"size":1000000}`, nil); err != nil || len(got) != 1_000_000 {
-				t.Error(len(got), err)
+				t.Fatal(len(got), err) // without a stream, the notification below does not arrive
 			}
 			server.Tool(w.Server, "late", "", func(context.Context, struct{}) (string, error) { return "", nil })
 			if n := <-in.notes; n.Method != mcp.NotificationToolsChanged {
