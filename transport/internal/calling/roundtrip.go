@@ -168,16 +168,39 @@ func (c *caller) startExchange(ctx context.Context, req *mcp.Request, e paramsEn
 			_, err := c.cancelExchange(ctx, x, pending)
 			return nil, err
 		}
+		err = c.explainWriteError(ctx, err)
 		c.dropRequest(x.id, err)
 		c.releaseExchange(x)
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		if c.err != nil {
-			err = c.err
-		}
-		return nil, wrapConnectionError(err)
+		return nil, err
 	}
 	return x, nil
+}
+
+// explainWriteError returns the error for a request that could not be written. If err means that
+// the connection has ended, the reading loop most likely learns the reason: it may still be at the
+// peer's last messages. So explainWriteError waits for it, but only for a moment, because some
+// connections stay readable.
+func (c *caller) explainWriteError(ctx context.Context, err error) error {
+	const moment = time.Second
+	if errors.Is(err, mcp.ErrConnection) || errors.Is(err, mcp.ErrClosed) {
+		var cancelled <-chan struct{}
+		if ctx != nil {
+			cancelled = ctx.Done()
+		}
+		timer := time.NewTimer(moment)
+		defer timer.Stop()
+		select {
+		case <-c.base.Done(): // ends when c.err is set
+		case <-cancelled:
+		case <-timer.C:
+		}
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.err != nil {
+		err = c.err
+	}
+	return wrapConnectionError(err)
 }
 
 // linkRequest tells the recorder which call a request belongs to.

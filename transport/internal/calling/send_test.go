@@ -11,6 +11,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/dowel-mcp/dowel/internal/rawjson"
@@ -179,6 +180,78 @@ func TestACancellationDoesNotOvertakeItsRequest(t *testing.T) {
 				t.Fatalf("%s came before its request", frame)
 			}
 		}
+	}
+}
+
+// brokenPipe is a connection whose writes fail with refused once the probe was answered. If last is
+// not nil, Read returns it half a second after the first write that fails.
+type brokenPipe struct {
+	stuck
+	refused, last error
+	failed        chan struct{}
+}
+
+func (b *brokenPipe) Write(frame []byte) error {
+	if b.sent.Load() == 0 {
+		return b.stuck.Write(frame)
+	}
+	if b.sent.Add(1) == 2 {
+		close(b.failed)
+	}
+	return b.refused
+}
+
+func (b *brokenPipe) Read() ([]byte, error) {
+	var failed chan struct{}
+	if b.last != nil {
+		failed = b.failed
+	}
+	select {
+	case frame := <-b.in:
+		return frame, nil
+	case <-b.closed:
+		return nil, io.EOF
+	case <-failed:
+		time.Sleep(500 * time.Millisecond)
+		return nil, b.last
+	}
+}
+
+// If a request cannot be written because the peer has ended the connection, its error is the reason
+// that the peer has sent, although the reading loop has not read it yet. If the connection stays
+// readable, the error of the write comes after a moment; if only the request was refused, at once.
+func TestWriteErrorIsExplained(t *testing.T) {
+	cut, reason, refusal := fmt.Errorf("%w: use of a closed connection", mcp.ErrConnection), errors.New("status 4001: go away"), errors.New("no token")
+	for name, test := range map[string]struct {
+		refused, last, want error
+		takes               time.Duration
+	}{
+		"the peer says why": {refused: cut, last: reason, want: reason, takes: 500 * time.Millisecond},
+		"closed":            {refused: mcp.ErrClosed, last: reason, want: reason, takes: 500 * time.Millisecond},
+		"still readable":    {refused: cut, want: cut, takes: time.Second},
+		"one refusal":       {refused: refusal, want: refusal},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				conn := &brokenPipe{
+					stuck:   stuck{in: make(chan []byte, 1), closed: make(chan struct{})},
+					refused: test.refused, last: test.last, failed: make(chan struct{}),
+				}
+				c, err := overconn.Connect(t.Context(), conn, deaf{}, "", transport.ClientOptions{Logger: quiet, Tap: mcptest.ClientTap(t, mcptest.SentOnly())})
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer c.Close()
+				begun := time.Now()
+				_, err = c.RoundTrip(t.Context(), &mcp.Request{Method: mcp.MethodListTools})
+				if !errors.Is(err, mcp.ErrConnection) || !errors.Is(err, test.want) {
+					t.Errorf("got %v, want %v", err, test.want)
+				}
+				if took := time.Since(begun); took != test.takes {
+					t.Errorf("the error came after %v, want %v", took, test.takes)
+				}
+			})
+		})
 	}
 }
 
