@@ -56,7 +56,7 @@ func startCluster(t *testing.T, h *history.History, n int) *cluster {
 	c.values = v
 	var addresses []string
 	c.nodes, addresses = startNodes(t, n)
-	ports := freePorts(t, 6)
+	ports := findPorts(t, 6)
 	var targets, others []target
 	for i := range 3 {
 		r := c.startReplica(fmt.Sprintf("r%d", i+1), ports[i], work, addresses)

@@ -5,7 +5,6 @@ package chaos
 import (
 	"encoding/json"
 	"fmt"
-	"net"
 	"net/url"
 	"os"
 	"os/exec"
@@ -14,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/dowel-mcp/dowel/internal/freeport"
 	"github.com/dowel-mcp/dowel/internal/polltest"
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
@@ -63,7 +63,7 @@ func runNode() {
 // startNodes starts n NATS servers as one cluster, and waits until JetStream has a leader.
 func startNodes(t *testing.T, n int) (all []*process, addresses []string) {
 	t.Helper()
-	ports := freePorts(t, 2*n)
+	ports := findPorts(t, 2*n)
 	for i := range n {
 		config := node{Name: fmt.Sprintf("n%d", i+1), Port: ports[i], Folder: filepath.Join(t.TempDir(), "js")}
 		if n > 1 {
@@ -103,16 +103,12 @@ func awaitLeader(t *testing.T, address string) {
 	polltest.UntilNil(t, func() error { _, err := js.AccountInfo(t.Context()); return err })
 }
 
-// freePorts returns ports that are free now. A process that is started again needs its old one.
-func freePorts(t *testing.T, n int) (ports []int) {
+// findPorts returns ports for processes that may be started again.
+func findPorts(t *testing.T, n int) []int {
 	t.Helper()
-	for range n {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer l.Close()
-		ports = append(ports, l.Addr().(*net.TCPAddr).Port)
+	ports, err := freeport.FindAll(n)
+	if err != nil {
+		t.Fatal(err)
 	}
 	return ports
 }

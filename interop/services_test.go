@@ -2,15 +2,14 @@ package interop
 
 import (
 	"bytes"
-	"context"
-	"math/rand/v2"
 	"net"
 	"os/exec"
 	"strconv"
 	"strings"
-	"sync"
 	"testing"
 	"time"
+
+	"github.com/dowel-mcp/dowel/internal/freeport"
 )
 
 // serviceLimit bounds the start of a peer's server.
@@ -30,7 +29,7 @@ type service struct {
 // a port. The server ends with the test.
 func startService(t *testing.T, command func(port string) []string) *service {
 	t.Helper()
-	port := freePort(t)
+	port := findPort(t)
 	s := &service{t: t, mark: newMark(t), port: port, command: command(port)}
 	s.start()
 	t.Cleanup(func() {
@@ -78,26 +77,14 @@ func (s *service) stop() {
 	expectNoneLeft(s.t, s.mark)
 }
 
-// ports holds the ports that freePort has returned.
-var ports sync.Map
-
-// freePort returns a free port. It is below the range that systems use for outgoing connections, so
-// it stays free while a service is stopped.
-func freePort(t *testing.T) string {
+// findPort returns a port for a service that may be started again.
+func findPort(t *testing.T) string {
 	t.Helper()
-	for range 100 {
-		port := strconv.Itoa(20000 + rand.IntN(10000))
-		if _, given := ports.LoadOrStore(port, true); given {
-			continue
-		}
-		var config net.ListenConfig
-		if l, err := config.Listen(context.Background(), "tcp", "127.0.0.1:"+port); err == nil {
-			l.Close()
-			return port
-		}
+	port, err := freeport.Find()
+	if err != nil {
+		t.Fatal(err)
 	}
-	t.Fatal("no port is free")
-	return ""
+	return strconv.Itoa(port)
 }
 
 // The commands of the servers over HTTP, as functions of the port.

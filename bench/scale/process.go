@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -21,6 +20,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/dowel-mcp/dowel/internal/freeport"
 	"github.com/dowel-mcp/dowel/internal/programtest"
 	"github.com/nats-io/nats-server/v2/server"
 )
@@ -139,7 +139,7 @@ type natsServer struct {
 }
 
 func startNATS(ctx context.Context, folder string) (*natsServer, error) {
-	ports, err := freePorts(2)
+	ports, err := freeport.FindAll(2)
 	if err != nil {
 		return nil, err
 	}
@@ -199,16 +199,4 @@ func ignoreMissing(err error) error {
 		return nil
 	}
 	return err
-}
-
-func freePorts(n int) (ports []int, err error) {
-	for range n {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			return nil, err
-		}
-		defer l.Close()
-		ports = append(ports, l.Addr().(*net.TCPAddr).Port)
-	}
-	return ports, nil
 }

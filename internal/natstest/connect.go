@@ -1,32 +1,32 @@
 package natstest
 
 import (
-	"net"
 	"testing"
 
+	"github.com/dowel-mcp/dowel/internal/freeport"
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// Restartable returns a function that starts a server. Each call uses the same folder and the port
-// of the first, so that a server that was stopped comes back with its streams. Each change may
-// change the options of that one start.
+// Restartable returns a function that starts a server. Each call uses the same folder and the same
+// port, so that a server that was stopped comes back with its streams. Each change may change the
+// options of that one start.
 func Restartable(t testing.TB) (start func(changes ...func(*server.Options)) *server.Server) {
 	t.Helper()
-	dir, port := t.TempDir(), 0
+	port, err := freeport.Find()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
 	return func(changes ...func(*server.Options)) *server.Server {
 		t.Helper()
-		s := Start(t, func(o *server.Options) {
-			if o.StoreDir = dir; port != 0 {
-				o.Port = port
-			}
+		return Start(t, func(o *server.Options) {
+			o.StoreDir, o.Port = dir, port
 			for _, change := range changes {
 				change(o)
 			}
 		})
-		port = s.Addr().(*net.TCPAddr).Port
-		return s
 	}
 }
 

@@ -13,6 +13,8 @@ import (
 	"strconv"
 	"syscall"
 	"time"
+
+	"github.com/dowel-mcp/dowel/internal/freeport"
 )
 
 // firstRunLimit ends a measurement that hangs.
@@ -28,7 +30,7 @@ func timeFirstRun(ctx context.Context, root string, log io.Writer) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, removeCaches(home)) }()
-	port, err := freePort()
+	port, err := freeport.Find()
 	if err != nil {
 		return err
 	}
@@ -83,15 +85,6 @@ func awaitAnswer(ctx context.Context, url string, ended chan error) error {
 			return response.Body.Close()
 		}
 	}
-}
-
-func freePort() (int, error) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return 0, err
-	}
-	defer listener.Close()
-	return listener.Addr().(*net.TCPAddr).Port, nil
 }
 
 // removeCaches removes folder. The module cache is read-only, so modes change first.

@@ -21,6 +21,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/dowel-mcp/dowel/internal/freeport"
 )
 
 // hangTimeout bounds waits for npm and for processes. Only a program that hangs reaches it.
@@ -78,7 +80,7 @@ func checkServers(t *testing.T, folder string, env []string) {
 
 // checkUp starts the gateway through npx, waits for its answer and ends it with SIGTERM.
 func checkUp(t *testing.T, folder string, env []string) {
-	port, err := freePort()
+	port, err := freeport.Find()
 	if err != nil {
 		t.Fatal(err)
 	}
