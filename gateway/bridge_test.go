@@ -15,6 +15,7 @@ import (
 	"github.com/dowel-mcp/dowel/client"
 	"github.com/dowel-mcp/dowel/gateway"
 	"github.com/dowel-mcp/dowel/hub"
+	"github.com/dowel-mcp/dowel/internal/timeout"
 	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/dowel-mcp/dowel/server"
 	"github.com/dowel-mcp/dowel/transport"
@@ -68,8 +69,7 @@ func asker() *server.Server {
 			}
 			said += n.Name + "."
 		}
-		time.Sleep(time.Duration(in.Rest) * time.Second)
-		return said, nil
+		return said, timeout.Sleep(ctx, time.Duration(in.Rest)*time.Second)
 	})
 	server.Tool(s, "other", "Asks too.", func(ctx context.Context, _ nothing) (string, error) {
 		n, err := server.Ask[named](ctx, "q", "name?")
