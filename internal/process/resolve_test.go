@@ -117,43 +117,56 @@ func TestLoginShells(t *testing.T) {
 	for _, tt := range []struct {
 		name, startup string
 		want          string        // "": found, else part of the error
-		timeout       time.Duration // for the shell; an hour if it answers
+		timeout       time.Duration // for the shell, longer if it did not start within it; an hour if it answers
 	}{
 		{"noisy", `echo "Welcome! PATH is $PATH"; echo noise >&2; printf 'no newline'`, "", time.Hour},
 		{"loud", `i=0; while [ $i -lt 3000 ]; do echo "0123456789012345678901234567890123456789"; i=$((i+1)); done`, "", time.Hour},
 		{"reads its stdin", `read -r answer; cat >/dev/null`, "", time.Hour},
 		{"leaves a background job", `sleep 1000 & echo $! >"$HOME/job"`, "", time.Hour},
 		{"prints and hangs afterwards", `trap 'sleep 1000' EXIT`, "", time.Hour},
-		{"hangs", `sleep 1000`, "did not answer within 500ms", 500 * time.Millisecond},
-		{"hangs and ignores signals", `trap '' TERM HUP; while :; do sleep 1000; done`, "did not answer within 500ms", 500 * time.Millisecond},
+		{"hangs", `sleep 1000`, "did not answer within TIMEOUT", 500 * time.Millisecond},
+		{"hangs and ignores signals", `trap '' TERM HUP; while :; do sleep 1000; done`, "did not answer within TIMEOUT", 500 * time.Millisecond},
 		{"fails", `exit 1`, "ended without an answer", time.Hour},
 		{"never stops talking", `exec yes`, "without an answer", time.Hour},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			polltest.NoLeaks(t)
 			path := os.Getenv("PATH")
-			m := newMachine(t, tt.startup)
-			t.Setenv("PATH", m.onPath+":"+path) // the scripts use sleep and cat
-			writeScript(t, filepath.Join(m.onLogin, "tool-of-mine"), "")
-			loginPaths.timeout = tt.timeout
-			var err error
-			polltest.Within(t, func() { _, err = Resolve(t.Context(), "tool-of-mine") })
-			if tt.want == "" && err != nil || tt.want != "" && (err == nil || !strings.Contains(err.Error(), tt.want)) {
-				t.Errorf("error %v, want %q", err, tt.want)
-			}
-			if b, err := os.ReadFile(filepath.Join(m.home, "job")); err == nil {
-				var pid int
-				for _, c := range strings.TrimSpace(string(b)) {
-					pid = 10*pid + int(c-'0')
-				}
-				noneRuns(t, []int{pid})
-			}
-			Resolve(t.Context(), "tool-of-mine")
-			if m.asked() != 1 {
-				t.Errorf("asked %d times", m.asked())
-			}
+			polltest.UntilLongEnough(t, tt.timeout, func(timeout time.Duration) error {
+				m := newMachine(t, tt.startup)
+				t.Setenv("PATH", m.onPath+":"+path) // the scripts use sleep and cat
+				loginPaths.timeout = timeout
+				return resolveByShell(t, m, strings.Replace(tt.want, "TIMEOUT", timeout.String(), 1))
+			})
 		})
 	}
+}
+
+// resolveByShell resolves a program that only the login shell knows. It returns an error if the
+// shell did not start within its time limit.
+func resolveByShell(t *testing.T, m machine, want string) error {
+	writeScript(t, filepath.Join(m.onLogin, "tool-of-mine"), "")
+	var err error
+	polltest.Within(t, func() { _, err = Resolve(t.Context(), "tool-of-mine") })
+	if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+		t.Errorf("error %v, want %q", err, want)
+	}
+	if b, err := os.ReadFile(filepath.Join(m.home, "job")); err == nil {
+		var pid int
+		for _, c := range strings.TrimSpace(string(b)) {
+			pid = 10*pid + int(c-'0')
+		}
+		noneRuns(t, []int{pid})
+	}
+	Resolve(t.Context(), "tool-of-mine")
+	switch n := m.asked(); n {
+	case 0:
+		return errors.New("the login shell did not start")
+	case 1:
+	default:
+		t.Errorf("asked %d times", n)
+	}
+	return nil
 }
 
 func TestResolveIsBoundByItsContext(t *testing.T) {
@@ -184,7 +197,6 @@ func TestRealLoginShells(t *testing.T) {
 			shell := installed(t, name)
 			path := os.Getenv("PATH")
 			m := newMachine(t, "")
-			loginPaths.timeout = shellAnswers
 			t.Setenv("SHELL", shell)
 			t.Setenv("PATH", path)
 			file := filepath.Join(m.home, rc)
