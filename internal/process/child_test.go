@@ -109,16 +109,16 @@ func TestOutputOfADeadProcessStaysReadable(t *testing.T) {
 }
 
 func TestCloseEndsTheWholeTree(t *testing.T) {
-	for name, script := range trees {
+	for name, tree := range trees {
 		t.Run(name, func(t *testing.T) {
 			polltest.NoLeaks(t)
-			c := sh(script)
+			c := sh(tree.script)
 			c.Grace = 50 * time.Millisecond
 			if name == "deaf to TERM" {
 				c.KillAfter = 300 * time.Millisecond // for the others SIGTERM is enough
 			}
 			child := start(t, c)
-			pids := append(pidsUntilUp(t, child), child.PID())
+			pids := append(pidsUntilUp(t, child, tree.starts), child.PID())
 			polltest.Within(t, func() {
 				if err := child.Close(); err != nil {
 					t.Error(err)
@@ -131,8 +131,9 @@ func TestCloseEndsTheWholeTree(t *testing.T) {
 
 func TestWhatAProcessLeavesRunningIsEnded(t *testing.T) {
 	polltest.NoLeaks(t)
-	child := start(t, sh(trees["leader leaves"]))
-	pids := pidsUntilUp(t, child)
+	tree := trees["leader leaves"]
+	child := start(t, sh(tree.script))
+	pids := pidsUntilUp(t, child, tree.starts)
 	polltest.Within(t, func() { // the sleeper holds stdout and stderr open
 		if rest, err := io.ReadAll(child); len(rest) > 0 || err != nil {
 			t.Errorf("read %q, %v", rest, err)
@@ -154,7 +155,7 @@ func TestGrandchildrenCanCleanUp(t *testing.T) {
 				Path: "/bin/sh", Args: []string{"-c", `"$0" </dev/null & ` + last, exe},
 				Env: map[string]string{roleKey: "cleaner", "LOG": file}, Grace: 10 * time.Millisecond, KillAfter: time.Hour,
 			})
-			pidsUntilUp(t, child)
+			pidsUntilUp(t, child, 0)
 			if name == "closed" {
 				child.Close()
 			} else {

@@ -77,39 +77,52 @@ func holdStreams() {
 	time.Sleep(2 * polltest.Limit)
 }
 
-// trees are scripts that print the ids of everything they start, one in a line, and then "up".
-var trees = map[string]string{
-	"two sleepers":  `sleep 1000 & echo $!; sleep 1000 & echo $!; echo up; wait`,
-	"nested":        `sh -c 'sh -c "sleep 1000 & echo \$!; wait" & echo $!; sleep 0.2; echo up; wait' & echo $!; wait`,
-	"deaf to TERM":  `trap '' TERM HUP; sleep 1000 & echo $!; echo up; while :; do wait; sleep 1; done`,
-	"leader leaves": `sleep 1000 </dev/null & echo $!; echo up`,
-	"stopped":       `sleep 1000 & echo $!; kill -STOP $!; echo up; wait`,
+// scriptTree is a script that prints the ids of everything that it starts, and "up", one in a line.
+// The lines come in any order.
+type scriptTree struct {
+	script string
+	starts int // number of ids
 }
 
-// daemons is a script that starts processes that leave its process group, and prints their ids.
+var trees = map[string]scriptTree{
+	"two sleepers":  {`sleep 1000 & echo $!; sleep 1000 & echo $!; echo up; wait`, 2},
+	"nested":        {`sh -c 'sh -c "sleep 1000 & echo \$!; wait" & echo $!; echo up; wait' & echo $!; wait`, 3},
+	"deaf to TERM":  {`trap '' TERM HUP; sleep 1000 & echo $!; echo up; while :; do wait; sleep 1; done`, 1},
+	"leader leaves": {`sleep 1000 </dev/null & echo $!; echo up`, 1},
+	"stopped":       {`sleep 1000 & echo $!; kill -STOP $!; echo up; wait`, 1},
+}
+
+// daemons is a script that starts processes that leave its process group, and prints their ids as a
+// scriptTree does. A process may print its id before it leaves.
 const daemons = `
 setsid sleep 1000 & echo $!
 setsid sh -c 'trap "" TERM HUP; echo $$; while :; do sleep 1000; done' &
 setsid sh -c 'setsid sh -c "sleep 1000 & echo \$!" & wait'
 (setsid sh -c 'kill -STOP $$; sleep 1000' & echo $!)
-sleep 0.2; echo up
+echo up
 `
+
+// daemonCount is the number of processes that daemons starts.
+const daemonCount = 4
 
 // playParent starts a few trees and prints all process ids, its watcher's included. It never ends
 // by itself.
 func playParent() {
-	for name := range trees {
+	for name, tree := range trees {
 		if name == "leader leaves" {
 			continue // would be ended at once
 		}
-		child, err := Command{Path: "/bin/sh", Args: []string{"-c", trees[name]}, Env: map[string]string{roleKey: ""}}.Start(context.Background())
+		child, err := Command{Path: "/bin/sh", Args: []string{"-c", tree.script}, Env: map[string]string{roleKey: ""}}.Start(context.Background())
 		if err != nil {
 			panic(err)
 		}
 		fmt.Println(child.PID())
-		lines := bufio.NewScanner(child)
-		for lines.Scan() && lines.Text() != "up" {
-			fmt.Println(lines.Text())
+		pids, err := readPIDs(child, tree.starts)
+		if err != nil {
+			panic(err)
+		}
+		for _, pid := range pids {
+			fmt.Println(pid)
 		}
 	}
 	orphanWatcher.mu.Lock()
@@ -120,7 +133,8 @@ func playParent() {
 }
 
 // playDaemons starts the child of a server with daemons, which are kept if KEEP is set, and prints
-// the ids of all processes but its watcher. It ends with its stdin.
+// the ids of all processes but its watcher once they have left the child's group. It ends with its
+// stdin.
 func playDaemons() {
 	child, err := Command{
 		Path: "/bin/sh", Args: []string{"-c", daemons + "wait"}, Env: map[string]string{roleKey: ""},
@@ -130,13 +144,17 @@ func playDaemons() {
 		panic(err)
 	}
 	fmt.Println(child.PID())
-	lines := bufio.NewScanner(child)
-	for lines.Scan() {
-		fmt.Println(lines.Text())
-		if lines.Text() == "up" {
-			break
-		}
+	pids, err := readPIDs(child, daemonCount)
+	if err != nil {
+		panic(err)
 	}
+	for _, pid := range pids {
+		for isInGroup(pid, child.PID()) {
+			time.Sleep(time.Millisecond)
+		}
+		fmt.Println(pid)
+	}
+	fmt.Println("up")
 	io.Copy(io.Discard, os.Stdin)
 	child.Close()
 }
@@ -174,23 +192,41 @@ func start(t *testing.T, c Command) *Child {
 	return child
 }
 
-// pidsUntilUp reads what a tree's script prints.
-func pidsUntilUp(t *testing.T, r io.Reader) []int {
-	t.Helper()
-	var pids []int
+// isInGroup reports whether the process exists and is in the process group.
+func isInGroup(pid, group int) bool {
+	got, err := syscall.Getpgid(pid)
+	return err == nil && got == group
+}
+
+// readPIDs reads what a scriptTree prints that starts n processes.
+func readPIDs(r io.Reader, n int) (pids []int, err error) {
+	isUp := false
 	lines := bufio.NewScanner(r)
-	for lines.Scan() {
+	for (!isUp || len(pids) < n) && lines.Scan() {
 		if lines.Text() == "up" {
-			return pids
+			isUp = true
+			continue
 		}
 		pid, err := strconv.Atoi(lines.Text())
 		if err != nil {
-			t.Fatal(err)
+			return pids, err
 		}
 		pids = append(pids, pid)
 	}
-	t.Fatalf("the script ended early; pids so far %v, error %v", pids, lines.Err())
-	return nil
+	if !isUp || len(pids) != n {
+		return pids, fmt.Errorf("the script printed the processes %v, want %d and up; error %v", pids, n, lines.Err())
+	}
+	return pids, nil
+}
+
+// pidsUntilUp is readPIDs for a test.
+func pidsUntilUp(t *testing.T, r io.Reader, n int) []int {
+	t.Helper()
+	pids, err := readPIDs(r, n)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return pids
 }
 
 // allGone waits until none of the processes runs.

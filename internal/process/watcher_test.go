@@ -42,10 +42,7 @@ func TestNothingOutlivesAKilledParent(t *testing.T) {
 	for _, sig := range []syscall.Signal{syscall.SIGKILL, syscall.SIGTERM} {
 		t.Run(sig.String(), func(t *testing.T) {
 			cmd, out := plainSelf(t, "parent")
-			pids := pidsUntilUp(t, out)
-			if want := 4 /* trees */ + 2 + 3 + 1 + 1 + 1; len(pids) != want {
-				t.Errorf("%d processes, want %d: %v", len(pids), want, pids)
-			}
+			pids := pidsUntilUp(t, out, 4 /* trees */ +2+3+1+1+1)
 			for _, pid := range pids {
 				if !runs(pid) {
 					t.Errorf("process %d does not run: this test shows nothing of it", pid)
@@ -66,8 +63,9 @@ func TestNothingOutlivesAKilledParent(t *testing.T) {
 // by another watcher.
 func TestWatcherIsHardToKill(t *testing.T) {
 	polltest.NoLeaks(t)
-	child := start(t, sh(trees["two sleepers"]))
-	pids := append(pidsUntilUp(t, child), child.PID())
+	tree := trees["two sleepers"]
+	child := start(t, sh(tree.script))
+	pids := append(pidsUntilUp(t, child, tree.starts), child.PID())
 	first := watcherPID(t)
 	awaitTraps(t, first)
 	orphanWatcher.mu.Lock()
@@ -182,7 +180,7 @@ func TestWatchScript(t *testing.T) {
 				if err := groups[i].Start(); err != nil {
 					t.Fatal(err)
 				}
-				pidsUntilUp(t, out) // the trap is set
+				pidsUntilUp(t, out, 0) // the trap is set
 				fmt.Fprintf(tell, "+ %d\n", groups[i].Process.Pid)
 			}
 			for _, i := range []int{0, 3, 3} { // one of each kind is let go, and one line is too many
