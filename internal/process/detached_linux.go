@@ -12,9 +12,10 @@ import (
 )
 
 const (
-	maxHeld   = 200 // limit of detached processes that are ended at a time; each takes a descriptor
-	maxPasses = 5   // limit of looks at processes that came or went
-	maxKills  = 20  // limit of rounds of SIGKILL
+	maxHeld    = 200         // limit of detached processes that are ended at a time; each takes a descriptor
+	maxPasses  = 5           // limit of looks at processes that came or went
+	startBound = time.Second // limit for a process to start a program
+	maxKills   = 20          // limit of rounds of SIGKILL
 )
 
 // endDetached ends the processes that carry a mark, once the process group of their tree has ended.
@@ -61,22 +62,28 @@ type procFolders []procFolder
 //
 // A process that is starting another program has no environment at that moment, and a process that
 // ended during a pass may have started another one before. findMarked then looks again, at these
-// and at new processes only.
+// and at new processes only: up to maxPasses times after an end, and up to startBound while a
+// program starts, which can take long on a busy machine.
 func findMarked(mark string) (found procFolders) {
-	proc, err := os.Open("/proc")
+	return findMarkedIn("/proc", mark, startBound)
+}
+
+func findMarkedIn(folder, mark string, startBound time.Duration) (found procFolders) {
+	proc, err := os.Open(folder)
 	if err != nil {
 		return nil
 	}
 	defer proc.Close()
 	scan := procScan{proc: proc, uid: uint32(os.Geteuid()), mark: []byte(mark), others: map[string]bool{strconv.Itoa(os.Getpid()): true}}
-	for range maxPasses {
-		complete := scan.pass()
-		if complete || len(scan.found) > 0 {
-			break
+	end := time.Now().Add(startBound)
+	for n := 1; ; n++ {
+		seen := scan.pass()
+		isOver := seen == other || seen == vanished && n >= maxPasses || seen == starting && n >= maxPasses && time.Now().After(end)
+		if isOver || len(scan.found) > 0 {
+			return scan.found
 		}
-		time.Sleep(time.Millisecond)
+		time.Sleep(min(time.Duration(n)*time.Millisecond, 20*time.Millisecond))
 	}
-	return scan.found
 }
 
 // procScan looks at all processes.
@@ -89,17 +96,17 @@ type procScan struct {
 	buf    []byte
 }
 
-// pass looks at the processes that are not among the others. It reports whether all of them could
-// be looked at.
-func (s *procScan) pass() (complete bool) {
+// pass looks at the processes that are not among the others. It returns starting if one of them is
+// starting a program, else vanished if one has ended, else other.
+func (s *procScan) pass() scanResult {
 	if _, err := s.proc.Seek(0, io.SeekStart); err != nil {
-		return true
+		return other
 	}
 	names, err := s.proc.Readdirnames(-1)
 	if err != nil {
-		return true
+		return other
 	}
-	complete = true
+	seen := other
 	for _, name := range names {
 		pid, err := strconv.Atoi(name)
 		if err != nil || s.others[name] {
@@ -111,14 +118,14 @@ func (s *procScan) pass() (complete bool) {
 			s.found = append(s.found, p)
 		case other:
 			s.others[name] = true
-		case unknown:
-			complete = false
+		case vanished, starting:
+			seen = max(seen, result)
 		}
 		if len(s.found) == maxHeld {
 			break
 		}
 	}
-	return complete
+	return seen
 }
 
 type scanResult int
@@ -126,7 +133,8 @@ type scanResult int
 const (
 	other       scanResult = iota // does not carry the mark
 	carriesMark                   // the folder stays open
-	unknown                       // has ended, or is starting a program
+	vanished                      // has ended
+	starting                      // is starting a program
 )
 
 // look looks at one process. It opens the folder only of a process that seems to carry the mark,
@@ -138,7 +146,7 @@ func (s *procScan) look(name string, pid int) (procFolder, scanResult) {
 	}
 	fd, err := unix.Openat(int(s.proc.Fd()), name, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err != nil {
-		return procFolder{}, unknown
+		return procFolder{}, vanished
 	}
 	if result = s.lookAt(fd, ""); result != carriesMark {
 		unix.Close(fd)
@@ -152,8 +160,9 @@ func (s *procScan) lookAt(at int, prefix string) scanResult {
 	switch {
 	case err == unix.EACCES || err == unix.EPERM:
 		return other
+	case err == unix.ESRCH: // it has no memory (since Linux 6.15)
 	case err != nil:
-		return unknown
+		return vanished
 	case uid == s.uid && bytes.Contains(s.buf, s.mark):
 		return carriesMark
 	case len(s.buf) > 0:
@@ -163,11 +172,14 @@ func (s *procScan) lookAt(at int, prefix string) scanResult {
 		return other // it runs without any variable
 	}
 	// Zombies and threads of the kernel have neither an environment nor a command line.
-	const kernelThread = 0x00200000 // PF_KTHREAD
-	if state, flags := statAt(at, prefix, &s.buf); state == 'Z' || flags&kernelThread != 0 {
+	const kernelThread, exiting = 0x00200000, 0x4 // PF_KTHREAD, PF_EXITING
+	switch state, flags := statAt(at, prefix, &s.buf); {
+	case state == 'Z' || flags&kernelThread != 0:
 		return other
+	case state == 0 || flags&exiting != 0 || err != nil:
+		return vanished
 	}
-	return unknown
+	return starting
 }
 
 // readAt reads a file, of which uid is the owner, into buf.

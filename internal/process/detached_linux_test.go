@@ -2,6 +2,7 @@ package process
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -214,10 +215,70 @@ func TestScanMarked(t *testing.T) {
 	}
 }
 
+// fakeProc writes the files of processes as they are in /proc.
+type fakeProc struct {
+	t      *testing.T
+	folder string
+}
+
+func (p fakeProc) put(pid int, name, content string) {
+	p.t.Helper()
+	folder := filepath.Join(p.folder, strconv.Itoa(pid))
+	whole := filepath.Join(p.t.TempDir(), name)
+	if err := errors.Join(os.MkdirAll(folder, 0o700), os.WriteFile(whole, []byte(content), 0o600), os.Rename(whole, filepath.Join(folder, name))); err != nil {
+		p.t.Error(err)
+	}
+}
+
+// putWithoutEnvironment writes a process with a state and flags of the kernel.
+func (p fakeProc) putWithoutEnvironment(pid int, state string, flags uint64) {
+	p.put(pid, "environ", "")
+	p.put(pid, "cmdline", "")
+	p.put(pid, "stat", fmt.Sprintf("%d (x) %s 1 1 1 0 -1 %d 0 0", pid, state, flags))
+}
+
+// A process that is starting a program is found although that takes long. Processes that never get
+// an environment do not delay the scan.
+func TestFindMarkedAwaitsStartingProcesses(t *testing.T) {
+	t.Parallel()
+	proc := fakeProc{t, t.TempDir()}
+	proc.putWithoutEnvironment(5000001, "Z", 0)
+	proc.putWithoutEnvironment(5000002, "S", 0x00200040) // a thread of the kernel
+	proc.putWithoutEnvironment(5000003, "D", 0x4)        // exits
+	proc.put(5000004, "environ", "A=B\x00")
+	mark := newMark()
+	polltest.Within(t, func() {
+		if found := findMarkedIn(proc.folder, mark, 2*polltest.Limit); len(found) > 0 {
+			t.Errorf("found %v", found)
+		}
+	})
+	proc.putWithoutEnvironment(5000005, "R", 0)
+	polltest.Within(t, func() { // it never starts
+		if found := findMarkedIn(proc.folder, mark, time.Millisecond); len(found) > 0 {
+			t.Errorf("found %v", found)
+		}
+	})
+	started := make(chan struct{})
+	time.AfterFunc(200*time.Millisecond, func() {
+		defer close(started)
+		proc.put(5000005, "environ", markKey+"="+mark+"\x00")
+	})
+	found := findMarkedIn(proc.folder, mark, 2*polltest.Limit)
+	found.release()
+	<-started
+	if len(found) != 1 || found[0].pid != 5000005 {
+		t.Errorf("found %v, want the process that was starting", found)
+	}
+}
+
 // The folder of an ended process names no other process, not even one with the same id.
 func TestFolderOfAnEndedProcess(t *testing.T) {
 	child := start(t, Command{Path: "sleep", Args: []string{"1000"}})
-	found := findMarked(child.tree.mark)
+	var found procFolders
+	polltest.Until(t, "the process", func() bool { // which has no environment while it starts a program
+		found = findMarked(child.tree.mark)
+		return len(found) > 0
+	})
 	defer found.release()
 	if len(found) != 1 || found[0].pid != child.PID() || !found[0].runs() {
 		t.Fatalf("found %v, want the process %d", found, child.PID())
