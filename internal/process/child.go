@@ -17,6 +17,7 @@ const (
 	defaultGrace = 2 * time.Second
 	killBound    = 5 * time.Second        // limit for the kernel to carry out a kill
 	drainTime    = 100 * time.Millisecond // limit for reading the pipes to their end after the process has exited
+	reapTime     = time.Second            // limit from the end of a process's pipes to the knowledge of its exit
 	tailLines    = 10
 	tailBytes    = 2 << 10
 )
@@ -131,15 +132,35 @@ func (c *Child) Write(p []byte) (int, error) {
 		return n, os.ErrClosed
 	}
 	if !errors.Is(err, os.ErrClosed) {
-		waitWithin(c.exited, drainTime) // the pipe breaks shortly before the exit is known
+		c.awaitExit()
 	}
-	if isClosed(c.exited) {
+	switch {
+	case isClosed(c.exited):
 		return n, fmt.Errorf("write to its stdin: %w", c.exit)
+	case isClosed(c.closing):
+		return n, os.ErrClosed
 	}
 	if errors.Is(err, syscall.EPIPE) {
 		err = fmt.Errorf("the process runs, but has closed its stdin: %w", err)
 	}
 	return n, err
+}
+
+// awaitExit waits until exit is set, after a pipe of the process has broken, which happens shortly
+// before its exit. It returns earlier at Close, or if the process goes on for reapTime.
+func (c *Child) awaitExit() {
+	limit := time.NewTimer(reapTime)
+	defer limit.Stop()
+	select {
+	case <-c.tree.exited:
+	case <-c.closing:
+	case <-limit.C:
+		return
+	}
+	select {
+	case <-c.exited: // soon after the end of the tree's first process
+	case <-c.closing:
+	}
 }
 
 // CloseWrite closes the stdin of the process, which asks it to finish and exit. Its stdout stays
@@ -233,7 +254,7 @@ func (c *Child) runLifecycle(stderr *childOutput) {
 		}
 	}
 	if isClosed(c.tree.exited) {
-		c.publishExit(quiet, closed) // do not wait for descendants: calls in flight need the error now
+		c.publishExit(stderr.File, quiet, closed) // do not wait for descendants: calls in flight need the error now
 	}
 	c.tree.endAll(killAfter)
 	if installs {
@@ -241,7 +262,7 @@ func (c *Child) runLifecycle(stderr *childOutput) {
 	}
 	if !isClosed(c.exited) {
 		waitWithin(c.tree.exited, killBound)
-		c.publishExit(quiet, closed)
+		c.publishExit(stderr.File, quiet, closed)
 	}
 
 	c.stdin.Close()
@@ -253,10 +274,13 @@ func (c *Child) runLifecycle(stderr *childOutput) {
 	close(c.ended)
 }
 
-// publishExit sets the exit and closes exited. It waits up to drainTime for the last lines of
-// stderr.
-func (c *Child) publishExit(quiet <-chan struct{}, closed bool) {
-	waitWithin(quiet, drainTime)
+// publishExit sets the exit and closes exited. It first waits until stderr has been read to its
+// end, which closes quiet: up to drainTime if another process may hold the pipe, else up to
+// killBound.
+func (c *Child) publishExit(stderr *os.File, quiet <-chan struct{}, closed bool) {
+	if !waitWithin(quiet, drainTime) && !hasWriter(stderr) {
+		waitWithin(quiet, killBound)
+	}
 	exit := &ExitError{Command: c.name, Closed: closed}
 	if isClosed(c.tree.exited) {
 		exit.State = c.tree.state

@@ -97,6 +97,63 @@ func TestExitStatusAndStderrInErrors(t *testing.T) {
 	}
 }
 
+// A process that holds stderr delays the news of the exit. Write waits for the news.
+func TestWriteToADeadProcessWithAHeldStderr(t *testing.T) {
+	polltest.NoLeaks(t)
+	child := start(t, sh(`sleep 1000 <&- >&- & read -r _; exit 3`))
+	for range 2 { // the first Write fails while the process ends
+		_, err := child.Write(append([]byte("\n"), make([]byte, 1<<20)...))
+		if exit, ok := errors.AsType[*ExitError](err); !ok || exit.ExitCode() != 3 {
+			t.Errorf("Write returned %v, want exit status 3", err)
+		}
+	}
+}
+
+func TestWriteToAClosedStdin(t *testing.T) {
+	c := sh(`exec <&-; echo closed; sleep 1000`)
+	c.Grace = -1
+	child := start(t, c)
+	if line, err := bufio.NewReader(child).ReadString('\n'); err != nil {
+		t.Fatal(line, err)
+	}
+	if _, err := child.Write([]byte("x")); !errors.Is(err, syscall.EPIPE) || child.ExitError() != nil {
+		t.Errorf("Write returned %v, want EPIPE of a process that runs", err)
+	}
+}
+
+// The exit waits for stderr to be read if no process holds the pipe, although that takes long.
+func TestExitAwaitsStderr(t *testing.T) {
+	t.Parallel()
+	for _, isHeld := range []bool{false, true} {
+		r, w, err := os.Pipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer r.Close()
+		defer w.Close()
+		if !isHeld {
+			w.Close()
+		}
+		exited := make(chan struct{})
+		close(exited)
+		child := &Child{tree: &tree{exited: exited}, stderr: newStderrLog(defaultRing, nil), exited: make(chan struct{})}
+		quiet := make(chan struct{})
+		delay := 3 * drainTime
+		if isHeld {
+			delay = 2 * polltest.Limit
+		}
+		late := time.AfterFunc(delay, func() {
+			io.WriteString(child.stderr, "last words\n")
+			close(quiet)
+		})
+		defer late.Stop()
+		polltest.Within(t, func() { child.publishExit(r, quiet, false) })
+		if want := map[bool]string{false: "last words"}[isHeld]; child.exit.Stderr != want {
+			t.Errorf("stderr held %v: the exit has %q, want %q", isHeld, child.exit.Stderr, want)
+		}
+	}
+}
+
 func TestOutputOfADeadProcessStaysReadable(t *testing.T) {
 	child := start(t, sh(`i=0; while [ $i -lt 2000 ]; do echo 12345678901234567890; i=$((i+1)); done`))
 	<-child.Exited()

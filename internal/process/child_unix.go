@@ -11,6 +11,8 @@ import (
 	"runtime"
 	"syscall"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // tree is a process and its descendants: a process group in a session of its own, and the processes
@@ -131,6 +133,21 @@ func readAvailable(f *os.File, p []byte) (n int, err error) {
 		return 0, io.EOF
 	}
 	return n, nil
+}
+
+// hasWriter reports whether a process may hold the writing end of the pipe.
+func hasWriter(f *os.File) bool {
+	raw, err := f.SyscallConn()
+	if err != nil {
+		return true
+	}
+	hungUp := false
+	control := raw.Control(func(fd uintptr) {
+		polled := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}
+		n, err := unix.Poll(polled, 0)
+		hungUp = err == nil && n == 1 && polled[0].Revents&unix.POLLHUP != 0
+	})
+	return control != nil || !hungUp
 }
 
 // startError replaces errors of exec that name the wrong cause.

@@ -182,6 +182,9 @@ func (t *tree) activeProcesses() uint32 {
 // readAvailable returns io.EOF: every process that held the pipe open was in the job and is dead.
 func readAvailable(*os.File, []byte) (int, error) { return 0, io.EOF }
 
+// hasWriter returns true, because a pipe of Windows cannot be asked.
+func hasWriter(*os.File) bool { return true }
+
 func startError(p resolvedProgram, err error) error {
 	if errors.Is(err, windows.ERROR_BAD_EXE_FORMAT) {
 		return fmt.Errorf("%q is not a program for this system: %w", p.file, err)
