@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/dowel-mcp/dowel/client"
+	"github.com/dowel-mcp/dowel/internal/timeout"
 	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/dowel-mcp/dowel/server"
 	"github.com/dowel-mcp/dowel/transport"
@@ -22,20 +23,11 @@ func pausing() *server.Server {
 	s := server.New("up", "1", &server.Options{Logger: slog.New(slog.DiscardHandler)})
 	server.Tool(s, "pause", "Pauses.", func(ctx context.Context, _ struct{}) (string, error) {
 		if calls.Add(1) == 1 {
-			return "paused", sleepAs(ctx, time.Hour)
+			return "paused", timeout.Sleep(ctx, time.Hour)
 		}
 		return "at once", nil
 	})
 	return s
-}
-
-func sleepAs(ctx context.Context, d time.Duration) error {
-	select {
-	case <-time.After(d):
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
 }
 
 var pause = mcp.Request{Method: mcp.MethodCallTool, Params: []byte(`{"name":"pause","arguments":{}}`)}
