@@ -57,12 +57,17 @@ func compareScreen(t *testing.T, name string, columns uint16, rows []string) {
 }
 
 // compareScreenOnceSettled is compareScreen for a program that still draws. It reads the rows until
-// they equal the file, and fails with the last ones after [polltest.Limit].
+// they equal the file, and fails with the last ones after [polltest.Limit]. With -update it writes
+// the rows of a second later.
 func compareScreenOnceSettled(t *testing.T, name string, columns uint16, readRows func() []string) {
 	t.Helper()
 	want, err := os.ReadFile(filepath.Join("testdata", "screens", fmt.Sprintf("%s-%d.txt", name, columns)))
+	limit := polltest.Limit
+	if *updateScreens {
+		limit = time.Second
+	}
 	rows := readRows()
-	for end := time.Now().Add(polltest.Limit); err == nil && strings.Join(rows, "\n")+"\n" != string(want) && time.Now().Before(end); rows = readRows() {
+	for end := time.Now().Add(limit); err == nil && strings.Join(rows, "\n")+"\n" != string(want) && time.Now().Before(end); rows = readRows() {
 		time.Sleep(10 * time.Millisecond)
 	}
 	compareScreen(t, name, columns, rows)
