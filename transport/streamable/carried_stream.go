@@ -20,8 +20,8 @@ type carriedStream struct {
 	waiting *time.Timer     // reports what may have been missed; nil if nothing was
 }
 
-// carrierWait is how long the replica that carried a stream may take to say so.
-const carrierWait = time.Second
+// defaultCarrierWait is how long the replica that carried a stream may take to say so.
+const defaultCarrierWait = time.Second
 
 // awaitCarrier is called before the other replicas are told that this one carries the stream. If
 // the client resumes the stream and no other replica has carried it, the client is told what it may
@@ -32,7 +32,7 @@ func (st *sessionStream) awaitCarrier(resumes bool) {
 	mayMiss := resumes && (st.isFresh || st.hasUnstored)
 	st.isFresh = false
 	if mayMiss && st.waiting == nil && !st.ended {
-		st.waiting = time.AfterFunc(carrierWait, st.reportMissed)
+		st.waiting = time.AfterFunc(st.session.server.carrierWait, st.reportMissed)
 	}
 }
 

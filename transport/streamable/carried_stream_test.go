@@ -5,9 +5,9 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/dowel-mcp/dowel/client"
+	"github.com/dowel-mcp/dowel/internal/polltest"
 	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/dowel-mcp/dowel/server"
 )
@@ -80,9 +80,13 @@ func TestResumeAfterCarrierHasEnded(t *testing.T) {
 func TestResumeWhileCarrierLives(t *testing.T) {
 	t.Parallel()
 	all, in, last := watchAtFirst(t)
+	all[1].endpoint.SetCarrierWait(2 * polltest.Limit) // the answer of the first replica takes long on a busy machine
 	lines, cut := stream(t, all[1].url, append(in, "Last-Event-ID", last)...)
 	defer cut()
-	time.AfterFunc(2*time.Second, func() { all[1].server.Updated(watchedURI) }) // after the first replica could have been missed
+	polltest.Until(t, "the first replica says that it has carried the stream", func() bool {
+		return all[1].endpoint.SessionConns() == 1 && all[1].endpoint.AwaitedCarriers() == 0
+	})
+	all[1].server.Updated(watchedURI)
 	if got := until(t, lines, "data:"); !strings.Contains(got, "resources/updated") {
 		t.Errorf("before the change: %s", got)
 	}

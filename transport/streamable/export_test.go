@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"time"
 
 	"github.com/dowel-mcp/dowel/internal/shrinkmap"
 )
@@ -33,6 +34,22 @@ func (s *Server) Sessions() int {
 // EndIdleSessions ends the sessions that are not in use at this moment. The sweep ends a session
 // only after Options.Sessions.Idle.
 func (s *Server) EndIdleSessions() { s.sessions.endIdleSessions(0) }
+
+// SetCarrierWait replaces defaultCarrierWait. Call it before the first stream is resumed.
+func (s *Server) SetCarrierWait(d time.Duration) { s.carrierWait = d }
+
+// AwaitedCarriers returns how many session streams wait for the replica that has carried them.
+func (s *Server) AwaitedCarriers() (n int) {
+	s.sessions.forEach(func(ss *session) {
+		st := ss.ensureSessionStream()
+		st.mu.Lock()
+		defer st.mu.Unlock()
+		if st.waiting != nil {
+			n++
+		}
+	})
+	return n
+}
 
 // SessionConns returns how many GET connections the session streams have, with those on standby.
 func (s *Server) SessionConns() (n int) {

@@ -22,11 +22,12 @@ import (
 
 // clusterReplica is a server with its part of a cluster.
 type clusterReplica struct {
-	url     string
-	cluster *cluster.Cluster
-	server  *server.Server
-	steps   chan string // each lets the tool "steps" report it; "end" ends the call
-	ended   chan error  // has the cause of the end of each call of the tool "steps"
+	url      string
+	endpoint *streamable.Server
+	cluster  *cluster.Cluster
+	server   *server.Server
+	steps    chan string // each lets the tool "steps" report it; "end" ends the call
+	ended    chan error  // has the cause of the end of each call of the tool "steps"
 }
 
 // startReplicas starts replicas of one server.
@@ -59,8 +60,8 @@ func startReplicas(t *testing.T, n int) (all []*clusterReplica, nats *natsserver
 				}
 			}
 		})
-		_, web := serve(t, r.server, streamable.Options{ServerOptions: transport.ServerOptions{Logger: slog.New(slog.DiscardHandler)}})
-		r.url = web.URL + "/mcp"
+		endpoint, web := serve(t, r.server, streamable.Options{ServerOptions: transport.ServerOptions{Logger: slog.New(slog.DiscardHandler)}})
+		r.endpoint, r.url = endpoint, web.URL+"/mcp"
 		all = append(all, r)
 	}
 	return all, nats

@@ -181,6 +181,7 @@ type Server struct {
 
 	replicas      replica.Network // nil without replicas
 	leaveReplicas func()
+	carrierWait   time.Duration // defaultCarrierWait, except in tests
 
 	requests      sync.WaitGroup // requests in flight; leaves 0 only while mu is held
 	mu            sync.Mutex
@@ -194,7 +195,7 @@ type Server struct {
 func Handler(h mcp.Handler, opts *Options) *Server {
 	s := &Server{
 		shutdownHooks: map[*func()]struct{}{}, modernCalls: map[*response]struct{}{},
-		workers: newWorkers(),
+		workers: newWorkers(), carrierWait: defaultCarrierWait,
 	}
 	if opts != nil {
 		s.opts = *opts
