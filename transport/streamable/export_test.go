@@ -38,6 +38,9 @@ func (s *Server) EndIdleSessions() { s.sessions.endIdleSessions(0) }
 // SetCarrierWait replaces defaultCarrierWait. Call it before the first stream is resumed.
 func (s *Server) SetCarrierWait(d time.Duration) { s.carrierWait = d }
 
+// SetAnswerGrace replaces defaultAnswerGrace. Call it before Shutdown.
+func (s *Server) SetAnswerGrace(d time.Duration) { s.answerGrace = d }
+
 // AwaitedCarriers returns how many session streams wait for the replica that has carried them.
 func (s *Server) AwaitedCarriers() (n int) {
 	s.sessions.forEach(func(ss *session) {

@@ -5,8 +5,11 @@ import (
 	"errors"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"strings"
+	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/dowel-mcp/dowel/client"
@@ -98,6 +101,7 @@ func TestShutdownSaysWhy(t *testing.T) {
 		<-ctx.Done()
 		return nil, context.Cause(ctx)
 	}))
+	endpoint.SetAnswerGrace(polltest.Limit)
 	answers := make(chan error, 10)
 	for _, r := range bothEras {
 		c := dial(t, web.URL+"/mcp", r, client.Options{})
@@ -117,6 +121,57 @@ func TestShutdownSaysWhy(t *testing.T) {
 			t.Errorf("%v", err)
 		}
 	}
+}
+
+// A call that Shutdown has cancelled has half a second for its answer, in both eras.
+func TestAnswersInShutdownGrace(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := testServer(nil)
+		endpoint := streamable.Handler(mcp.HandlerFunc(func(ctx context.Context, req *mcp.Request) (*mcp.Result, error) {
+			if req.Method != mcp.MethodCallTool {
+				return s.ServeMCP(ctx, req)
+			}
+			<-ctx.Done()
+			time.Sleep(450 * time.Millisecond)
+			return nil, context.Cause(ctx)
+		}), &streamable.Options{StreamAtOnce: true}) // a document is sent even after its session has ended
+		session := post(endpoint, initializeBody(mcp.Revision20251125, "")).Header().Get("Mcp-Session-Id")
+		params := `"name":"any","arguments":{}`
+		var calls sync.WaitGroup
+		for name, call := range map[string]func() *httptest.ResponseRecorder{
+			"legacy": func() *httptest.ResponseRecorder {
+				return post(endpoint, `{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{`+params+`}}`, inSession(session, mcp.Revision20251125)...)
+			},
+			"modern": func() *httptest.ResponseRecorder {
+				return post(endpoint, modernBody("tools/call", params), modernFields("tools/call", "Mcp-Name", "any")...)
+			},
+		} {
+			calls.Go(func() {
+				if got := call().Body.String(); !strings.Contains(got, "the server is shutting down, and the call was not done in time") {
+					t.Errorf("%s: %s", name, got)
+				}
+			})
+		}
+		synctest.Wait()
+		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+		defer cancel()
+		if err := endpoint.Shutdown(ctx); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("Shutdown: %v", err)
+		}
+		calls.Wait()
+	})
+}
+
+// post makes a POST by a direct call of the endpoint.
+func post(endpoint http.Handler, body string, fields ...string) *httptest.ResponseRecorder {
+	w, r := httptest.NewRecorder(), httptest.NewRequest("POST", "/mcp", strings.NewReader(body))
+	r.Header.Set("Content-Type", "application/json")
+	r.Header.Set("Accept", "application/json, text/event-stream")
+	for i := 0; i < len(fields); i += 2 {
+		r.Header.Set(fields[i], fields[i+1])
+	}
+	endpoint.ServeHTTP(w, r)
+	return w
 }
 
 // At an address that other machines reach, host names that are not listed must be refused: a web

@@ -15,6 +15,10 @@ import (
 
 const retryShutdown = 5 * time.Second
 
+// defaultAnswerGrace is how long the calls that Shutdown has cancelled have for their answers.
+// After that their sessions end, and an answer that is an event stream is lost.
+const defaultAnswerGrace = 500 * time.Millisecond
+
 // beginRequest counts a request that Shutdown waits for. It reports false after Shutdown was
 // called.
 func (s *Server) beginRequest() bool {
@@ -29,8 +33,9 @@ func (s *Server) beginRequest() bool {
 
 // Shutdown refuses further requests with status 503, ends subscriptions with a result, ends the
 // streams of sessions and waits for the calls in flight. Their clients can still answer questions.
-// Then it ends the sessions. If ctx ends first, the calls are cancelled, have half a second to
-// return an error, and Shutdown returns the cause of ctx.
+// Then it ends the sessions. If ctx ends first, the calls are cancelled and have half a second to
+// return an error, which their clients get. Then Shutdown ends the sessions and returns the cause
+// of ctx.
 func (s *Server) Shutdown(ctx context.Context) error {
 	grace := 2 * time.Second // for calls that continue after their client has disconnected
 	for _, end := range s.stopAccepting() {
@@ -44,7 +49,7 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	case <-ctx.Done():
 		err, grace = context.Cause(ctx), 250*time.Millisecond
 		s.cancelCalls()
-		answered := time.NewTimer(grace)
+		answered := time.NewTimer(s.answerGrace)
 		defer answered.Stop()
 		select {
 		case <-done:

@@ -188,6 +188,7 @@ type Server struct {
 	shutdownHooks map[*func()]struct{}   // end streams that would otherwise stay open
 	modernCalls   map[*response]struct{} // calls of the modern era in flight
 	closed        bool                   // Shutdown was called
+	answerGrace   time.Duration          // defaultAnswerGrace, except in tests
 }
 
 // Handler returns an endpoint that serves h. It may be mounted at any path. nil options mean the
@@ -195,7 +196,7 @@ type Server struct {
 func Handler(h mcp.Handler, opts *Options) *Server {
 	s := &Server{
 		shutdownHooks: map[*func()]struct{}{}, modernCalls: map[*response]struct{}{},
-		workers: newWorkers(), carrierWait: defaultCarrierWait,
+		workers: newWorkers(), carrierWait: defaultCarrierWait, answerGrace: defaultAnswerGrace,
 	}
 	if opts != nil {
 		s.opts = *opts
