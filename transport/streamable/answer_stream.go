@@ -111,7 +111,7 @@ func (a *answerStream) Write(frame []byte) error {
 	}
 	frames.ShowIn(a.request.Context(), a.session.server.opts.Tap, transport.Sent, frame, nil)
 	if event := a.encodeEvent(frame); event != nil {
-		_ = a.conn.SendEncoded(event) // waits for the client, which is the handler's own; after an error it reconnects
+		_ = a.sendEncoded(event) // waits for the client, which is the handler's own; after an error it reconnects
 	}
 	return nil
 }
@@ -152,15 +152,15 @@ func (a *answerStream) sendLast(e eventstream.Event) {
 		return
 	}
 	if a.opening != nil && len(e.Data) <= quota.Uncounted {
-		_ = a.conn.SendEncoded(e.Append(a.opening))
+		_ = a.sendEncoded(e.Append(a.opening))
 		return
 	}
 	if a.opening != nil {
-		_ = a.conn.SendEncoded(a.opening) // after an error End fails too
+		_ = a.sendEncoded(a.opening) // after an error End fails too
 	}
-	if limit, ok := errors.AsType[*quota.LimitError](a.conn.End(e)); ok {
+	if limit, ok := errors.AsType[*quota.LimitError](a.sendEnd(e)); ok {
 		e.Data = a.incoming.refuseAnswer(limit)
-		_ = a.conn.End(e)
+		_ = a.sendEnd(e)
 	}
 }
 

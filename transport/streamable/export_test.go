@@ -24,6 +24,9 @@ func (s *Server) Forget() {
 // DefaultMaxBody is the default of Options.MaxBody.
 const DefaultMaxBody = defaultMaxBody
 
+// MaxSend bounds a send to the client while another goroutine waits for the stream.
+const MaxSend = maxSend
+
 // Sessions returns how many legacy sessions this process keeps.
 func (s *Server) Sessions() int {
 	s.sessions.mu.Lock()

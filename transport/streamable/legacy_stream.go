@@ -24,8 +24,8 @@ type legacyStream struct {
 	// liveConn is conn, for readers that must not wait for mu.
 	liveConn atomic.Pointer[eventstream.Writer]
 
-	// mu is held while a frame is sent, which may take long if the client does not read. Use
-	// lockOrCutOff where that must not happen.
+	// mu is held while a frame is stored and sent. A send may take long if the client does not
+	// read. Use lockOrCutOff where that must not happen.
 	mu          sync.Mutex
 	conn        *eventstream.Writer // the connection; nil if the client is not connected
 	hold        requestHold         // keeps the HTTP request of conn from returning
@@ -33,6 +33,10 @@ type legacyStream struct {
 	hasEventIDs bool                // the client has an event id to resume from
 	hasUnstored bool                // an event could not be stored, so that a client which resumes may miss it
 	ended       bool                // nothing is written any more
+
+	// sends counts the starts and ends of sends that may wait for the client: it is odd during one.
+	// It is changed while mu is held, and read without it.
+	sends atomic.Uint32
 }
 
 // requestHold keeps the HTTP request of a connection from returning until release is called.
@@ -46,20 +50,53 @@ type blockedRequest chan struct{}
 
 func (b blockedRequest) release() { close(b) }
 
+// maxSend bounds a send to the client while another goroutine waits for mu.
+const maxSend = 100 * time.Millisecond
+
 // lockOrCutOff locks mu, but waits only for a moment for a client that does not read: then it cuts
-// off the client's connection. The client can reconnect for the rest.
+// off the client's connection. The client can reconnect for the rest. It waits as long as needed
+// for the event store, which is not the client's fault.
 func (l *legacyStream) lockOrCutOff() {
-	const maxWait = 100 * time.Millisecond
 	if l.mu.TryLock() {
 		return
 	}
-	cutOff := time.AfterFunc(maxWait, func() {
-		if conn := l.liveConn.Load(); conn != nil {
+	seen, locked := l.sends.Load(), make(chan struct{})
+	watch := time.AfterFunc(maxSend, func() { l.cutOffSends(seen, locked) })
+	l.mu.Lock()
+	watch.Stop()
+	close(locked)
+}
+
+// cutOffSends cuts off the connection if one send lasts for maxSend, until locked is closed. seen
+// is the value of l.sends maxSend ago.
+func (l *legacyStream) cutOffSends(seen uint32, locked <-chan struct{}) {
+	for {
+		sends := l.sends.Load()
+		if conn := l.liveConn.Load(); conn != nil && sends == seen && sends%2 == 1 {
 			conn.CutOff(errSlowClient)
 		}
-	})
-	l.mu.Lock()
-	cutOff.Stop()
+		seen = sends
+		select {
+		case <-locked:
+			return
+		case <-time.After(maxSend):
+		}
+	}
+}
+
+// sendEncoded sends an encoded event and may wait for the client. l.mu is held and l.conn not nil,
+// here and for sendEnd.
+func (l *legacyStream) sendEncoded(event []byte) error {
+	l.sends.Add(1)
+	defer l.sends.Add(1)
+	return l.conn.SendEncoded(event)
+}
+
+// sendEnd ends the connection with an event and may wait for the client.
+func (l *legacyStream) sendEnd(e eventstream.Event) error {
+	l.sends.Add(1)
+	defer l.sends.Add(1)
+	return l.conn.End(e)
 }
 
 var errSlowClient = errors.New("the client does not read its stream")
@@ -86,10 +123,12 @@ func (l *legacyStream) sendOpening() {
 	switch {
 	case l.conn == nil:
 	case l.opening != nil:
-		_ = l.conn.SendEncoded(l.opening) // after an error the client reconnects
+		_ = l.sendEncoded(l.opening) // after an error the client reconnects
 		l.opening = nil
 	default:
+		l.sends.Add(1)
 		_ = l.conn.Open()
+		l.sends.Add(1)
 	}
 }
 

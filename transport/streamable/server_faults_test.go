@@ -160,6 +160,22 @@ func TestStandingStreamThatIsNeverRead(t *testing.T) {
 	})
 }
 
+// A client that does not read the question on the stream of its answer must not block the end of
+// its session.
+func TestQuestionThatIsNeverRead(t *testing.T) {
+	_, web := serve(t, flooding())
+	id := open(t, web.URL+"/mcp", mcp.Revision20251125)
+	c := dialRaw(t, web)
+	body := `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"ask-much","arguments":{}}}`
+	c.write(head("POST", "Mcp-Session-Id: "+id, length(len(body))) + body)
+	c.readUntil("id:") // the beginning of the question
+	soon(t, "DELETE", func() {
+		if got := send(t, "DELETE", web.URL+"/mcp", "", inSession(id, mcp.Revision20251125)...); got.status != 204 {
+			t.Errorf("%d %s", got.status, got.body)
+		}
+	})
+}
+
 // watched returns a test server with a tool "wait" that reports its begin and the cause of its
 // context's end.
 func watched(gate chan struct{}) (s *server.Server, begun chan struct{}, ended chan error) {

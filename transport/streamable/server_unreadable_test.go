@@ -5,9 +5,11 @@ import (
 	"errors"
 	"iter"
 	"log/slog"
+	"net/http/httptest"
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/dowel-mcp/dowel/internal/polltest"
 	"github.com/dowel-mcp/dowel/mcp"
@@ -88,4 +90,49 @@ func TestResumeWhileEventsUnreadable(t *testing.T) {
 		}
 	}
 	t.Error("the answer is lost")
+}
+
+// gatedEvents is an event store whose Append waits once the test has closed shut, until it closes
+// open.
+type gatedEvents struct {
+	streamable.EventStore
+	shut, open chan struct{}
+}
+
+func (e *gatedEvents) Append(ctx context.Context, stream string, data []byte) (string, error) {
+	select {
+	case <-e.shut:
+		<-e.open
+	default:
+	}
+	return e.EventStore.Append(ctx, stream, data)
+}
+
+// A client that reads is not cut off because the event store is slow: it would miss the change.
+func TestSlowEventStore(t *testing.T) {
+	events := &gatedEvents{memstore.NewEvents(memstore.EventLimits{}), make(chan struct{}), make(chan struct{})}
+	s := testServer(nil)
+	endpoint, web := serve(t, s, streamable.Options{Sessions: streamable.SessionOptions{Events: events}})
+	url := web.URL + "/mcp"
+	in := inSession(open(t, url, mcp.Revision20250618), mcp.Revision20250618)
+	lines, _ := stream(t, url, in...)
+	until(t, lines, ": open")
+	close(events.shut)
+	grower(s)()
+	polltest.Until(t, "the change is being stored", func() bool { return polltest.Blocked("(*gatedEvents).Append") == 1 })
+
+	ctx, cancel := context.WithCancel(t.Context())
+	r := httptest.NewRequestWithContext(ctx, "GET", "/mcp", nil)
+	r.Header.Set("Accept", "text/event-stream")
+	r.Header.Set("Mcp-Session-Id", in[1])
+	served := make(chan struct{})
+	go func() { defer close(served); endpoint.ServeHTTP(httptest.NewRecorder(), r) }()
+	polltest.Until(t, "a second connection waits for the stream", func() bool { return polltest.Blocked("lockOrCutOff") == 1 })
+	time.Sleep(3 * streamable.MaxSend)
+	close(events.open)
+	if got := until(t, lines, "data:"); !strings.Contains(got, "tools/list_changed") {
+		t.Errorf("got %s", got)
+	}
+	cancel()
+	<-served
 }
