@@ -24,6 +24,9 @@ func (s *Server) Forget() {
 // DefaultMaxBody is the default of Options.MaxBody.
 const DefaultMaxBody = defaultMaxBody
 
+// SweepSessions checks all sessions as the sweep does, and ends those that were idle for an hour.
+func (s *Server) SweepSessions() { s.sessions.endIdleSessions(time.Hour) }
+
 // MaxSend bounds a send to the client while another goroutine waits for the stream.
 const MaxSend = maxSend
 

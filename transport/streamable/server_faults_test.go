@@ -115,18 +115,20 @@ func soon(t *testing.T, what string, f func()) {
 // a second connection of the client, or Shutdown.
 func TestStandingStreamThatIsNeverRead(t *testing.T) {
 	t.Run("others", func(t *testing.T) {
-		_, web := serve(t, flooding(), streamable.Options{Sessions: streamable.SessionOptions{Idle: 200 * time.Millisecond}}) // so the registry checks the sessions all the time
+		endpoint, web := serve(t, flooding())
 		_, leave := stuckStream(t, web)
 		defer leave()
+		sweepSessions(t, endpoint)
 		checkServes(t, web.URL+"/mcp")
 		soon(t, "another session", func() {
 			checkServes(t, web.URL+"/mcp", inSession(open(t, web.URL+"/mcp", mcp.Revision20251125), mcp.Revision20251125)...)
 		})
 	})
 	t.Run("its own requests", func(t *testing.T) {
-		_, web := serve(t, flooding(), streamable.Options{Sessions: streamable.SessionOptions{Idle: 200 * time.Millisecond}})
+		endpoint, web := serve(t, flooding())
 		in, leave := stuckStream(t, web)
 		defer leave()
+		sweepSessions(t, endpoint)
 		checkServes(t, web.URL+"/mcp", in...)
 	})
 	t.Run("coming back", func(t *testing.T) {
@@ -158,6 +160,23 @@ func TestStandingStreamThatIsNeverRead(t *testing.T) {
 			_ = endpoint.Shutdown(ctx) // usually an error, because the stream cannot be ended properly
 		})
 	})
+}
+
+// sweepSessions makes the registry check the sessions all the time until the test ends.
+func sweepSessions(t *testing.T, endpoint *streamable.Server) {
+	end, ended := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(ended)
+		for {
+			endpoint.SweepSessions()
+			select {
+			case <-end:
+				return
+			case <-time.After(20 * time.Millisecond):
+			}
+		}
+	}()
+	t.Cleanup(func() { close(end); <-ended })
 }
 
 // A client that does not read the question on the stream of its answer must not block the end of
