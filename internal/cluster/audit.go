@@ -64,7 +64,7 @@ func (c *Cluster) ShareAudit(ctx context.Context, use func(replica string, line 
 	if err != nil {
 		return nil, c.explain(err)
 	}
-	stop, err := c.readAudit(stream, use)
+	stop, err := c.readAudit(ctx, stream, use)
 	if err != nil {
 		return nil, c.explain(err)
 	}

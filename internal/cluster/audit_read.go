@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"bytes"
+	"context"
 	"log/slog"
 	"strconv"
 	"sync"
@@ -32,12 +33,15 @@ type auditSender struct {
 const maxAuditSenders = 1000
 
 // readAudit passes each line that another replica stores from now on to use, until stop is called.
-func (c *Cluster) readAudit(stream jetstream.Stream, use func(replica string, line []byte)) (stop func(), err error) {
+// ctx bounds the opening.
+func (c *Cluster) readAudit(ctx context.Context, stream jetstream.Stream, use func(replica string, line []byte)) (stop func(), err error) {
 	r := &auditReader{own: c.id, use: use, logger: c.opts.Logger, senders: map[string]*auditSender{}}
-	consumer, err := stream.OrderedConsumer(c.ctx, jetstream.OrderedConsumerConfig{
-		// With DeliverNewPolicy, a consumer that is made anew before the first message would skip
-		// messages.
-		DeliverPolicy: jetstream.DeliverByStartSequencePolicy, OptStartSeq: stream.CachedInfo().State.LastSeq + 1,
+	consumer, err := awaitStream(ctx, func() (jetstream.Consumer, error) {
+		return stream.OrderedConsumer(c.ctx, jetstream.OrderedConsumerConfig{
+			// With DeliverNewPolicy, a consumer that is made anew before the first message would
+			// skip messages.
+			DeliverPolicy: jetstream.DeliverByStartSequencePolicy, OptStartSeq: stream.CachedInfo().State.LastSeq + 1,
+		})
 	})
 	if err != nil {
 		return nil, err

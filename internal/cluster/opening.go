@@ -31,6 +31,17 @@ func tryAgain[T any](ctx context.Context, c *Cluster, limit time.Duration, reque
 	}
 }
 
+// awaitStream uses a stream that exists, again until JetStream knows the stream or ctx ends: after
+// a change of its leader, it may not know a new stream for a moment.
+func awaitStream[T any](ctx context.Context, use func() (T, error)) (result T, err error) {
+	for {
+		result, err = use()
+		if !errors.Is(err, jetstream.ErrStreamNotFound) && !errors.Is(err, jetstream.ErrBucketNotFound) || timeout.Sleep(ctx, openPause) != nil {
+			return result, err
+		}
+	}
+}
+
 // awaitsLeader reports whether another try may succeed soon, because nothing has answered. After
 // [Open], an answer that JetStream is not available ends the operation at once.
 func (c *Cluster) awaitsLeader(err error) bool {

@@ -47,7 +47,9 @@ func (c *Cluster) openStreams(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	c.state, err = tryAgain(ctx, c, openTry, func(ctx context.Context) (jetstream.KeyValue, error) { return c.js.KeyValue(ctx, c.bucketName()) })
+	c.state, err = awaitStream(ctx, func() (jetstream.KeyValue, error) {
+		return tryAgain(ctx, c, openTry, func(ctx context.Context) (jetstream.KeyValue, error) { return c.js.KeyValue(ctx, c.bucketName()) })
+	})
 	if err != nil {
 		return err
 	}

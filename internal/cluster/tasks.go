@@ -91,7 +91,9 @@ func (s *storedTasks) readAll() (*taskengine.Engine, error) {
 	if err != nil {
 		return nil, c.explain(err)
 	}
-	engine, err := taskengine.OpenStream(ctx, c.js, stream, taskengine.Options{Subject: c.subject("task."), Runner: c.id, IsGone: c.isGoneMember, IsShared: true})
+	engine, err := awaitStream(ctx, func() (*taskengine.Engine, error) {
+		return taskengine.OpenStream(ctx, c.js, stream, taskengine.Options{Subject: c.subject("task."), Runner: c.id, IsGone: c.isGoneMember, IsShared: true})
+	})
 	if err != nil {
 		return nil, c.explain(err)
 	}
