@@ -79,6 +79,9 @@ func TestTrustOfOneFolder(t *testing.T) {
 	const entry = `{"mcpServers": {"hook": {"command": "sh", "args": ["hook.sh"]}}}`
 	v.write(v.projectFile(), entry)
 	v.succeed("allowed", "trust", "hook", "--folder", "--yes")
+	if exists(mark) {
+		t.Error("the code has run when it was allowed, and not when it was needed")
+	}
 	trusted := v.project
 	for _, folder := range []string{trusted + "-evil", filepath.Join(trusted, "inside"), filepath.Dir(trusted) + "/other"} {
 		v.project = folder

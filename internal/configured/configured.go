@@ -95,7 +95,8 @@ type Source struct {
 	watch        *fileWatch                  // nil outside Changes
 }
 
-// New returns the source of a hub's definitions. It reads nothing before [Source.Load].
+// New returns the source of a hub's definitions. It reads nothing before [Source.Load]. Without a
+// hub, the source starts no servers: it reads the files and stores the user's decisions.
 func New(h *hub.Hub, o Options) *Source {
 	o.MissingGrace = cmp.Or(o.MissingGrace, DefaultMissingGrace)
 	if o.Logger == nil {
@@ -177,8 +178,11 @@ func (s *Source) effectiveServers() (list []*config.Server) {
 	return list
 }
 
-// applyDefinitions applies the definitions to the hub. s.mu is held.
+// applyDefinitions applies the definitions to the hub if there is one. s.mu is held.
 func (s *Source) applyDefinitions(cause string) {
+	if s.hub == nil {
+		return
+	}
 	s.hub.Apply(s.buildDefinitions(), cause)
 	if s.watch.watchPaths(s.watchedPaths()) { // read newly watched files again: they may have changed before
 		s.hub.Apply(s.buildDefinitions(), cause)

@@ -204,6 +204,27 @@ func TestTrust(t *testing.T) {
 	}
 }
 
+// Without a hub, trust is stored for the next reader, and nothing is started.
+func TestTrustWithoutHub(t *testing.T) {
+	w := newFixture(t)
+	w.projectFile(`{"mcpServers": {"p": {` + nothing + `}}}`)
+	source := configured.New(nil, w.options)
+	for _, want := range []hub.Status{hub.NeedsTrust, 0} {
+		all := source.Look()
+		if len(all) != 1 || all[0].Hold.Status != want {
+			t.Fatalf("the definitions are %+v, want one of status %v", all, want)
+		}
+		for _, u := range source.Untrusted() {
+			if err := source.Trust(u, false); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if _, ok := source.UserLogin(t.Context(), "p"); ok {
+		t.Error("a user can log in at a server that is not running")
+	}
+}
+
 // A broken file keeps its servers running, and the servers that it shadows stay shadowed.
 func TestBrokenFile(t *testing.T) {
 	w := newFixture(t)

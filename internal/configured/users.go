@@ -149,8 +149,11 @@ type UserLogin struct {
 }
 
 // UserLogin returns the login that the user of a request can make at a server with a browser. ok is
-// false if there is none.
+// false if there is none, as without a hub.
 func (s *Source) UserLogin(ctx context.Context, server string) (login UserLogin, ok bool) {
+	if s.hub == nil {
+		return login, false
+	}
 	a, token := httpwire.AuthorizationFrom(ctx), resource.FromContext(ctx)
 	u := s.hub.Upstream(server)
 	if a == nil || token == nil || u == nil || u.Definition().LoginFor == nil {

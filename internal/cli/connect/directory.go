@@ -91,7 +91,7 @@ func readDefinitions() []hub.Definition {
 	if store, err := factory.OpenState(func(error) {}); err == nil {
 		choices = store
 	}
-	s := configured.New(hub.New(nil), configured.Options{Config: o, Choices: choices, Logins: factory.OpenLogins(func(error) {}), Logger: slog.New(slog.DiscardHandler)})
+	s := configured.New(nil, configured.Options{Config: o, Choices: choices, Logins: factory.OpenLogins(func(error) {}), Logger: slog.New(slog.DiscardHandler)})
 	return s.Look()
 }
 

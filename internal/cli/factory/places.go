@@ -122,7 +122,7 @@ func (f *Factory) ReadConfig(where Places) (*configured.Source, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := configured.New(hub.New(nil), configured.Options{Config: o, Choices: store, Logins: f.OpenLogins(), Logger: slog.New(f.LogHandler())})
+	s := configured.New(nil, configured.Options{Config: o, Choices: store, Logins: f.OpenLogins(), Logger: slog.New(f.LogHandler())})
 	s.Look()
 	return s, nil
 }

@@ -38,7 +38,7 @@ func readConfigured(f *factory.Factory) (c configuredServers, err error) {
 	if c.choices, err = f.OpenState(); err != nil {
 		return c, err
 	}
-	source := configured.New(hub.New(nil), configured.Options{Config: o, Choices: c.choices, Logins: f.OpenLogins(), Fallback: daemon.BuiltInServers(), Logger: slog.New(f.LogHandler())})
+	source := configured.New(nil, configured.Options{Config: o, Choices: c.choices, Logins: f.OpenLogins(), Fallback: daemon.BuiltInServers(), Logger: slog.New(f.LogHandler())})
 	c.definitions = source.Look()
 	c.set = source.Set()
 	return c, nil
