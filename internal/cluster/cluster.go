@@ -214,7 +214,7 @@ func storeError(err error) error {
 		return fmt.Errorf("the NATS server has no room: raise the limit of the stream, of the account or of the server (max_file_store): %w", err)
 	case errors.Is(err, nats.ErrNoResponders), errors.Is(err, jetstream.ErrNoStreamResponse):
 		return fmt.Errorf("%w: JetStream does not answer: it has no leader at the moment, or is not enabled: check nats server report jetstream: %w", replica.ErrUnreachable, err)
-	case errors.Is(err, jetstream.ErrStreamNotFound), errors.Is(err, jetstream.ErrBucketNotFound):
+	case isUnknownStream(err):
 		return fmt.Errorf("%w: JetStream does not know a stream of dowel: its leader has just changed, or the stream was removed: if this stays, restart dowel: %w", replica.ErrUnreachable, err)
 	case errors.Is(err, nats.ErrTimeout), errors.Is(err, context.DeadlineExceeded),
 		errors.Is(err, jetstream.ErrAsyncPublishTimeout), errors.Is(err, jetstream.ErrTooManyStalledMsgs),

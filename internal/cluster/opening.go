@@ -20,26 +20,33 @@ const (
 )
 
 // tryAgain sends a request that may be repeated, again until it is answered or ctx ends.
-func tryAgain[T any](ctx context.Context, c *Cluster, limit time.Duration, request func(context.Context) (T, error)) (answer T, err error) {
-	for {
+func tryAgain[T any](ctx context.Context, c *Cluster, limit time.Duration, request func(context.Context) (T, error)) (T, error) {
+	return repeatWhile(ctx, c.awaitsLeader, func() (T, error) {
 		try, cancel := context.WithTimeout(ctx, limit)
-		answer, err = request(try)
-		cancel()
-		if err == nil || !c.awaitsLeader(err) || timeout.Sleep(ctx, openPause) != nil {
-			return answer, err
+		defer cancel()
+		return request(try)
+	})
+}
+
+// repeatWhile calls use until its error is nil or none that may go away, or until ctx ends.
+func repeatWhile[T any](ctx context.Context, mayGoAway func(error) bool, use func() (T, error)) (T, error) {
+	for {
+		result, err := use()
+		if err == nil || !mayGoAway(err) || timeout.Sleep(ctx, openPause) != nil {
+			return result, err
 		}
 	}
 }
 
 // awaitStream uses a stream that exists, again until JetStream knows the stream or ctx ends: after
 // a change of its leader, it may not know a new stream for a moment.
-func awaitStream[T any](ctx context.Context, use func() (T, error)) (result T, err error) {
-	for {
-		result, err = use()
-		if !errors.Is(err, jetstream.ErrStreamNotFound) && !errors.Is(err, jetstream.ErrBucketNotFound) || timeout.Sleep(ctx, openPause) != nil {
-			return result, err
-		}
-	}
+func awaitStream[T any](ctx context.Context, use func() (T, error)) (T, error) {
+	return repeatWhile(ctx, isUnknownStream, use)
+}
+
+// isUnknownStream reports whether JetStream does not know a stream, or the stream of a bucket.
+func isUnknownStream(err error) bool {
+	return errors.Is(err, jetstream.ErrStreamNotFound) || errors.Is(err, jetstream.ErrBucketNotFound)
 }
 
 // awaitsLeader reports whether another try may succeed soon, because nothing has answered. After

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/dowel-mcp/dowel/internal/timeout"
 	"github.com/nats-io/nats.go/jetstream"
 )
 
@@ -83,20 +82,20 @@ func (c *Cluster) openStreams(ctx context.Context) error {
 // dowel or an administrator made it. A stream that another replica is about to create has its name,
 // and cannot be found yet.
 func (c *Cluster) openStream(ctx context.Context, config jetstream.StreamConfig) (jetstream.Stream, error) {
-	for {
+	isBeingCreated := func(err error) bool { return errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) }
+	stream, err := repeatWhile(ctx, isBeingCreated, func() (jetstream.Stream, error) {
 		stream, err := c.findStream(ctx, config.Name)
 		if errors.Is(err, jetstream.ErrStreamNotFound) {
-			stream, err = c.createStream(ctx, config)
+			return c.createStream(ctx, config)
 		}
-		switch {
-		case err == nil:
-			made := stream.CachedInfo().Config
-			c.noteStream(made.Replicas, made.MaxBytes > 0 && made.MaxBytes < config.MaxBytes)
-			return stream, nil
-		case !errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) || timeout.Sleep(ctx, openPause) != nil:
-			return nil, err
-		}
+		return stream, err
+	})
+	if err != nil {
+		return nil, err
 	}
+	made := stream.CachedInfo().Config
+	c.noteStream(made.Replicas, made.MaxBytes > 0 && made.MaxBytes < config.MaxBytes)
+	return stream, nil
 }
 
 // findStream returns a stream that exists.
