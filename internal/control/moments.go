@@ -51,9 +51,9 @@ func (m *Moments) Follow(ctx context.Context, d Running) {
 	_, asked := d.asks().countOpen()
 	poll := time.NewTicker(configInterval)
 	defer poll.Stop()
-	last := m.keep(d, time.Time{})
+	last := m.keep(d, time.Now())
 	for {
-		since := time.Time{}
+		var since time.Time
 		select {
 		case <-ctx.Done():
 			return
@@ -65,6 +65,7 @@ func (m *Moments) Follow(ctx context.Context, d Running) {
 			since = first
 		case <-asked:
 			_, asked = d.asks().countOpen()
+			since = time.Now()
 		case <-poll.C:
 			if d.configSet() == loaded {
 				continue
@@ -72,7 +73,7 @@ func (m *Moments) Follow(ctx context.Context, d Running) {
 			loaded = d.configSet()
 			since = loaded.LoadedAt
 		}
-		if !since.IsZero() && since.Before(last) { // the moment before shows the change
+		if since.Before(last) { // the moment before shows the change
 			since = last
 		}
 		last = m.keep(d, since)
@@ -83,13 +84,10 @@ func (m *Moments) Follow(ctx context.Context, d Running) {
 	}
 }
 
-// keep adds the present state, which is one since a time; a zero time means now. It returns the
-// time before which the state shows every change.
+// keep adds the present state, which is one since a time. It returns the time before which the
+// state shows every change.
 func (m *Moments) keep(d Running, since time.Time) (taken time.Time) {
 	taken = time.Now()
-	if since.IsZero() {
-		since = taken
-	}
 	now := &moment{since: since, status: d.Controller.Status(), catalog: d.Hub.Catalog(), config: d.configSet()}
 	if asks := d.asks(); asks != nil {
 		now.asks = asks.List()
