@@ -106,21 +106,17 @@ func measureClusterCost(ctx context.Context, s *setting) (text string, err error
 	}
 	defer func() { err = errors.Join(err, alone.stop()) }()
 	var rates, times []float64
+	both := [2][]*replica{c.replicas, {alone}}
 	for i := range s.times.many {
-		order := [2][]*replica{c.replicas, {alone}}
-		with, without := i%2, 1-i%2 // each is first in every second round
-		if with == 1 {
-			slices.Reverse(order[:])
-		}
 		var perSecond [2]float64
 		var busy [2]time.Duration
-		for j, replicas := range order {
-			if perSecond[j], busy[j], err = s.rate(ctx, replicas, callEcho, callers); err != nil {
+		for _, j := range []int{i % 2, 1 - i%2} { // each is first in every second round
+			if perSecond[j], busy[j], err = s.rate(ctx, both[j], callEcho, callers); err != nil {
 				return "", err
 			}
 		}
-		rates = append(rates, perSecond[with]/perSecond[without])
-		times = append(times, float64(busy[with])/float64(busy[without]))
+		rates = append(rates, perSecond[0]/perSecond[1])
+		times = append(times, float64(busy[0])/float64(busy[1]))
 	}
 	return fmt.Sprintf("### A call with `--cluster` beside one without\n\nA call of 2026-07-28, %d in flight, %d rounds of both in turn: %s × the calls a second, %s × the "+
 		"processor time of dowel.\n", callers, len(rates), spreadText(rates), spreadText(times)), nil
