@@ -98,7 +98,7 @@ func (r *replicaCalls) nameOf(id string) string { return r.instance + "/" + id }
 const (
 	// checkInterval is the time between two questions to the owner of a retry.
 	checkInterval = time.Second
-	// silenceLimit is how long an owner whose process is there may answer nothing. A busy one
+	// silenceLimit is how long an owner may be silent while its process is there. A busy one
 	// answers late, and the network may be lost for a moment.
 	silenceLimit = 5 * time.Second
 )

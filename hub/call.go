@@ -188,8 +188,8 @@ func (u *Upstream) acquireConn(ctx context.Context, caller Caller) (*connection,
 }
 
 // reserveConn returns the connection of a key, and counts a call on it while u.mu is held: from
-// then on the connection is not idle. An empty key means the shared connection, a nil login the one
-// of the definition. reserveConn returns nil if the upstream is not ready.
+// then on the connection is not idle. An empty key means the shared connection, and a nil login
+// means the login of the definition. reserveConn returns nil if the upstream is not ready.
 func (u *Upstream) reserveConn(key string, login *http.Client) (*connection, error) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
