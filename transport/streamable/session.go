@@ -10,7 +10,6 @@ import (
 
 	"github.com/dowel-mcp/dowel/internal/mcpwire"
 	"github.com/dowel-mcp/dowel/internal/quota"
-	"github.com/dowel-mcp/dowel/internal/rawjson"
 	"github.com/dowel-mcp/dowel/jsonrpc"
 	"github.com/dowel-mcp/dowel/mcp"
 	"github.com/dowel-mcp/dowel/transport/internal/serving"
@@ -35,6 +34,8 @@ type session struct {
 	lastUsed      time.Time
 	record        sessionRecord            // as last loaded or saved
 	applied       []string                 // the subscriptions of a record that this process has taken over
+	refused       []string                 // URIs in applied that the handler has refused; sorted
+	retries       uint64                   // counts the calls of retryRefused
 	sessionStream *sessionStream           // nil until the first message or GET
 	answerStreams map[string]*answerStream // the open answers that the client can resume, by name
 }
@@ -147,21 +148,6 @@ func (ss *session) saveSettings(ctx context.Context, msg jsonrpc.Message) error 
 	})
 }
 
-// mergeSubscriptions returns the stored URIs after a request of this process: the URI in the
-// request is added if own, the URIs of this process, contains it, and removed otherwise.
-func mergeSubscriptions(stored, own []string, msg jsonrpc.Message) []string {
-	uri, _ := rawjson.String(rawjson.Lookup(msg.Params, "uri"))
-	if uri == "" {
-		return stored
-	}
-	stored = slices.DeleteFunc(slices.Clone(stored), func(s string) bool { return s == uri })
-	if slices.Contains(own, uri) {
-		stored = append(stored, uri)
-	}
-	slices.Sort(stored)
-	return stored
-}
-
 // saveLocked changes the record and saves it. change reports whether that is needed. For a session
 // that this process has opened and whose store is not shared, it saves at most the end: as long as
 // the session lives, nothing else loads its record. ss.mu is held.
@@ -202,23 +188,6 @@ func (ss *session) applyRecord(ctx context.Context, r sessionRecord) {
 	}
 	if subscriptions {
 		ss.subscribe(ctx, last, r.Subscriptions)
-	}
-}
-
-// subscribe subscribes to the resources to which the client has subscribed at another replica. They
-// may have changed since, so a client that listens here is told so. last are the URIs that this
-// process has taken over before.
-func (ss *session) subscribe(ctx context.Context, last, uris []string) {
-	added, isComplete := ss.edge.Subscribe(ctx, last, uris)
-	if !isComplete {
-		uris = ss.edge.Subscriptions() // the next request goes on
-	}
-	ss.mu.Lock()
-	st := ss.sessionStream
-	ss.applied = uris
-	ss.mu.Unlock()
-	if st != nil {
-		st.reportSubscribed(added)
 	}
 }
 

@@ -201,30 +201,55 @@ func (s *Session) Subscriptions() []string {
 	return slices.Sorted(maps.Keys(s.resources))
 }
 
+// Restored is the outcome of [Session.Subscribe]. A URI to which the session was subscribed before
+// is in none of its fields.
+type Restored struct {
+	Added   []string // URIs that the handler has accepted
+	Refused []string // URIs that the handler has refused
+	Pending []string // URIs for which the handler has not answered before the context ended
+}
+
 // Subscribe adds subscriptions to uris, to which the client has subscribed in another process. It
 // ends those to the URIs in last, of the call before, that are not in uris; others may be about to
-// begin. It skips URIs that the handler refuses. added are the URIs to which the session was not
-// subscribed before. isComplete is false if ctx has ended before the handler has answered for all.
-func (s *Session) Subscribe(ctx context.Context, last, uris []string) (added []string, isComplete bool) {
-	before := s.Subscriptions()
+// begin. The handler is asked for all at once, because it may wait for a server that starts.
+func (s *Session) Subscribe(ctx context.Context, last, uris []string) (r Restored) {
 	for _, uri := range last {
 		if !slices.Contains(uris, uri) {
 			s.unsubscribe(uri)
 		}
 	}
+	var started []*subscription
 	for _, uri := range uris {
-		if slices.Contains(before, uri) {
-			continue
-		}
-		params, err := mcp.Encode(mcp.ReadResourceParams{URI: uri})
-		if err != nil {
-			continue
-		}
-		if refused := s.subscribe(ctx, params, nil); refused == nil { // a resource that no longer exists cannot change
-			added = append(added, uri)
+		switch l, refused := s.startSubscription(uri, nil); {
+		case refused != nil:
+			r.Refused = append(r.Refused, uri)
+		case l != nil:
+			started = append(started, l)
 		}
 	}
-	return added, ctx.Err() == nil
+	for _, l := range started {
+		switch refused := s.awaitSubscription(ctx, l); {
+		case refused == nil:
+			r.Added = append(r.Added, l.uri)
+		case ctx.Err() != nil:
+			r.Pending = append(r.Pending, l.uri)
+		default:
+			r.Refused = append(r.Refused, l.uri)
+		}
+	}
+	return r
+}
+
+// Go runs f on a goroutine that Wait waits for. ctx ends with the session. If the session has
+// ended, f does not run.
+func (s *Session) Go(f func(ctx context.Context)) {
+	if !s.beginWork() {
+		return
+	}
+	go func() {
+		defer s.work.Done()
+		f(s.base)
+	}()
 }
 
 // LogLevel returns the client's log level, info unless it has set one.

@@ -172,20 +172,26 @@ func (ss *session) subscribe(ctx context.Context, params []byte, header map[stri
 	if l == nil {
 		return refused
 	}
+	return ss.awaitSubscription(ctx, l)
+}
+
+// awaitSubscription waits until the handler accepts a subscription that has started. It returns an
+// error if the handler does not, or if ctx ends first; then it ends the subscription.
+func (ss *session) awaitSubscription(ctx context.Context, l *subscription) (refused *mcp.Error) {
 	select {
 	case f, ok := <-l.acked:
 		if ok && len(f.ResourceSubscriptions) > 0 {
 			return nil
 		}
-		ss.unsubscribe(uri)
+		ss.forgetSubscription(l)
 		if !ok {
 			return ss.subscribeError(l.refusal)
 		}
-		refused = mcp.ResourceNotFound(uri) // the acknowledgement gives no reason
-		refused.Message = "the server accepts no subscription to " + uri
+		refused = mcp.ResourceNotFound(l.uri) // the acknowledgement gives no reason
+		refused.Message = "the server accepts no subscription to " + l.uri
 		return refused
 	case <-ctx.Done():
-		ss.unsubscribe(uri)
+		ss.forgetSubscription(l)
 		return mcp.Errorf(jsonrpc.CodeInternal, "cancelled")
 	}
 }
@@ -232,8 +238,8 @@ func (ss *session) unsubscribe(uri string) {
 	}
 }
 
-// forgetSubscription removes a subscription that the handler has ended, so that the client may
-// subscribe again.
+// forgetSubscription ends and removes a subscription that is of no use, so that the client may
+// subscribe again. It does nothing if the client has done that already.
 func (ss *session) forgetSubscription(l *subscription) {
 	ss.mu.Lock()
 	defer ss.mu.Unlock()
