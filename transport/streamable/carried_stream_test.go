@@ -4,6 +4,7 @@ import (
 	"context"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/dowel-mcp/dowel/client"
@@ -16,15 +17,15 @@ const watchedURI = "test://watched"
 
 // watchAtFirst starts two replicas, opens a session with a subscription and a stream at the first,
 // and closes the stream. It returns the id of the last event.
-func watchAtFirst(t *testing.T) (all []*clusterReplica, in []string, last string) {
-	all, _ = startReplicas(t, 2)
+func watchAtFirst(t *testing.T, events ...eventsOf) (all []*clusterReplica, in []string, last string) {
+	all, _ = startReplicas(t, 2, events...)
 	for _, r := range all {
 		server.Resource(r.server, watchedURI, "Changes.", func(context.Context, struct{}) (string, error) { return "", nil }, server.ResourceOptions{Name: "watched"})
 	}
 	awaitItems(t, all[0], all[1])
 	awaitItems(t, all[1], all[0])
 	in = inSession(open(t, all[0].url, mcp.Revision20251125), mcp.Revision20251125)
-	if got := send(t, "POST", all[1].url, `{"jsonrpc":"2.0","id":1,"method":"resources/subscribe","params":{"uri":"`+watchedURI+`"}}`, in...); got.status != 200 {
+	if got := send(t, "POST", all[0].url, `{"jsonrpc":"2.0","id":1,"method":"resources/subscribe","params":{"uri":"`+watchedURI+`"}}`, in...); got.status != 200 {
 		t.Fatalf("%d %s", got.status, got.body)
 	}
 	lines, cut := stream(t, all[0].url, in...)
@@ -87,7 +88,7 @@ func TestResumeWhileCarrierLives(t *testing.T) {
 		return all[1].endpoint.SessionConns() == 1 && all[1].endpoint.AwaitedCarriers() == 0
 	})
 	all[1].server.Updated(watchedURI)
-	if got := until(t, lines, "data:"); !strings.Contains(got, "resources/updated") {
+	if got := until(t, lines, "data: {"); !strings.Contains(got, "resources/updated") {
 		t.Errorf("before the change: %s", got)
 	}
 }
@@ -137,5 +138,38 @@ func TestSubscriptionsAtTwoReplicas(t *testing.T) {
 		}
 		for !strings.Contains(until(t, lines, "data: {"), uri) {
 		}
+	}
+}
+
+// A replica that has just started may refuse a subscription, because the server with the resource
+// does not run yet. The subscription begins when the list of resources has changed.
+func TestSubscriptionToLaterResource(t *testing.T) {
+	t.Parallel()
+	all, _ := startReplicas(t, 2)
+	var isThere atomic.Bool
+	all[1].server.Use(func(next mcp.Handler) mcp.Handler {
+		return mcp.HandlerFunc(func(ctx context.Context, req *mcp.Request) (*mcp.Result, error) {
+			if req.Method == mcp.MethodListen && strings.Contains(string(req.Params), watchedURI) && !isThere.Load() {
+				return nil, mcp.ResourceNotFound(watchedURI)
+			}
+			return next.ServeMCP(ctx, req)
+		})
+	})
+	addResource := func(r *clusterReplica, uri string) {
+		server.Resource(r.server, uri, "Changes.", func(context.Context, struct{}) (string, error) { return "", nil }, server.ResourceOptions{Name: uri})
+	}
+	for _, r := range all {
+		addResource(r, "test://other")
+	}
+	in := inSession(open(t, all[0].url, mcp.Revision20251125), mcp.Revision20251125)
+	if got := send(t, "POST", all[0].url, `{"jsonrpc":"2.0","id":1,"method":"resources/subscribe","params":{"uri":"`+watchedURI+`"}}`, in...); got.status != 200 {
+		t.Fatalf("%d %s", got.status, got.body)
+	}
+	lines, cut := stream(t, all[1].url, in...)
+	defer cut()
+	until(t, lines, "id:")
+	isThere.Store(true)
+	addResource(all[1], watchedURI)
+	for !strings.Contains(until(t, lines, "data: {"), "resources/updated") {
 	}
 }

@@ -30,6 +30,9 @@ func (s *Server) SweepSessions() { s.sessions.endIdleSessions(time.Hour) }
 // MaxSend bounds a send to the client while another goroutine waits for the stream.
 const MaxSend = maxSend
 
+// HandoverOverlap is how long two subscriptions of one stream run during a handover.
+const HandoverOverlap = handoverOverlap
+
 // Sessions returns how many legacy sessions this process keeps.
 func (s *Server) Sessions() int {
 	s.sessions.mu.Lock()
@@ -54,6 +57,16 @@ func (s *Server) AwaitedCarriers() (n int) {
 		st.mu.Lock()
 		defer st.mu.Unlock()
 		if st.waiting != nil {
+			n++
+		}
+	})
+	return n
+}
+
+// Carries returns how many session streams have a subscription in this process.
+func (s *Server) Carries() (n int) {
+	s.sessions.forEach(func(ss *session) {
+		if _, hasRunner := ss.ensureSessionStream().countJoins(); hasRunner {
 			n++
 		}
 	})

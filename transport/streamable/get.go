@@ -101,7 +101,7 @@ type getConn struct {
 	conn    *eventstream.Writer
 	request *http.Request
 
-	onJoin         func()      // called before the connection reads what it has missed; nil does nothing
+	onJoin         func()      // called when the connection has become the stream's own; nil does nothing
 	stopWatching   func() bool // stops the hook on the request's end; nil if the connection never joined the stream
 	forgetShutdown func()      // removes the hook on Shutdown
 }
@@ -161,11 +161,11 @@ func (c *getConn) replayAndJoin(name, last string, h requestHold) (joined bool) 
 	if a, ok := c.target.(*answerStream); ok {
 		a.leaveConn()
 	}
-	if c.onJoin != nil {
-		c.onJoin()
-	}
 	for {
 		joined, missed := c.target.joinConn(c, name, last, h)
+		if joined && c.onJoin != nil {
+			c.onJoin()
+		}
 		if len(missed) == 0 {
 			return joined
 		}

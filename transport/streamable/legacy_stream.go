@@ -30,7 +30,7 @@ type legacyStream struct {
 	conn        *eventstream.Writer // the connection; nil if the client is not connected
 	hold        requestHold         // keeps the HTTP request of conn from returning
 	opening     []byte              // sent before the next event on conn
-	hasEventIDs bool                // the client has an event id to resume from
+	lastEvent   string              // the id of the newest stored event, or the Last-Event-ID of the client
 	hasUnstored bool                // an event could not be stored, so that a client which resumes may miss it
 	ended       bool                // nothing is written any more
 
@@ -132,6 +132,9 @@ func (l *legacyStream) sendOpening() {
 	}
 }
 
+// hasEventIDs reports whether the client has an event id to resume from. l.mu is held.
+func (l *legacyStream) hasEventIDs() bool { return l.lastEvent != "" }
+
 // prepareOpening makes an event without data the opening of the connection. With its id the client
 // can resume before there is any other event. Only clients since revision 2025-11-25 know such
 // events. l.mu is held.
@@ -158,7 +161,7 @@ func (l *legacyStream) storeEvent(frame []byte) string {
 		l.session.server.opts.Logger.Warn("an event could not be stored", "err", err)
 		return ""
 	}
-	l.hasEventIDs = true
+	l.lastEvent = id
 	return id
 }
 

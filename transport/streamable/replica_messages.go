@@ -21,6 +21,13 @@ type peerMessage struct {
 	Principal string          `json:"principal,omitempty"`
 	Message   json.RawMessage `json:"message,omitempty"` // of the client
 	Stream    string          `json:"stream,omitempty"`
+
+	Takeover  uint64 `json:"takeover,omitempty"`  // of a peerTaken and its answer
+	Resumes   bool   `json:"resumes,omitempty"`   // peerTaken: the client has sent Last-Event-ID
+	LastEvent string `json:"lastEvent,omitempty"` // peerCarried: the id of the last event that the sender has stored
+
+	Frames   []json.RawMessage `json:"frames,omitempty"`   // peerQueued: notifications for the client
+	KnowsAll bool              `json:"knowsAll,omitempty"` // peerQueued: the sender has carried the stream, and these are all changes
 }
 
 type peerKind string
@@ -29,7 +36,9 @@ const (
 	peerDeliver peerKind = "deliver" // a message of the client for a call of the receiver
 	peerStream  peerKind = "stream"  // whether a stream is open
 	peerTaken   peerKind = "taken"   // the sender carries the session stream now
-	peerCarried peerKind = "carried" // the sender has carried it until then, and no change was missed
+	peerCarried peerKind = "carried" // the sender has carried it until then, and has stored each change
+	peerQueued  peerKind = "queued"  // changes wait at the sender for a client that sends no Last-Event-ID
+	peerMissed  peerKind = "missed"  // the client may miss changes of the time before
 	peerSet     peerKind = "set"     // the sender has stored other settings of the client
 )
 
@@ -71,12 +80,13 @@ func (s *Server) receivePeer(ctx context.Context, data []byte) ([]byte, error) {
 	case peerStream:
 		isDone = ss.answerStream(m.Stream) != nil
 	case peerTaken:
-		wasCarried := ss.carriesStream()
-		if isDone = ss.releaseStream(); wasCarried {
-			_, _ = s.askPeer(ctx, m.From, peerMessage{Kind: peerCarried, From: s.edge.Instance(), Session: m.Session, Principal: m.Principal}) // without it, the receiver reports more than it must
-		}
+		isDone = s.yieldStream(ctx, ss, m)
 	case peerCarried:
-		isDone = ss.noteCarried()
+		isDone = ss.noteCarried(ctx, m)
+	case peerQueued:
+		isDone = ss.noteQueued(m)
+	case peerMissed:
+		isDone = ss.noteMissed()
 	case peerSet:
 		isDone = s.sessions.syncWithStore(ctx, ss) == nil
 	}

@@ -30,8 +30,11 @@ type clusterReplica struct {
 	ended    chan error  // has the cause of the end of each call of the tool "steps"
 }
 
+// eventsOf returns the event store of a replica, in place of its cluster.
+type eventsOf func(*cluster.Cluster) streamable.EventStore
+
 // startReplicas starts replicas of one server.
-func startReplicas(t *testing.T, n int) (all []*clusterReplica, nats *natsserver.Server) {
+func startReplicas(t *testing.T, n int, events ...eventsOf) (all []*clusterReplica, nats *natsserver.Server) {
 	nats = natstest.Start(t, nil)
 	for range n {
 		c, err := cluster.Open(t.Context(), cluster.Options{URL: nats.ClientURL(), Logger: slog.New(slog.DiscardHandler)})
@@ -60,7 +63,11 @@ func startReplicas(t *testing.T, n int) (all []*clusterReplica, nats *natsserver
 				}
 			}
 		})
-		endpoint, web := serve(t, r.server, streamable.Options{ServerOptions: transport.ServerOptions{Logger: slog.New(slog.DiscardHandler)}})
+		opts := streamable.Options{ServerOptions: transport.ServerOptions{Logger: slog.New(slog.DiscardHandler)}}
+		for _, of := range events {
+			opts.Sessions.Events = of(c)
+		}
+		endpoint, web := serve(t, r.server, opts)
 		r.endpoint, r.url = endpoint, web.URL+"/mcp"
 		all = append(all, r)
 	}
@@ -261,10 +268,7 @@ func changeThroughCluster(t *testing.T, delay time.Duration) {
 	last := strings.TrimSpace(id)
 	cut()
 	time.Sleep(delay)
-	addTool := func(name string, to *clusterReplica) {
-		server.Tool(to.server, name, "New.", func(context.Context, struct{}) (string, error) { return "", nil })
-	}
-	addTool("first", all[0])
+	addTool(all[0], "first")
 	polltest.Until(t, "the change is stored", func() bool {
 		events, err := all[1].cluster.After(t.Context(), last)
 		if err != nil {
@@ -280,7 +284,7 @@ func changeThroughCluster(t *testing.T, delay time.Duration) {
 	if got := until(t, resumed, "data:"); !strings.Contains(got, "tools/list_changed") {
 		t.Errorf("the missed change: %s", got)
 	}
-	addTool("second", all[1])
+	addTool(all[1], "second")
 	if got := until(t, resumed, "data:"); !strings.Contains(got, "tools/list_changed") {
 		t.Errorf("the next change: %s", got)
 	}

@@ -97,12 +97,19 @@ func TestResumeWhileEventsUnreadable(t *testing.T) {
 type gatedEvents struct {
 	streamable.EventStore
 	shut, open chan struct{}
+	waiting    atomic.Int32 // calls that wait
+}
+
+func newGatedEvents(store streamable.EventStore) *gatedEvents {
+	return &gatedEvents{EventStore: store, shut: make(chan struct{}), open: make(chan struct{})}
 }
 
 func (e *gatedEvents) Append(ctx context.Context, stream string, data []byte) (string, error) {
 	select {
 	case <-e.shut:
+		e.waiting.Add(1)
 		<-e.open
+		e.waiting.Add(-1)
 	default:
 	}
 	return e.EventStore.Append(ctx, stream, data)
@@ -110,7 +117,7 @@ func (e *gatedEvents) Append(ctx context.Context, stream string, data []byte) (s
 
 // A client that reads is not cut off because the event store is slow: it would miss the change.
 func TestSlowEventStore(t *testing.T) {
-	events := &gatedEvents{memstore.NewEvents(memstore.EventLimits{}), make(chan struct{}), make(chan struct{})}
+	events := newGatedEvents(memstore.NewEvents(memstore.EventLimits{}))
 	s := testServer(nil)
 	endpoint, web := serve(t, s, streamable.Options{Sessions: streamable.SessionOptions{Events: events}})
 	url := web.URL + "/mcp"
@@ -119,7 +126,7 @@ func TestSlowEventStore(t *testing.T) {
 	until(t, lines, ": open")
 	close(events.shut)
 	grower(s)()
-	polltest.Until(t, "the change is being stored", func() bool { return polltest.Blocked("(*gatedEvents).Append") == 1 })
+	polltest.Until(t, "the change is being stored", func() bool { return events.waiting.Load() == 1 })
 
 	ctx, cancel := context.WithCancel(t.Context())
 	r := httptest.NewRequestWithContext(ctx, "GET", "/mcp", nil)

@@ -42,8 +42,9 @@ const (
 // queuedFrame is a frame that waits. If the replicas share the events, the frame may be stored
 // already, for a client that resumes the stream.
 type queuedFrame struct {
-	frame    []byte
-	isStored bool
+	frame   []byte
+	id      string // of the stored event; empty if it is not stored
+	isNewer bool   // an equal frame came after that event
 }
 
 // standbyConn is a connection that carries nothing while a newer one exists.
@@ -76,6 +77,7 @@ func (st *sessionStream) writeLocked(frame []byte) error {
 func (st *sessionStream) sendFrame(frame []byte) {
 	frames.ShowIn(st.connContext, st.session.server.opts.Tap, transport.Sent, frame, nil)
 	event := st.encodeEvent(frame)
+	st.noteOwnFrame(frame)
 	if event == nil || st.conn.TrySendEncoded(event) {
 		return
 	}
@@ -90,8 +92,12 @@ func (st *sessionStream) queueFrame(frame []byte) error {
 	if rawjson.Lookup(frame, "id") != nil {
 		return mcp.ErrPeerGone
 	}
-	for _, queued := range st.queued {
-		if string(queued.frame) == string(frame) {
+	if st.isReleased {
+		return nil
+	}
+	for i := range st.queued {
+		if q := &st.queued[i]; string(q.frame) == string(frame) {
+			q.isNewer = q.id != ""
 			return nil
 		}
 	}
@@ -109,13 +115,27 @@ func (st *sessionStream) queueFrame(frame []byte) error {
 // storeQueued stores the queued frames if the replicas share the events, for a client that resumes
 // the stream at another one. st.mu is held.
 func (st *sessionStream) storeQueued() {
-	if !st.hasEventIDs || st.session.server.replicas == nil {
+	if !st.hasEventIDs() || st.session.server.replicas == nil {
 		return
 	}
 	for i := range st.queued {
-		if q := &st.queued[i]; !q.isStored {
-			q.isStored = st.storeEvent(q.frame) != ""
+		if q := &st.queued[i]; q.id == "" {
+			q.id = st.storeEvent(q.frame)
+			st.noteOwnFrame(q.frame)
 		}
+	}
+}
+
+// storeQueuedAgain stores the frames for which an equal one came after the stored event: the client
+// may have read that event. st.mu is held.
+func (st *sessionStream) storeQueuedAgain() {
+	for i := range st.queued {
+		if q := &st.queued[i]; q.isNewer {
+			q.id, q.isNewer = "", false
+		}
+	}
+	if st.conn == nil {
+		st.storeQueued()
 	}
 }
 
@@ -128,28 +148,12 @@ func (st *sessionStream) sendQueued() {
 	}
 }
 
-// dropStored forgets the queued frames that a client which resumes the stream gets from the store.
-// st.mu is held.
-func (st *sessionStream) dropStored() {
-	st.queued = slices.DeleteFunc(st.queued, func(q queuedFrame) bool { return q.isStored })
-}
-
-// releaseStream ends the subscription of a session stream without a connection, because another
-// replica carries the stream now. It reports whether the stream has no connection.
-func (ss *session) releaseStream() bool {
-	st := ss.currentSessionStream()
-	if st == nil {
-		return true
-	}
-	st.lockOrCutOff()
-	defer st.mu.Unlock()
-	if st.conn != nil || st.handover != nil {
-		return false
-	}
-	st.stopRunners()
-	st.stopWaiting()
-	st.queued = nil
-	return true
+// dropReplayed forgets the queued frames of events that the client gets from the store. st.mu is
+// held.
+func (st *sessionStream) dropReplayed(missed []missedEvent) {
+	st.queued = slices.DeleteFunc(st.queued, func(q queuedFrame) bool {
+		return slices.ContainsFunc(missed, func(e missedEvent) bool { return e.id == q.id })
+	})
 }
 
 // endWithSession ends the stream because the session has ended.
@@ -170,12 +174,10 @@ func (st *sessionStream) endWithSession() {
 // needed any more. If the client resumes, name is the name of its connection before and last the id
 // of the last event that it got on it.
 func (st *sessionStream) serveGET(w http.ResponseWriter, r *http.Request, name, last string) {
+	st.session.retryRefused()
 	c := newGetConn(&st.legacyStream, st, w, r)
 	if server := st.session.server; server.replicas != nil {
-		c.onJoin = func() {
-			st.awaitCarrier(last != "")
-			server.tellPeers(server.newPeerMessage(r, st.session, peerTaken))
-		}
+		c.onJoin = func() { server.tellPeers(st.newTakeover(r, last != "")) }
 	}
 	// The response begins when the subscription is active. From then on the client may cause
 	// changes.
@@ -195,17 +197,25 @@ func (st *sessionStream) joinConn(c *getConn, name, last string, h requestHold) 
 	st.lockOrCutOff()
 	defer st.mu.Unlock()
 	missed, err := st.missedEvents(c.request, last)
-	switch {
-	case len(missed) > 0 || st.ended || isRetryable(err):
+	if len(missed) > 0 || st.ended || isRetryable(err) {
+		st.dropReplayed(missed)
 		return false, missed
-	case err != nil:
+	}
+	resumes := last != ""
+	if err != nil {
 		name, last = "", ""
 	}
 	if last != "" {
-		st.dropStored()
+		st.lastEvent = last
+	}
+	if st.session.server.replicas != nil {
+		st.awaitCarrier(resumes, last)
 	}
 	st.connContext = c.request.Context()
 	st.addConn(c.conn, name, h)
+	if st.runner == nil && st.handover == nil { // another replica has taken the stream meanwhile
+		go st.runInBackground()
+	}
 	if last == "" {
 		st.prepareOpening()
 		st.sendOpening()
@@ -232,7 +242,7 @@ func (st *sessionStream) addConn(conn *eventstream.Writer, name string, h reques
 	switch {
 	case name != "":
 		st.name = name
-	case st.hasEventIDs:
+	case st.hasEventIDs():
 		st.name = st.session.newStreamName(extraStreamMark)
 	}
 }

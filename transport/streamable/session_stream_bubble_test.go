@@ -162,3 +162,32 @@ func TestChangeWhileConnectionsChange(t *testing.T) {
 		}
 	}
 }
+
+// A client of a handler that acknowledges late gets its stream before. It is told of the changes
+// that the handler did not report meanwhile.
+func TestLateAcknowledgement(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const late = 3 * time.Second
+		s := server.New("grows", "1", &server.Options{})
+		grow := grower(s)
+		s.Use(func(next mcp.Handler) mcp.Handler {
+			return mcp.HandlerFunc(func(ctx context.Context, req *mcp.Request) (*mcp.Result, error) {
+				if req.Method == mcp.MethodListen {
+					time.Sleep(late)
+				}
+				return next.ServeMCP(ctx, req)
+			})
+		})
+		grow()
+		b, shutdown := newBubble(s, grow)
+		defer shutdown()
+		cut := b.open()
+		time.Sleep(late / 2)
+		b.grow()
+		time.Sleep(late)
+		cut()
+		if b.told != 1 {
+			t.Errorf("told %d times, want 1", b.told)
+		}
+	})
+}

@@ -77,8 +77,8 @@ func (ss *session) subscribeAgain(ctx context.Context, uris []string, retries ui
 	}
 }
 
-// takeRefused returns the URIs that the handler has refused and that the client still subscribes to,
-// and forgets them. ss.mu is held.
+// takeRefused returns the URIs that the handler has refused and that the client still subscribes
+// to, and forgets them. ss.mu is held.
 func (ss *session) takeRefused() []string {
 	wanted := ss.record.Subscriptions
 	uris := slices.DeleteFunc(ss.refused, func(uri string) bool { return !slices.Contains(wanted, uri) })

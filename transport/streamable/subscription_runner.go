@@ -6,6 +6,9 @@ import (
 	"encoding/json"
 	"sync"
 	"time"
+
+	"github.com/dowel-mcp/dowel/internal/rawjson"
+	"github.com/dowel-mcp/dowel/mcp"
 )
 
 // A subscriptionRunner runs one subscription of a session stream: a call of the handler that lasts
@@ -30,6 +33,9 @@ type subscriptionRunner struct {
 	onActive func(*subscriptionRunner) // called once, when the subscription is active; may be nil
 
 	startTimeout *time.Timer // activates the runner if the handler is slow; nil once active; guarded by stream.mu
+	isLate       bool        // startTimeout has activated it, and the handler has not acknowledged yet; guarded by stream.mu
+	acknowledged bool        // by the handler; guarded by stream.mu
+	isOver       bool        // the handler has ended the subscription; guarded by stream.mu
 	onGET        bool        // runs on the goroutine of an open GET; guarded by stream.mu
 }
 
@@ -41,7 +47,7 @@ const handoverOverlap = 100 * time.Millisecond
 // subscription. It first waits for a handover in progress; the returned runner begins another one.
 // A GET passes onActive, to open its connection only after the subscription is active.
 func (st *sessionStream) startRunner(onActive func(*subscriptionRunner)) *subscriptionRunner {
-	const maxStart = time.Second // a handler that takes longer may miss the first changes
+	const maxStart = time.Second // a handler that takes longer is late: see noteAcknowledged
 	st.lockOrCutOff()
 	defer st.mu.Unlock()
 	for st.handover != nil {
@@ -50,31 +56,64 @@ func (st *sessionStream) startRunner(onActive func(*subscriptionRunner)) *subscr
 		<-ended
 		st.lockOrCutOff()
 	}
-	if st.ended || st.runner != nil && st.runner.onGET {
+	isAtOther := onActive == nil && st.isReleased && st.conn == nil
+	if st.ended || isAtOther || st.runner != nil && st.runner.onGET {
 		return nil
 	}
 	st.handover = make(chan struct{})
 	r := &subscriptionRunner{stream: st, onActive: onActive, onGET: onActive != nil}
 	r.ctx, r.cancel = context.WithCancel(context.Background())
-	r.startTimeout = time.AfterFunc(maxStart, r.markActive)
+	r.startTimeout = time.AfterFunc(maxStart, r.markLate)
 	return r
+}
+
+// markLate marks the runner active although the handler has not acknowledged the subscription.
+func (r *subscriptionRunner) markLate() {
+	r.stream.lockOrCutOff()
+	r.isLate = r.startTimeout != nil
+	r.stream.mu.Unlock()
+	r.markActive()
 }
 
 // runSubscription runs the subscription on this goroutine. It returns when the runner is cancelled,
 // or at once if the handler has no subscriptions.
 func (r *subscriptionRunner) runSubscription() {
-	r.stream.session.edge.Listen(r.ctx, r, r.noteAcknowledged)
+	st := r.stream
+	st.session.edge.Listen(r.ctx, r, r.noteAcknowledged)
 	r.markActive() // if the handler has no subscriptions
+	st.lockOrCutOff()
+	defer st.mu.Unlock()
+	if r.isOver = r.acknowledged; !r.acknowledged {
+		r.isLate = false
+	}
+}
+
+// isComplete reports whether the subscription has reported each change since it is active. So it is
+// for a handler that takes no subscriptions. stream.mu is held.
+func (r *subscriptionRunner) isComplete() bool {
+	return r.ctx.Err() == nil && !r.isLate && !r.isOver
 }
 
 // noteAcknowledged keeps which lists the handler reports changes of, and marks the runner active.
+// If it already is, the client may have missed changes, so each list counts as changed.
 func (r *subscriptionRunner) noteAcknowledged(params json.RawMessage) {
-	if st := r.stream; st.session.server.replicas != nil {
-		st.lockOrCutOff()
+	st := r.stream
+	st.lockOrCutOff()
+	if st.session.server.replicas != nil {
 		st.lists = bytes.Clone(params)
-		st.mu.Unlock()
 	}
+	r.acknowledged = true
+	st.mu.Unlock()
 	r.markActive()
+	st.lockOrCutOff()
+	wasLate := r.isLate
+	r.isLate = false
+	st.mu.Unlock()
+	if wasLate {
+		for _, frame := range listChanges(params) {
+			_ = r.Write(frame) // a change is queued without a connection
+		}
+	}
 }
 
 // markActive replaces the runner before and calls onActive. Both have happened when it returns.
@@ -103,10 +142,11 @@ func (r *subscriptionRunner) replaceRunner() {
 		r.cancel()
 		st.endHandover()
 	case replaced == nil:
-		st.isFresh = true
+		st.isFresh, st.wasTaken, st.isReleased = true, st.wasTaken || st.isReleased, false
 		st.endHandover()
 	default:
 		st.replacedRunner = replaced
+		r.isLate = r.isLate || replaced.isLate || replaced.isOver
 		time.AfterFunc(handoverOverlap, func() {
 			replaced.cancel()
 			time.AfterFunc(handoverOverlap, st.finishHandover)
@@ -138,6 +178,9 @@ func (st *sessionStream) endHandover() {
 // Write implements [serving.Writer] for the changes that the handler reports.
 func (r *subscriptionRunner) Write(frame []byte) error {
 	st := r.stream
+	if method, _ := rawjson.String(rawjson.Lookup(frame, "method")); method == mcp.NotificationResourcesChanged {
+		st.session.retryRefused()
+	}
 	st.mu.Lock()
 	defer st.mu.Unlock()
 	if st.replacedRunner != nil && !st.ended {
