@@ -372,3 +372,24 @@ func TestLargeHistory(t *testing.T) {
 		t.Errorf("want the one stale read: %v", all)
 	}
 }
+
+// A client cancels a task again and again while the cluster cannot be reached. The order is found,
+// and a state that none of the cancellations explains is noticed.
+func TestManyFailedCancellations(t *testing.T) {
+	ops := []Op{create("plain"), {Kind: Hear, Key: "t", Job: "j", Call: 10, Return: 200, Status: "completed", Got: "x"}}
+	for i := range 40 {
+		ops = append(ops, Op{Kind: Cancel, Key: "t", Call: time.Duration(100 + i), Return: time.Duration(101 + i), Outcome: Failed})
+	}
+	ops = append(ops, get(150, 160, "working", ""), get(170, 180, "completed", "x"))
+	if broken := checkTasks(at(ops, nil, started)); len(broken) > 0 {
+		t.Error(broken)
+	}
+	ops = append(ops, get(190, 195, "cancelled", ""))
+	if broken := checkTasks(at(ops, nil, started)); len(broken) != 1 || broken[0].Promise != "I3" || strings.Contains(broken[0].Text, "not found within") {
+		t.Error(broken)
+	}
+	early := []Op{create("plain"), get(20, 30, "cancelled", ""), {Kind: Cancel, Key: "t", Call: 40, Return: 41, Outcome: Failed}}
+	if broken := checkTasks(at(early, nil, started)); len(broken) != 1 {
+		t.Errorf("cancelled before the first cancellation: %v", broken)
+	}
+}
