@@ -88,7 +88,7 @@ func TestResumeWhileCarrierLives(t *testing.T) {
 		return all[1].endpoint.SessionConns() == 1 && all[1].endpoint.AwaitedCarriers() == 0
 	})
 	all[1].server.Updated(watchedURI)
-	if got := until(t, lines, "data: {"); !strings.Contains(got, "resources/updated") {
+	if got := until(t, lines, "data:"); !strings.Contains(got, "resources/updated") {
 		t.Errorf("before the change: %s", got)
 	}
 }
