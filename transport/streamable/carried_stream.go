@@ -28,8 +28,8 @@ import (
 //     change from before the new subscription, and until its own handover has ended. Then it ends
 //     its subscription and sends what it knows: peerCarried, peerQueued or peerMissed.
 //   - After peerCarried, if the new one has not read the event that it names, it reads the store
-//     again, and sends the frames that it has not sent itself. After peerMissed, it reports
-//     everything.
+//     again, and sends the frames that it has not sent itself. After peerQueued, it sends the
+//     frames in the message. After peerMissed, it reports everything.
 type carriedStream struct {
 	lists      json.RawMessage // the parameters of the handler's acknowledgement
 	isFresh    bool            // the subscription has begun in this process, and nothing is known of the time before
@@ -181,15 +181,29 @@ func (st *sessionStream) describeCarrying(resumes bool) peerMessage {
 	return peerMessage{}
 }
 
-// noteCarried takes a peerCarried: another replica has carried the stream until now. It reports
-// whether that settles what the client has missed.
-func (ss *session) noteCarried(ctx context.Context, m peerMessage) bool {
+// noteAnswer takes the answer to a peerTaken of this process. It reports whether the sender can
+// forget what it knows of the stream.
+func (ss *session) noteAnswer(ctx context.Context, m peerMessage) bool {
 	st := ss.currentSessionStream()
 	if st == nil {
 		return false
 	}
 	st.lockOrCutOff()
 	defer st.mu.Unlock()
+	switch m.Kind {
+	case peerCarried:
+		return st.noteCarried(ctx, m)
+	case peerQueued:
+		return st.noteQueued(m)
+	default:
+		return st.noteMissed()
+	}
+}
+
+// noteCarried takes a peerCarried: another replica has carried the stream until now. It reports
+// whether that settles what the client has missed. st.mu is held; it is free while the store is
+// read.
+func (st *sessionStream) noteCarried(ctx context.Context, m peerMessage) bool {
 	if !st.awaits(m) {
 		return false
 	}
@@ -215,13 +229,8 @@ func (st *sessionStream) awaits(m peerMessage) bool {
 
 // noteQueued takes a peerQueued: changes have waited at another replica, and the client cannot read
 // them from the store. It reports false if this process does not carry the stream any more.
-func (ss *session) noteQueued(m peerMessage) bool {
-	st := ss.currentSessionStream()
-	if st == nil {
-		return false
-	}
-	st.lockOrCutOff()
-	defer st.mu.Unlock()
+// st.mu is held.
+func (st *sessionStream) noteQueued(m peerMessage) bool {
 	if st.isReleased || st.ended {
 		return false
 	}
@@ -276,14 +285,8 @@ func (st *sessionStream) noteOwnFrame(frame []byte) {
 }
 
 // noteMissed takes a peerMissed: the client is told of everything. It reports false if the client
-// is not connected here.
-func (ss *session) noteMissed() bool {
-	st := ss.currentSessionStream()
-	if st == nil {
-		return false
-	}
-	st.lockOrCutOff()
-	defer st.mu.Unlock()
+// is not connected here. st.mu is held.
+func (st *sessionStream) noteMissed() bool {
 	if st.conn == nil {
 		return false
 	}

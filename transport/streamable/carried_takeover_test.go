@@ -73,8 +73,8 @@ func TestReturnWithLaterEvent(t *testing.T) {
 	}
 }
 
-// A replica that shuts down, and waits for a call, has no subscription any more. What changes
-// meanwhile is reported by the next one.
+// A replica that shuts down ends its subscription at once, also while a call runs. The next replica
+// reports the changes since then.
 func TestResumeWhileCarrierShutsDown(t *testing.T) {
 	t.Parallel()
 	all, in, last := watchAtFirst(t)

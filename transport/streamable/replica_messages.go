@@ -81,12 +81,8 @@ func (s *Server) receivePeer(ctx context.Context, data []byte) ([]byte, error) {
 		isDone = ss.answerStream(m.Stream) != nil
 	case peerTaken:
 		isDone = s.yieldStream(ctx, ss, m)
-	case peerCarried:
-		isDone = ss.noteCarried(ctx, m)
-	case peerQueued:
-		isDone = ss.noteQueued(m)
-	case peerMissed:
-		isDone = ss.noteMissed()
+	case peerCarried, peerQueued, peerMissed:
+		isDone = ss.noteAnswer(ctx, m)
 	case peerSet:
 		isDone = s.sessions.syncWithStore(ctx, ss) == nil
 	}
