@@ -70,9 +70,9 @@ func (h *History) checkEach(promise string, model porcupine.Model, counts func(*
 	return all
 }
 
-// withoutRepeats returns the operations in the order of Call, without those of unknown effect after
-// an earlier one of the same kind. The earlier one may have its effect at any later time, too, and
-// a second effect changes nothing. With 22 cancellations that fail while NATS is away, there are so
+// withoutRepeats returns the operations in the order of Call. Of each kind it keeps only the first
+// operation of unknown effect: that one may have its effect at any later time, too, and a second
+// effect changes nothing. With 22 cancellations that fail while NATS is away, there are so
 // many orders that the search does not end.
 func withoutRepeats(ops []*Op) (all []*Op) {
 	known := map[Kind]bool{}
